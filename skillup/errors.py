@@ -1,0 +1,88 @@
+"""The exceptions that skillup raises, all of them on purpose.
+
+    SkillupError                  anything a user can act on; exit code and hint ride along
+    ├── UsageError                the command line is wrong                          exit 2
+    ├── InvalidFilesError         files that do not validate; every problem listed   exit 2
+    ├── RunDirectoryError         a run directory cannot be read, written or resumed exit 2
+    └── InterruptedRunError       the user stopped the run; what finished is kept    exit 130
+
+What happens *inside* a conversation (an agent that crashes, a capture that misses, a judge that
+fails) is never an exception: it is data in the record, see :class:`skillup.schema.record.TurnError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+
+class ExitCode(IntEnum):
+    """What the process returns; ``ERROR`` outranks ``FAILED``."""
+
+    PASSED = 0
+    FAILED = 1
+    USAGE = 2
+    ERROR = 3
+    INTERRUPTED = 130
+
+
+class SkillupError(Exception):
+    """Base of all. ``hint`` says what to do about it, in one sentence."""
+
+    exit_code: ExitCode = ExitCode.ERROR
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SkillupError):
+    """The command line asks for something that cannot be."""
+
+    exit_code = ExitCode.USAGE
+
+
+class RunDirectoryError(SkillupError):
+    """A run directory is missing, damaged, or not one of ours."""
+
+    exit_code = ExitCode.USAGE
+
+
+class InterruptedRunError(SkillupError):
+    """Ctrl-C or SIGTERM; everything that had finished is on disk."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in one place of a file. Lines and columns count from 1; 0 means unknown."""
+
+    file: Path
+    line: int
+    column: int
+    field: str
+    message: str
+    fix: str = ""
+    severity: str = "error"  # "error" | "warning"
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}"
+        field = f" {self.field}:" if self.field else ""
+        fix = f"; {self.fix}" if self.fix else ""
+        kind = " warning:" if self.severity == "warning" else ""
+        return f"{where}:{kind}{field} {self.message}{fix}"
+
+
+class InvalidFilesError(SkillupError):
+    """One or more files do not validate; ``problems`` holds every one of them, in file order."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        super().__init__(f"{count} problem{'s' if count != 1 else ''} found")
