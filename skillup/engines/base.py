@@ -1,0 +1,135 @@
+"""The seam between a trial and an agent: what an engine must do, and what it may be able to do.
+
+An adapter implements :class:`Engine`. Whatever else it can do is a protocol of its own, asked for
+with ``isinstance`` and never assumed from a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from skillup.schema.profile import Profile
+from skillup.schema.record import ProcessInfo, SessionFingerprint, TranscriptItem, TurnError, Usage
+from skillup.schema.scripted import Script
+
+Progress = Callable[[str], None]
+"""Told, in a few words, what the agent is doing right now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One user message to deliver."""
+
+    number: int
+    """From 1; the number of this turn within its session."""
+    prompt: str
+    slash_command: bool = False
+    system: str | None = None
+    """Appended to the agent's system prompt; the same on every turn of a trial."""
+    timeout_seconds: float = 300.0
+    max_steps: int | None = None
+    """The most steps the agent may take within the turn; None: the engine's own limit."""
+    previous: SessionFingerprint | None = None
+    """The session as the turn before left it; None on the first turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialContext:
+    """What stays the same for every turn of a trial."""
+
+    profile: Profile
+    workspace: Path
+    """The agent's working directory, real path."""
+    home: Path
+    """A directory of this trial's own for HOME and the engine's home (``isolation: clean``)."""
+    raw_dir: Path
+    """Where ``turn-NN.stdout.jsonl`` and ``turn-NN.stderr.txt`` go."""
+    environment: Mapping[str, str]
+    """The user's own environment, to pick from; never passed on whole under ``clean``."""
+    extra_env: Mapping[str, str]
+    """Variables that suite and profile add, already filled in."""
+    marker: str
+    """Identifies this trial's processes."""
+    session_id: str
+    """A fresh UUID, for engines whose session id can be chosen."""
+    skills: Mapping[str, Path] = field(default_factory=dict)
+    """Installed skills: name → directory in the workspace."""
+    script: Script | None = None
+    """What the `scripted` engine says."""
+    attempt: int = 1
+    seed: int = 0
+    """For engines that draw lots; differs from trial to trial."""
+    progress: Progress = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRef:
+    """Names one session of one engine home."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """What came of a turn. Exactly one of a response and an error is meant to be believed."""
+
+    session: SessionRef | None
+    response: str = ""
+    items: Sequence[TranscriptItem] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    model: str | None = None
+    version: str | None = None
+    fingerprint: SessionFingerprint | None = None
+    session_verified: bool | None = None
+    """The session's file still held the earlier turns; None on a first turn."""
+    process: ProcessInfo | None = None
+    unknown_events: int = 0
+    notices: Sequence[str] = ()
+    """Warnings that the engine printed and that are not failures."""
+    error: TurnError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether an engine can be run here; `doctor` shows it, a run asks before its first turn."""
+
+    found: bool
+    command: tuple[str, ...]
+    version: str | None = None
+    login: str | None = None
+    """How it would log in (`variable ANTHROPIC_API_KEY`, `login file`); None: it would not."""
+    problem: TurnError | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """Speaks one CLI agent's protocol."""
+
+    name: str
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> TurnOutcome:
+        """Hold the first turn of a new session."""
+        ...
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        """Say whether the engine could be run, without asking a model anything."""
+        ...
+
+    def skill_directories(self) -> Sequence[str]:
+        """Where, relative to the workspace, this engine looks for skills."""
+        ...
+
+
+@runtime_checkable
+class SessionResumer(Protocol):
+    """An engine that can go on with a session."""
+
+    async def resume(
+        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
+    ) -> TurnOutcome:
+        """Hold the next turn of `session`; its earlier turns must still be known."""
+        ...

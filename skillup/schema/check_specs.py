@@ -1,0 +1,277 @@
+"""What stands to the right of a check's key: the arguments of each check.
+
+Every model here is reached through a key of :class:`skillup.schema.checks.CheckKeys`; short
+spellings (a bare string, a list) are widened to the full form before validation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from skillup.schema.base import (
+    Bool,
+    Fraction,
+    Int,
+    Model,
+    NonEmptyText,
+    NonNegative,
+    NonNegativeInt,
+    Seconds,
+    Text,
+    Texts,
+    TurnNumber,
+    one_of,
+)
+
+ToolKind = Literal[
+    "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
+]
+"""The portable kinds of tool calls; an engine's own names are mapped onto them."""
+
+
+def _set_from_shorthand(value: Any) -> Any:
+    """``contains: x`` and ``contains: [x, y]`` mean that all of them are there."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return {"all": [value]}
+    if isinstance(value, list):
+        return {"all": value}
+    return value
+
+
+class TextSet(Model):
+    """Texts (or patterns) to look for. All three conditions hold at once."""
+
+    any: Texts | None = Field(None, description="At least one of these must be found.")
+    all: Texts | None = Field(None, description="Every one of these must be found.")
+    none: Texts | None = Field(
+        None,
+        validation_alias=AliasChoices("none", "not"),
+        description="None of these may be found (`not` is read too).",
+    )
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> TextSet:
+        if not (self.any or self.all or self.none):
+            raise ValueError("there is nothing to look for || give `any`, `all` or `none` a text")
+        return self
+
+
+TextSetOrShort = Annotated[TextSet, BeforeValidator(_set_from_shorthand)]
+
+
+class ArgMatch(Model):
+    """How one argument of a tool call is compared; a bare value means `equals`."""
+
+    equals: Any = Field(None, description="The argument equals this value.")
+    contains: Text | None = Field(None, description="The argument, as text, contains this.")
+    matches: Text | None = Field(None, description="The argument, as text, matches this regex.")
+    exists: Bool | None = Field(None, description="The argument is there (or, false, is not).")
+
+
+def _arg(value: Any) -> Any:
+    if isinstance(value, dict) and value and set(value) <= set(ArgMatch.model_fields):
+        return value
+    return {"equals": value}
+
+
+ArgMatchOrValue = Annotated[ArgMatch, BeforeValidator(_arg)]
+
+
+def _tool_from_shorthand(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class ToolMatch(Model):
+    """Which tool calls are meant: by the engine's own name, or by portable kind."""
+
+    name: NonEmptyText | None = Field(
+        None, description="The tool's own name, or `server::tool` for MCP; `*` is a wildcard."
+    )
+    kind: ToolKind | None = Field(None, description="The portable kind of the call.")
+    args: dict[str, ArgMatchOrValue] = Field(
+        default_factory=dict, description="Arguments that must match; others do not matter."
+    )
+
+    @model_validator(mode="after")
+    def _named(self) -> ToolMatch:
+        if self.name is None and self.kind is None:
+            raise ValueError("no tool is named || give `name` or `kind`")
+        return self
+
+
+class ToolCount(ToolMatch):
+    """A tool match and how often it must occur."""
+
+    min: NonNegativeInt | None = Field(None, description="At least so many calls (default 1).")
+    max: NonNegativeInt | None = Field(None, description="At most so many calls.")
+
+    @model_validator(mode="after")
+    def _range(self) -> ToolCount:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min} is above max {self.max} || swap them")
+        return self
+
+
+ToolMatchOrName = Annotated[ToolMatch, BeforeValidator(_tool_from_shorthand)]
+ToolCountOrName = Annotated[ToolCount, BeforeValidator(_tool_from_shorthand)]
+
+
+class ToolCountInTurn(ToolCount):
+    """skill-up's spelling: a tool call within one turn."""
+
+    turn: TurnNumber = Field(description="The turn, counted from 1.")
+
+
+class ToolMatchInTurn(ToolMatch):
+    """skill-up's spelling: no such tool call within one turn."""
+
+    turn: TurnNumber = Field(description="The turn, counted from 1.")
+
+
+class ToolSequence(Model):
+    """Tool calls in an order."""
+
+    calls: list[ToolMatchOrName] = Field(min_length=1, description="The calls, in order.")
+    mode: Literal["exact", "in_order", "any_order"] = Field(
+        "in_order",
+        description="exact: these and no others; in_order: others may stand between; any_order.",
+    )
+
+
+class TurnContains(Model):
+    """skill-up's spelling: one turn's answer contains texts."""
+
+    turn: TurnNumber = Field(description="The turn, counted from 1.")
+    contains_all: Texts | None = Field(None, description="Every one of these must be found.")
+    contains_any: Texts | None = Field(None, description="At least one of these must be found.")
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> TurnContains:
+        if not (self.contains_all or self.contains_any):
+            raise ValueError(
+                "there is nothing to look for || give `contains_all` or `contains_any`"
+            )
+        return self
+
+
+class TurnNotContains(Model):
+    """skill-up's spelling: one turn's answer does not contain texts."""
+
+    turn: TurnNumber = Field(description="The turn, counted from 1.")
+    not_contains: Texts = Field(min_length=1, description="None of these may be found.")
+
+
+class JsonMatch(Model):
+    """A value inside the answer, read as JSON."""
+
+    path: NonEmptyText = Field(
+        description="JSONPath. The root is the answer read as JSON; `$.response`, `$.transcript` "
+        "and `$.usage` reach the turn itself."
+    )
+    equals: Any = Field(None, description="A found value equals this.")
+    matches: Text | None = Field(None, description="A found value, as text, matches this regex.")
+    exists: Bool | None = Field(None, description="Something (or, false, nothing) is found.")
+
+    @model_validator(mode="after")
+    def _one(self) -> JsonMatch:
+        given = self.model_fields_set & {"equals", "matches", "exists"}
+        if len(given) > 1:
+            raise ValueError("more than one condition || keep one of `equals`, `matches`, `exists`")
+        return self
+
+
+class FileContains(Model):
+    """A file of the workspace and what is in it."""
+
+    path: NonEmptyText = Field(description="The file, relative to the workspace; globs work.")
+    content: Text | None = Field(None, description="Text that the file contains.")
+    matches: Text | None = Field(None, description="A regex that matches somewhere in the file.")
+
+    @model_validator(mode="after")
+    def _one(self) -> FileContains:
+        one_of(self, ("content", "matches"), what="a file check")
+        return self
+
+
+def _list_of_one(value: Any) -> Any:
+    return [value] if isinstance(value, dict) else value
+
+
+FileContainsList = Annotated[list[FileContains], BeforeValidator(_list_of_one)]
+
+
+class GoldenFile(Model):
+    """A reference text from the suite, compared as a whole."""
+
+    path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
+    file: NonEmptyText | None = Field(
+        None, description="The workspace file to compare; default: the answer's text."
+    )
+
+
+GoldenFileOrPath = Annotated[
+    GoldenFile, BeforeValidator(lambda v: {"path": v} if isinstance(v, str) else v)
+]
+
+
+class Script(Model):
+    """A program of the suite that judges the record."""
+
+    path: NonEmptyText = Field(description="The program, relative to the suite root.")
+    timeout_seconds: Seconds = Field(30.0, description="How long it may take.")
+
+
+ScriptOrPath = Annotated[
+    Script, BeforeValidator(lambda v: {"path": v} if isinstance(v, str) else v)
+]
+
+
+class Criterion(Model):
+    """One line of a rubric."""
+
+    id: NonEmptyText | None = Field(None, description="A short name for reports.")
+    outcome: NonEmptyText = Field(description="What must be true of the conversation.")
+    weight: NonNegative = Field(1.0, description="Its share of the rubric's score.")
+    required: Bool = Field(False, description="The rubric fails if this one does.")
+
+
+CriterionOrText = Annotated[
+    Criterion, BeforeValidator(lambda v: {"outcome": v} if isinstance(v, str) else v)
+]
+
+
+class Rubric(Model):
+    """Criteria that a model judges."""
+
+    criteria: list[CriterionOrText] = Field(min_length=1, description="What is looked at.")
+
+
+def _rubric(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"criteria": [value]}
+    return {"criteria": value} if isinstance(value, list) else value
+
+
+RubricOrText = Annotated[Rubric, BeforeValidator(_rubric)]
+
+
+class Similar(Model):
+    """A text that the answer should mean the same as."""
+
+    to: NonEmptyText = Field(description="The reference text.")
+    threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
+
+
+SimilarOrText = Annotated[
+    Similar, BeforeValidator(lambda v: {"to": v} if isinstance(v, str) else v)
+]
+
+
+class Relevance(Model):
+    """Do the answers stay relevant to the conversation, window by window?"""
+
+    window_size: Annotated[Int, Field(ge=1)] = Field(5, description="Turns in a window.")
+    threshold: Fraction = Field(0.8, description="The least share of relevant windows.")
+    prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")

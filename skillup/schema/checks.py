@@ -1,0 +1,160 @@
+"""The one vocabulary of checks, wherever a check may stand.
+
+``CheckKeys`` has a field for each check. A :class:`Check` has exactly one of them set (an item of
+a list); a :class:`CheckSet` may have several, which must all hold (``expect``, ``post_condition``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from skillup.schema.base import Bool, Int, Model, NonEmptyText, NonNegative, Text, Texts, TurnNumber
+from skillup.schema.check_specs import (
+    FileContainsList,
+    GoldenFileOrPath,
+    JsonMatch,
+    Relevance,
+    RubricOrText,
+    ScriptOrPath,
+    SimilarOrText,
+    TextSetOrShort,
+    ToolCountInTurn,
+    ToolCountOrName,
+    ToolMatchInTurn,
+    ToolMatchOrName,
+    ToolSequence,
+    TurnContains,
+    TurnNotContains,
+)
+
+
+class CheckKeys(Model):
+    """All checks by key; see ``docs/writing-cases.md`` for what each one looks at."""
+
+    contains: TextSetOrShort | None = Field(None, description="The answer contains texts.")
+    not_contains: Texts | None = Field(None, description="The answer contains none of these.")
+    matches: TextSetOrShort | None = Field(None, description="The answer matches regexes.")
+    glob: Texts | None = Field(None, description="The whole answer matches each of these globs.")
+    not_glob: Texts | None = Field(None, description="The whole answer matches none of these.")
+    equals: Text | None = Field(None, description="The answer, trimmed, equals this text.")
+    min_tokens: Annotated[Int, Field(ge=0)] | None = Field(
+        None, description="The engine counted at least so many output tokens."
+    )
+    max_tokens: Annotated[Int, Field(ge=0)] | None = Field(
+        None, description="The engine counted at most so many output tokens."
+    )
+    json_: JsonMatch | None = Field(
+        None, alias="json", description="A value inside the answer, read as JSON."
+    )
+    tool_called: ToolCountOrName | None = Field(None, description="A tool was called.")
+    tool_not_called: ToolMatchOrName | None = Field(None, description="A tool was not called.")
+    tool_sequence: ToolSequence | None = Field(None, description="Tools were called in an order.")
+    skill_used: NonEmptyText | None = Field(None, description="The agent used this skill.")
+    skill_not_used: NonEmptyText | None = Field(None, description="It did not use this skill.")
+    files_exist: Texts | None = Field(None, description="Each glob finds a file in the workspace.")
+    files_not_exist: Texts | None = Field(None, description="No glob finds a file.")
+    file_contains: FileContainsList | None = Field(None, description="Files have a content.")
+    golden_file: GoldenFileOrPath | None = Field(
+        None, description="The answer (or a file) equals a reference file."
+    )
+    exit_code: Int | None = Field(None, description="The agent's process ended with this code.")
+    max_cost_usd: NonNegative | None = Field(None, description="It cost at most so much.")
+    max_duration_seconds: NonNegative | None = Field(None, description="It took at most so long.")
+    script: ScriptOrPath | None = Field(None, description="A program of the suite says yes.")
+    rubric: RubricOrText | None = Field(None, description="A model judges these criteria.")
+    similar: SimilarOrText | None = Field(None, description="The answer means the same as a text.")
+    relevance: Relevance | None = Field(None, description="The answers stay relevant.")
+    any_of: list[Check] | None = Field(None, min_length=1, description="At least one passes.")
+    all_of: list[Check] | None = Field(None, min_length=1, description="Every one passes.")
+    none_of: list[Check] | None = Field(
+        None, min_length=1, description="Every one is assertable, and fails."
+    )
+    # skill-up's spellings
+    must_contain: Texts | None = Field(None, description="skill-up: all of these are found.")
+    must_contain_all: Texts | None = Field(None, description="skill-up: all of these are found.")
+    must_contain_any: Texts | None = Field(None, description="skill-up: one of these is found.")
+    must_not_contain: Texts | None = Field(None, description="skill-up: none of these is found.")
+    output_contains: TextSetOrShort | None = Field(None, description="skill-up: `contains`.")
+    output_matches: TextSetOrShort | None = Field(
+        None, description="skill-up: `matches`, with upper and lower case told apart."
+    )
+    turn_response_contains: TurnContains | None = Field(None, description="skill-up, by turn.")
+    turn_response_not_contains: TurnNotContains | None = Field(
+        None, description="skill-up, by turn."
+    )
+    tool_called_in_turn: ToolCountInTurn | None = Field(None, description="skill-up, by turn.")
+    tool_not_called_in_turn: ToolMatchInTurn | None = Field(None, description="skill-up, by turn.")
+
+    def given(self) -> Iterator[tuple[str, Any]]:
+        """The keys that are set, as written in YAML, with their arguments."""
+        for key, field in CHECK_FIELDS.items():
+            value = getattr(self, field)
+            if value is not None:
+                yield key, value
+
+
+class CheckSet(CheckKeys):
+    """Several checks under one roof; all of them must hold."""
+
+    case_sensitive: Bool = Field(False, description="Tell upper and lower case apart.")
+
+
+class Check(CheckKeys):
+    """One check and what goes with it. A bare string is a rubric line."""
+
+    name: NonEmptyText | None = Field(None, description="A name for reports.")
+    weight: NonNegative = Field(1.0, description="Its share of the score.")
+    required: Bool = Field(False, description="The turn scores 0 and the case fails without it.")
+    case_sensitive: Bool = Field(False, description="Tell upper and lower case apart.")
+    turn: TurnNumber | None = Field(None, description="Ask it of this turn, counted from 1.")
+    prompt: NonEmptyText | None = Field(
+        None, description="A follow-up message, sent only if a check beside it failed."
+    )
+    assertions: list[Check] | None = Field(
+        None, min_length=1, description="The follow-up's own checks."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _widen(cls, value: Any) -> Any:
+        from skillup.schema.spellings import widen_check
+
+        return widen_check(value)
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Check:
+        keys = [key for key, _ in self.given()]
+        if self.assertions is not None and self.prompt is None:
+            raise ValueError("`assertions` without a `prompt` || add the follow-up's `prompt`")
+        if self.prompt is not None and self.assertions is None:
+            raise ValueError("a follow-up without checks || add `assertions` beside `prompt`")
+        if self.prompt is not None and not keys:
+            return self
+        if not keys:
+            raise ValueError("no check is named || add one, such as `contains` or `tool_called`")
+        if len(keys) > 1:
+            both = " and ".join(f"`{key}`" for key in keys)
+            raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
+        return self
+
+    @property
+    def key(self) -> str:
+        """The one check key that is set, or ``follow_up``."""
+        return next((key for key, _ in self.given()), "follow_up")
+
+    @property
+    def spec(self) -> Any:
+        """The check's arguments."""
+        return next((value for _, value in self.given()), None)
+
+
+CheckKeys.model_rebuild()
+CheckSet.model_rebuild()
+
+CHECK_FIELDS: dict[str, str] = {
+    (field.alias or name): name for name, field in CheckKeys.model_fields.items()
+}
+"""YAML key → field name of :class:`CheckKeys`."""

@@ -1,0 +1,139 @@
+"""What is said in a case: turns, their gates and captures, history, the simulated user."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from skillup.schema.base import (
+    Bool,
+    Int,
+    Model,
+    NonEmptyText,
+    PositiveInt,
+    Seconds,
+    Text,
+    VariableName,
+    one_of,
+)
+from skillup.schema.checks import Check, CheckSet
+
+
+class PostCondition(CheckSet):
+    """A gate after a turn: if it does not hold, the conversation does not go on."""
+
+    on_fail: Literal["fail", "skip_remaining"] = Field(
+        "fail", description="fail: the case fails; skip_remaining: the case is skipped."
+    )
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> PostCondition:
+        if not any(True for _ in self.given()):
+            raise ValueError("there is no condition || add one, such as `must_contain_any: [...]`")
+        return self
+
+
+class Capture(Model):
+    """A value taken out of a turn, for use as ``<<variable>>`` later."""
+
+    variable: VariableName = Field(description="The name to keep it under.")
+    pattern: NonEmptyText | None = Field(
+        None, description="A regex on the answer: its group `value`, else its only group."
+    )
+    jsonpath: NonEmptyText | None = Field(None, description="A JSONPath; the root is the turn.")
+    default: Text | None = Field(None, description="Used if nothing is found, or it is empty.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Capture:
+        one_of(self, ("pattern", "jsonpath"), what="a capture")
+        return self
+
+
+class Turn(Model):
+    """One user message and what must hold after the agent has answered it."""
+
+    role: Literal["user"] = Field("user", description="Always `user`.")
+    content: Text | None = Field(None, description="The message; `<<name>>` is filled in.")
+    respond: NonEmptyText | None = Field(
+        None, description="An instruction to the simulated user, who writes the message."
+    )
+    slash_command: Bool = Field(
+        False, description="The message is a command of the CLI, not text for the model."
+    )
+    timeout_seconds: Seconds | None = Field(None, description="How long the turn may take.")
+    post_condition: PostCondition | None = Field(None, description="The gate after the turn.")
+    capture: list[Capture] = Field(default_factory=list, description="Values for later turns.")
+    expected_output: NonEmptyText | None = Field(
+        None, description="What a good answer says; a model judge compares."
+    )
+    assertions: list[Check] = Field(default_factory=list, description="This turn's checks.")
+
+    @model_validator(mode="after")
+    def _has_message(self) -> Turn:
+        one_of(self, ("content", "respond"), what="a turn")
+        if self.content is not None and not self.content.strip():
+            raise ValueError("the message is empty || write what the user says")
+        return self
+
+
+class HistoryMessage(Model):
+    """One message of a conversation that took place earlier."""
+
+    role: Literal["user", "assistant"] = Field(description="Who said it.")
+    content: Text = Field(description="What was said.")
+    message_index: Int | None = Field(None, description="Its place, where the list is unsorted.")
+    capture: list[Capture] = Field(default_factory=list, description="Values for later turns.")
+
+
+class Chatter(Model):
+    """The simulated user's part."""
+
+    role: NonEmptyText | None = Field(None, description="Who the user is.")
+    objective: NonEmptyText = Field(description="What the user wants to reach.")
+    knowledge: list[Text] | dict[str, Any] = Field(
+        default_factory=list, description="What the user knows and may tell."
+    )
+    behavior: list[Text] = Field(default_factory=list, description="How the user behaves.")
+
+
+class Conversation(Model):
+    """A conversation led by a simulated user."""
+
+    mode: Literal["chatter_agent"] = Field("chatter_agent", description="Always this.")
+    max_turns: PositiveInt = Field(description="The most turns it may take.")
+    chatter: Chatter = Field(description="The user's part.")
+
+
+def _turns(value: Any) -> Any:
+    """A bare string is a turn with that message."""
+    if isinstance(value, list):
+        return [{"content": item} if isinstance(item, str) else item for item in value]
+    return value
+
+
+class Input(Model):
+    """What the agent is told: exactly one of `prompt`, `turns`, `conversation`."""
+
+    system: NonEmptyText | None = Field(None, description="Appended to the system prompt.")
+    history: list[HistoryMessage] = Field(
+        default_factory=list, description="Put into the session before the first live turn."
+    )
+    prompt: Text | None = Field(None, description="One turn.")
+    turns: Annotated[list[Turn], BeforeValidator(_turns)] | None = Field(
+        None, min_length=1, description="Several turns, in order."
+    )
+    conversation: Conversation | None = Field(None, description="A simulated user leads.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Input:
+        one_of(self, ("prompt", "turns", "conversation"), what="`input`")
+        if self.prompt is not None and not self.prompt.strip():
+            raise ValueError("the prompt is empty || write what the user says")
+        return self
+
+    def all_turns(self) -> list[Turn]:
+        """The scripted turns; `prompt` is a conversation of one turn."""
+        if self.turns is not None:
+            return self.turns
+        return [Turn(content=self.prompt)] if self.prompt is not None else []

@@ -1,0 +1,57 @@
+"""How a case names its judges; skill-up's form, with ours as a superset."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from skillup.schema.base import Bool, Fraction, Model, NonEmptyText, NonNegative, PositiveInt
+from skillup.schema.check_specs import CriterionOrText
+from skillup.schema.checks import Check
+
+
+class SkillRef(Model):
+    """A skill on disk, and which of its files are installed."""
+
+    source: Literal["local_path", "registry"] = Field("local_path", description="Where from.")
+    path: NonEmptyText = Field(description="Its directory, relative to the suite root.")
+    name: NonEmptyText | None = Field(None, description="Default: the name in its SKILL.md.")
+    target: NonEmptyText | None = Field(None, description="Another place to install it to.")
+    include: list[NonEmptyText] = Field(default_factory=list, description="Globs; default: all.")
+    exclude: list[NonEmptyText] = Field(default_factory=list, description="Globs to leave out.")
+
+
+class JudgeConfig(Model):
+    """One judge. `rule_based` is made of checks; the others read."""
+
+    id: NonEmptyText | None = Field(None, description="A short name for reports.")
+    type: Literal["rule_based", "script", "agent_judge"] | None = Field(
+        None, description="Default: rule_based."
+    )
+    success: list[Check] = Field(default_factory=list, description="All of these must hold.")
+    failure: list[Check] = Field(
+        default_factory=list, description="If one of these holds, the case fails."
+    )
+    script_path: NonEmptyText | None = Field(None, description="script: the program.")
+    timeout_seconds: NonNegative | None = Field(None, description="How long it may take.")
+    model: NonEmptyText | None = Field(None, description="agent_judge: the model.")
+    criteria: list[CriterionOrText] = Field(
+        default_factory=list, description="agent_judge: what is looked at."
+    )
+    pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
+    context: dict[str, Any] | None = Field(None, description="agent_judge: what it is shown.")
+    skills: list[SkillRef] = Field(default_factory=list, description="agent_judge: its skills.")
+    repeat: PositiveInt = Field(1, description="How often it is asked.")
+    required: Bool = Field(True, description="The case fails if this judge says no.")
+
+    @model_validator(mode="after")
+    def _fits_type(self) -> JudgeConfig:
+        kind = self.type or "rule_based"
+        if kind == "script" and self.script_path is None:
+            raise ValueError("a script judge without a script || add `script_path`")
+        if kind == "rule_based" and self.criteria:
+            raise ValueError("`criteria` in a rule_based judge || set `type: agent_judge`")
+        if kind != "rule_based" and (self.success or self.failure):
+            raise ValueError(f"`success`/`failure` in a {kind} judge || set `type: rule_based`")
+        return self

@@ -1,0 +1,63 @@
+"""A profile: which engine, command, model, permissions, limits, prices (`engines/*.yaml`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from skillup.schema.base import (
+    Model,
+    NonEmptyText,
+    NonNegative,
+    NonNegativeInt,
+    PositiveInt,
+    Seconds,
+    Text,
+)
+
+Permission = Literal["full", "edits", "read_only"]
+Isolation = Literal["clean", "shared"]
+
+
+class Price(Model):
+    """USD per million tokens."""
+
+    input: NonNegative = Field(description="Input tokens that were not cached.")
+    cached_input: NonNegative | None = Field(None, description="Default: as `input`.")
+    cache_write: NonNegative | None = Field(None, description="Default: as `input`.")
+    output: NonNegative = Field(description="Output tokens, reasoning included.")
+
+
+def _command(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class Profile(Model):
+    """How one engine is run. Every key has a default that the adapter supplies."""
+
+    name: NonEmptyText = Field("", description="Default: the file's name.")
+    engine: NonEmptyText = Field(description="The adapter: claude_code, codex, scripted.")
+    command: Annotated[list[NonEmptyText], BeforeValidator(_command)] | None = Field(
+        None, min_length=1, description="A name on PATH, a path, or a list with arguments."
+    )
+    model: NonEmptyText | None = Field(None, description="As the CLI takes it.")
+    base_url: Text | None = Field(None, description="The model's address, as the CLI takes it.")
+    api_key_env: NonEmptyText | None = Field(
+        None, description="The variable that holds the key; never the key itself."
+    )
+    permission: Permission = Field("full", description="The same on every turn.")
+    isolation: Isolation = Field("clean", description="clean: a home of its own for each trial.")
+    session: Literal["resume", "live"] = Field(
+        "resume", description="resume: a process for each turn."
+    )
+    args: list[Text] = Field(default_factory=list, description="More arguments, as they are.")
+    env: dict[str, Text] = Field(
+        default_factory=dict, description="More variables; ${VAR}, ${VAR:-default}, ${VAR?message}."
+    )
+    timeout_seconds: Seconds = Field(300.0, description="A turn's.")
+    max_turns: PositiveInt | None = Field(None, description="The agent's steps within a turn.")
+    retries: NonNegativeInt = Field(2, description="The CLI's own, within a turn.")
+    prices: dict[str, Price] | Price | None = Field(
+        None, description="For every model, or by model name."
+    )

@@ -1,0 +1,100 @@
+"""The script of the `scripted` engine: what a small, deterministic agent says and really does.
+
+Placeholders in ``say``, ``run``, ``write``, ``read`` and ``remember`` are filled by the agent:
+``{{user}}`` the message, ``{{match.1}}`` / ``{{match.NAME}}`` groups of ``when``, ``{{output}}``
+the output of the latest `run` or `read` step, ``{{turns.N.user}}`` / ``{{turns.N.answer}}`` an
+earlier exchange of this very session (which only a true resume can know), ``{{remember.NAME}}``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from skillup.schema.base import Bool, Int, Model, NonEmptyText, Seconds, Text, TurnNumber, one_of
+
+
+class WriteFile(Model):
+    """A file the agent writes."""
+
+    path: NonEmptyText = Field(description="Relative to the workspace.")
+    content: Text = Field(description="The whole content.")
+
+
+class Step(Model):
+    """One thing the agent does before it answers; it is really done, and seen as a tool call."""
+
+    say: NonEmptyText | None = Field(None, description="A message on the way.")
+    run: NonEmptyText | None = Field(None, description="A shell command.")
+    write: WriteFile | None = Field(None, description="A file to write.")
+    read: NonEmptyText | None = Field(None, description="A file to read.")
+    skill: NonEmptyText | None = Field(None, description="An installed skill to load.")
+    remember: dict[str, Text] | None = Field(None, description="Values to keep in the session.")
+    delay: Seconds | None = Field(None, description="Seconds to wait.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Step:
+        one_of(self, ("say", "run", "write", "read", "skill", "remember", "delay"), what="a step")
+        return self
+
+
+class ScriptedUsage(Model):
+    """The token counts that the agent reports for a turn."""
+
+    input_tokens: Annotated[Int, Field(ge=0)] = 100
+    cached_input_tokens: Annotated[Int, Field(ge=0)] = 0
+    output_tokens: Annotated[Int, Field(ge=0)] = 20
+
+
+class Misbehave(Model):
+    """Faults on request, so that error handling can be tested with a real process."""
+
+    exit_code: Int | None = Field(None, description="End with this code, without a result.")
+    error: Literal["auth", "rate_limit", "overloaded", "model_error", "max_turns"] | None = Field(
+        None, description="Report this error, as a CLI agent does when its model refuses."
+    )
+    garbage: Bool = Field(False, description="Print lines that are not JSON.")
+    no_result: Bool = Field(False, description="End with code 0 and no result event.")
+    hang: Bool = Field(False, description="Never answer.")
+    ignore_signals: Bool = Field(False, description="Ignore SIGINT and SIGTERM.")
+    orphan: Bool = Field(False, description="Leave a child running in a session of its own.")
+    forget: Bool = Field(False, description="Lose the session's earlier turns.")
+    new_session: Bool = Field(False, description="Answer from a new session instead.")
+    flood_bytes: Annotated[Int, Field(ge=0)] = Field(0, description="Print so much first.")
+    probability: Annotated[float, Field(ge=0, le=1)] = Field(
+        1.0, description="How often it happens; drawn from the seed in SKILLUP_SCRIPTED_SEED."
+    )
+    times: Annotated[Int, Field(ge=1)] | None = Field(
+        None, description="Only in the first so many attempts of a trial."
+    )
+
+
+class Reply(Model):
+    """One rule: to which messages it answers, and how. The first rule that applies is taken."""
+
+    turn: TurnNumber | None = Field(None, description="Only as the session's n-th turn.")
+    when: NonEmptyText | None = Field(None, description="Only if this regex finds something.")
+    needs_skill: NonEmptyText | None = Field(None, description="Only if this skill is installed.")
+    steps: list[Step] = Field(default_factory=list, description="Done in order, then `say`.")
+    say: Text = Field("", description="The answer.")
+    usage: ScriptedUsage = Field(default_factory=ScriptedUsage, description="Tokens reported.")
+    misbehave: Misbehave | None = Field(None, description="A fault, for tests.")
+
+
+def _replies(value: Any) -> Any:
+    return {"replies": value} if isinstance(value, list) else value
+
+
+class Script(Model):
+    """All replies of one case (``scripted:`` takes a plain list of replies, too)."""
+
+    replies: list[Reply] = Field(min_length=1, description="Rules, the first that applies wins.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _widen(cls, value: Any) -> Any:
+        return _replies(value)
+
+
+ScriptOrReplies = Annotated[Script, BeforeValidator(_replies)]

@@ -1,0 +1,51 @@
+"""Other spellings of one check: bare strings, and the ``type:``/``value:`` form of the neighbours.
+
+AgentV and promptfoo write ``{type: icontains, value: x}``. Each such type maps to one key of ours;
+a type that has no counterpart is left as it is and reported as unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+_BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "contains": lambda v: {"contains": {"all": _as_list(v)}, "case_sensitive": True},
+    "icontains": lambda v: {"contains": {"all": _as_list(v)}},
+    "contains-any": lambda v: {"contains": {"any": _as_list(v)}, "case_sensitive": True},
+    "contains-all": lambda v: {"contains": {"all": _as_list(v)}, "case_sensitive": True},
+    "icontains-any": lambda v: {"contains": {"any": _as_list(v)}},
+    "icontains-all": lambda v: {"contains": {"all": _as_list(v)}},
+    "not-contains": lambda v: {"contains": {"none": _as_list(v)}, "case_sensitive": True},
+    "not-icontains": lambda v: {"contains": {"none": _as_list(v)}},
+    "regex": lambda v: {"matches": v, "case_sensitive": True},
+    "not-regex": lambda v: {"matches": {"none": _as_list(v)}, "case_sensitive": True},
+    "equals": lambda v: {"equals": v, "case_sensitive": True},
+    "is-json": lambda _: {"json": {"path": "$", "exists": True}},
+    "cost": lambda v: {"max_cost_usd": v},
+    "latency": lambda v: {"max_duration_seconds": v / 1000 if isinstance(v, int | float) else v},
+    "llm-rubric": lambda v: {"rubric": v},
+    "rubrics": lambda v: {"rubric": v},
+    "skill-used": lambda v: {"skill_used": v},
+    "not-skill-used": lambda v: {"skill_not_used": v},
+}
+
+
+def widen_check(value: Any) -> Any:
+    """The full form of a check as written; what is no known short form comes back as it is."""
+    if isinstance(value, str):
+        return {"rubric": value}
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return value
+    kind = value["type"].replace("_", "-")
+    spelled = _BY_TYPE.get(kind)
+    if spelled is None:
+        return value
+    argument = value.get("value", value.get("threshold"))
+    rest = {k: v for k, v in value.items() if k not in ("type", "value", "threshold")}
+    return {**spelled(argument), **rest}

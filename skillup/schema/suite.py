@@ -1,0 +1,195 @@
+"""A suite: `eval.yaml`, its skills, its defaults and its gates."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+
+from skillup.schema.base import (
+    Bool,
+    Fraction,
+    Model,
+    NonEmptyText,
+    NonNegative,
+    NonNegativeInt,
+    PositiveInt,
+    Seconds,
+    Text,
+    Texts,
+)
+from skillup.schema.case import Aggregation, RetryPolicy
+from skillup.schema.checks import CheckSet
+from skillup.schema.judge import JudgeConfig, SkillRef
+
+
+class ModelRef(Model):
+    """A model, by name; the rest is skill-up's."""
+
+    name: NonEmptyText | None = Field(None, description="The model's name, as the CLI takes it.")
+    provider: NonEmptyText | None = Field(None, description="skill-up: informational here.")
+    base_url: Text | None = Field(None, description="The model's address.")
+    params: dict[str, Any] = Field(default_factory=dict, description="skill-up: ignored.")
+
+
+def _model(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _engine(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class EngineRef(Model):
+    """The suite's default engine; `--engine` outranks it."""
+
+    name: NonEmptyText = Field(
+        validation_alias=AliasChoices("name", "type"),
+        description="A profile's name, an adapter's name, or a path (`type` is read too).",
+    )
+    model: Annotated[ModelRef, BeforeValidator(_model)] = Field(
+        default_factory=ModelRef, description="The model."
+    )
+    version: NonEmptyText | None = Field(None, description="skill-up: the CLI's version.")
+    entry: Text | None = Field(None, description="skill-up: ignored.")
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="skill-up: ignored.")
+    custom: dict[str, Any] | None = Field(None, description="skill-up: a custom engine.")
+
+
+class SetupStep(Model):
+    """A command that prepares the workspace."""
+
+    run: NonEmptyText = Field(description="A shell command.")
+
+
+class Environment(Model):
+    """Where trials run. `none` means this machine."""
+
+    type: Literal["none", "opensandbox", "docker"] = Field("none", description="The runtime.")
+    env: dict[str, Text] = Field(default_factory=dict, description="Variables for the agent.")
+    setup_steps: list[SetupStep] = Field(default_factory=list, description="Run in order.")
+    image: Text | None = Field(None, description="skill-up: container image.")
+    sandbox_template: Text | None = Field(None, description="skill-up.")
+    workspace_mount: Text | None = Field(None, description="skill-up.")
+    use_server_proxy: Bool | None = Field(None, description="skill-up.")
+    ready_timeout_seconds: NonNegative | None = Field(None, description="skill-up.")
+    sandbox_timeout_seconds: NonNegative | None = Field(None, description="skill-up.")
+    entrypoint: list[Text] = Field(default_factory=list, description="skill-up.")
+    metadata: dict[str, Text] = Field(default_factory=dict, description="skill-up.")
+    kwargs: dict[str, Text] = Field(default_factory=dict, description="skill-up.")
+    network_policy: Text | None = Field(None, description="skill-up.")
+    allowed_egress: list[Text] = Field(default_factory=list, description="skill-up.")
+
+
+class McpServer(Model):
+    """An MCP server that the agent is given."""
+
+    name: NonEmptyText = Field(description="Its name.")
+    mode: Literal["mocked", "real"] | None = Field(None, description="mocked or real.")
+    transport: Literal["stdio", "http"] | None = Field(None, description="How it is reached.")
+    command: NonEmptyText | None = Field(None, description="stdio: the program.")
+    args: list[Text] = Field(default_factory=list, description="stdio: its arguments.")
+    env: dict[str, Text] = Field(default_factory=dict, description="stdio: its variables.")
+    endpoint: NonEmptyText | None = Field(None, description="http: its address.")
+    config_ref: NonEmptyText | None = Field(None, description="A file that describes it.")
+
+
+class Mcp(Model):
+    """MCP servers of the suite."""
+
+    servers: list[McpServer] = Field(default_factory=list, description="The servers.")
+
+
+class CaseDefaults(Model):
+    """What every case of the suite gets unless it says otherwise."""
+
+    timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
+    max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
+    expect: CheckSet | None = Field(None, description="Merged: lists are joined.")
+    judge: JudgeConfig | None = Field(None, description="For cases without judge and checks.")
+    collect_artifacts: Texts = Field(default_factory=list, description="Joined with the case's.")
+    pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
+    aggregation: Aggregation | None = Field(None, description="Over turns and conversation.")
+    on_turn_failure: Literal["continue", "stop"] | None = Field(None, description="As in a case.")
+    trials: PositiveInt | None = Field(None, description="How often each case is held.")
+
+
+class Cases(Model):
+    """Which cases, and how they are run."""
+
+    files: Texts | None = Field(
+        None, description="Paths and globs; default: every other *.yaml beside it and in cases/."
+    )
+    defaults: CaseDefaults = Field(default_factory=CaseDefaults, description="For every case.")
+    parallelism: PositiveInt | None = Field(None, description="Trials at once; -j outranks it.")
+    retry_policy: RetryPolicy = Field(default_factory=RetryPolicy, description="For every case.")
+
+
+class Gates(Model):
+    """When a run as a whole is not acceptable."""
+
+    max_new_failures: NonNegativeInt | None = Field(None, description="Newly failing cases.")
+    min_pass_rate: Fraction | None = Field(None, description="The least pass rate.")
+    max_cost_increase: NonNegative | None = Field(None, description="0.2 means 20 % more.")
+    confidence: Fraction | None = Field(None, description="How sure a difference must be.")
+
+
+class Benchmark(Model):
+    """The comparison with and without the skill."""
+
+    enabled: Bool = Field(False, description="Hold each case in both variants.")
+
+
+class Report(Model):
+    """Which reports a run writes."""
+
+    formats: list[Literal["json", "html", "junit", "markdown"]] = Field(
+        default_factory=list, description="Besides result.json."
+    )
+    artifacts: list[Text] = Field(default_factory=list, description="skill-up: always kept.")
+
+
+class UserSimulator(Model):
+    """The model that plays the user."""
+
+    model: Text | None = Field(None, description="provider:name, or a name.")
+    provider: Text | None = Field(None, description="skill-up.")
+    protocol: Text | None = Field(None, description="skill-up.")
+    base_url: Text | None = Field(None, description="The model's address.")
+    timeout_seconds: Seconds | None = Field(None, description="For each message.")
+
+
+class Suite(Model):
+    """The whole of an `eval.yaml`."""
+
+    schema_version: Literal["v1alpha1"] = Field("v1alpha1", description="The language's version.")
+    name: NonEmptyText | None = Field(None, description="Default: the skill's or folder's name.")
+    description: Text | None = Field(None, description="What the suite is about.")
+    skills: list[SkillRef] | None = Field(
+        None, description="Under test; default: the skill whose directory holds evals/."
+    )
+    neighbours: Texts = Field(
+        default_factory=list, description="Skills installed in both variants."
+    )
+    engine: Annotated[EngineRef, BeforeValidator(_engine)] | None = Field(
+        None, description="The default engine."
+    )
+    cases: Cases = Field(default_factory=Cases, description="Which cases, and how.")
+    environment: Environment = Field(default_factory=Environment, description="Where they run.")
+    mcp: Mcp = Field(default_factory=Mcp, description="MCP servers.")
+    user_simulator: UserSimulator | None = Field(None, description="Who plays the user.")
+    judge: JudgeConfig | None = Field(None, description="Defaults for the cases' judges.")
+    on_no_resume: Literal["error", "single_shot"] = Field(
+        "error", description="What an engine does that cannot resume."
+    )
+    benchmark: Benchmark = Field(default_factory=Benchmark, description="With and without.")
+    gates: Gates = Field(default_factory=Gates, description="What the whole run must meet.")
+    report: Report = Field(default_factory=Report, description="Which reports.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_null_sections(cls, value: Any) -> Any:
+        """An empty section (`mcp:`) means its defaults."""
+        if isinstance(value, dict):
+            return {k: v for k, v in value.items() if v is not None}
+        return value

@@ -1,0 +1,56 @@
+"""Templates in messages and files: ``<<name>>``, and ``{{name}}`` where the case defines `name`.
+
+``\\<<name>>`` is literal ``<<name>>``. ``{{name}}`` is skill-up's spelling; because prompts often
+contain such braces for other reasons, it is replaced only if the case itself defines the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
+_TEMPLATE = re.compile(
+    rf"(?P<escape>\\)?<<\s*(?P<name>{_NAME})\s*>>|\{{\{{\s*(?P<brace>{_NAME})\s*\}}\}}"
+)
+
+
+def names_in(text: str) -> list[str]:
+    """The names that `text` needs: every unescaped ``<<name>>``, in order."""
+    return [m["name"] for m in _TEMPLATE.finditer(text) if m["name"] and not m["escape"]]
+
+
+def positions_in(text: str) -> list[tuple[str, int]]:
+    """As :func:`names_in`, each with the character offset where it stands."""
+    return [
+        (m["name"], m.start()) for m in _TEMPLATE.finditer(text) if m["name"] and not m["escape"]
+    ]
+
+
+class UnresolvedNameError(LookupError):
+    """A template names what nothing has defined; ``name`` says which."""
+
+    def __init__(self, name: str, known: Set[str]) -> None:
+        self.name = name
+        self.known = sorted(known)
+        listed = ", ".join(self.known) or "none"
+        super().__init__(f"<<{name}>> has no value (defined so far: {listed})")
+
+
+def render(text: str, variables: Mapping[str, str]) -> str:
+    """`text` with every name replaced. Raises UnresolvedNameError at the first unknown one.
+
+    Values are inserted as they are: a ``<<…>>`` inside a value is not looked at again.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        if match["brace"] is not None:
+            return variables.get(match["brace"], match[0])
+        if match["escape"]:
+            return match[0][1:]
+        name = match["name"]
+        if name not in variables:
+            raise UnresolvedNameError(name, variables.keys())
+        return variables[name]
+
+    return _TEMPLATE.sub(value, text)
