@@ -34,11 +34,18 @@ def _text_list(value: Any) -> Any:
     return [value] if isinstance(value, str | int | float) else value
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+_AnyText = str | int | bool
+
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_AnyText)]
 """Text; numbers and booleans written without quotes are taken as the text they look like."""
 
-NonEmptyText = Annotated[str, Field(min_length=1), BeforeValidator(_text)]
-Texts = Annotated[list[NonEmptyText], BeforeValidator(_text_list)]
+NonEmptyText = Annotated[
+    str, Field(min_length=1), BeforeValidator(_text, json_schema_input_type=_AnyText)
+]
+Texts = Annotated[
+    list[NonEmptyText],
+    BeforeValidator(_text_list, json_schema_input_type=list[_AnyText] | _AnyText),
+]
 """A list of texts, or a single text."""
 
 Bool = Annotated[bool, Strict()]

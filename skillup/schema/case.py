@@ -94,9 +94,9 @@ class Case(Model):
     vars: dict[VariableName, Text] = Field(
         default_factory=dict, description="Usable as <<name>> in messages and files."
     )
-    depends_on: Annotated[list[NonEmptyText], BeforeValidator(_id_list)] = Field(
-        default_factory=list, description="Cases that must have passed before."
-    )
+    depends_on: Annotated[
+        list[NonEmptyText], BeforeValidator(_id_list, json_schema_input_type=list[str] | str)
+    ] = Field(default_factory=list, description="Cases that must have passed before.")
     context: Context = Field(default_factory=Context, description="The workspace at the start.")
     input: Input = Field(description="What the agent is told.")
     expected_output: NonEmptyText | None = Field(

@@ -58,7 +58,9 @@ class TextSet(Model):
         return self
 
 
-TextSetOrShort = Annotated[TextSet, BeforeValidator(_set_from_shorthand)]
+TextSetOrShort = Annotated[
+    TextSet, BeforeValidator(_set_from_shorthand, json_schema_input_type=TextSet | Texts)
+]
 
 
 class ArgMatch(Model):
@@ -76,7 +78,7 @@ def _arg(value: Any) -> Any:
     return {"equals": value}
 
 
-ArgMatchOrValue = Annotated[ArgMatch, BeforeValidator(_arg)]
+ArgMatchOrValue = Annotated[ArgMatch, BeforeValidator(_arg, json_schema_input_type=Any)]
 
 
 def _tool_from_shorthand(value: Any) -> Any:
@@ -114,8 +116,12 @@ class ToolCount(ToolMatch):
         return self
 
 
-ToolMatchOrName = Annotated[ToolMatch, BeforeValidator(_tool_from_shorthand)]
-ToolCountOrName = Annotated[ToolCount, BeforeValidator(_tool_from_shorthand)]
+ToolMatchOrName = Annotated[
+    ToolMatch, BeforeValidator(_tool_from_shorthand, json_schema_input_type=ToolMatch | str)
+]
+ToolCountOrName = Annotated[
+    ToolCount, BeforeValidator(_tool_from_shorthand, json_schema_input_type=ToolCount | str)
+]
 
 
 class ToolCountInTurn(ToolCount):
@@ -199,7 +205,14 @@ def _list_of_one(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
-FileContainsList = Annotated[list[FileContains], BeforeValidator(_list_of_one)]
+FileContainsList = Annotated[
+    list[FileContains],
+    BeforeValidator(_list_of_one, json_schema_input_type=list[FileContains] | FileContains),
+]
+
+
+def _path_from_text(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
 
 
 class GoldenFile(Model):
@@ -212,7 +225,7 @@ class GoldenFile(Model):
 
 
 GoldenFileOrPath = Annotated[
-    GoldenFile, BeforeValidator(lambda v: {"path": v} if isinstance(v, str) else v)
+    GoldenFile, BeforeValidator(_path_from_text, json_schema_input_type=GoldenFile | str)
 ]
 
 
@@ -224,8 +237,12 @@ class Script(Model):
 
 
 ScriptOrPath = Annotated[
-    Script, BeforeValidator(lambda v: {"path": v} if isinstance(v, str) else v)
+    Script, BeforeValidator(_path_from_text, json_schema_input_type=Script | str)
 ]
+
+
+def _outcome_from_text(value: Any) -> Any:
+    return {"outcome": value} if isinstance(value, str) else value
 
 
 class Criterion(Model):
@@ -238,7 +255,7 @@ class Criterion(Model):
 
 
 CriterionOrText = Annotated[
-    Criterion, BeforeValidator(lambda v: {"outcome": v} if isinstance(v, str) else v)
+    Criterion, BeforeValidator(_outcome_from_text, json_schema_input_type=Criterion | str)
 ]
 
 
@@ -254,7 +271,13 @@ def _rubric(value: Any) -> Any:
     return {"criteria": value} if isinstance(value, list) else value
 
 
-RubricOrText = Annotated[Rubric, BeforeValidator(_rubric)]
+RubricOrText = Annotated[
+    Rubric, BeforeValidator(_rubric, json_schema_input_type=Rubric | str | list[Criterion | str])
+]
+
+
+def _target_from_text(value: Any) -> Any:
+    return {"to": value} if isinstance(value, str) else value
 
 
 class Similar(Model):
@@ -265,7 +288,7 @@ class Similar(Model):
 
 
 SimilarOrText = Annotated[
-    Similar, BeforeValidator(lambda v: {"to": v} if isinstance(v, str) else v)
+    Similar, BeforeValidator(_target_from_text, json_schema_input_type=Similar | str)
 ]
 
 

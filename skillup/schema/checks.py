@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from skillup.schema.base import Bool, Int, Model, NonEmptyText, NonNegative, Text, Texts, TurnNumber
 from skillup.schema.check_specs import (
@@ -139,6 +141,19 @@ class Check(CheckKeys):
             both = " and ".join(f"`{key}`" for key in keys)
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
         return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Besides the full form: a bare string, and the neighbours' ``type:`` spelling."""
+        reference = handler(core_schema)
+        own = handler.resolve_ref_schema(reference)
+        full = dict(own)
+        own.clear()
+        neighbours = {"type": "object", "required": ["type"]}
+        own["anyOf"] = [{"type": "string"}, full, neighbours]
+        return reference
 
     @property
     def key(self) -> str:

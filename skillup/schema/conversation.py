@@ -120,9 +120,10 @@ class Input(Model):
         default_factory=list, description="Put into the session before the first live turn."
     )
     prompt: Text | None = Field(None, description="One turn.")
-    turns: Annotated[list[Turn], BeforeValidator(_turns)] | None = Field(
-        None, min_length=1, description="Several turns, in order."
-    )
+    turns: (
+        Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])]
+        | None
+    ) = Field(None, min_length=1, description="Several turns, in order.")
     conversation: Conversation | None = Field(None, description="A simulated user leads.")
 
     @model_validator(mode="after")

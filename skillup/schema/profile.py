@@ -38,9 +38,12 @@ class Profile(Model):
 
     name: NonEmptyText = Field("", description="Default: the file's name.")
     engine: NonEmptyText = Field(description="The adapter: claude_code, codex, scripted.")
-    command: Annotated[list[NonEmptyText], BeforeValidator(_command)] | None = Field(
-        None, min_length=1, description="A name on PATH, a path, or a list with arguments."
-    )
+    command: (
+        Annotated[
+            list[NonEmptyText], BeforeValidator(_command, json_schema_input_type=list[str] | str)
+        ]
+        | None
+    ) = Field(None, min_length=1, description="A name on PATH, a path, or a list with arguments.")
     model: NonEmptyText | None = Field(None, description="As the CLI takes it.")
     base_url: Text | None = Field(None, description="The model's address, as the CLI takes it.")
     api_key_env: NonEmptyText | None = Field(

@@ -1,18 +1,40 @@
 """The script of the `scripted` engine: what a small, deterministic agent says and really does.
 
-Placeholders in ``say``, ``run``, ``write``, ``read`` and ``remember`` are filled by the agent:
-``{{user}}`` the message, ``{{match.1}}`` / ``{{match.NAME}}`` groups of ``when``, ``{{output}}``
-the output of the latest `run` or `read` step, ``{{turns.N.user}}`` / ``{{turns.N.answer}}`` an
-earlier exchange of this very session (which only a true resume can know), ``{{remember.NAME}}``.
+Placeholders are filled by the agent in ``say``, ``run``, ``write``, ``read``, ``skill`` and
+``remember``. One that has no value (no such turn, group or memory) is an error of the turn; other
+text in double braces is left alone.
+
+    {{user}}               the message            {{turn}}    its number within the session
+    {{turns.N.user}}       an earlier message of this very session,
+    {{turns.N.answer}}     and the answer to it: only a true resume can know them
+    {{remember.NAME}}      what a `remember` step of this session kept
+    {{match.1}}            a group of `when`, by number or by name
+    {{output}}             what the latest `run`, `read` or `skill` step gave
+    {{system}}             the system prompt that was given; empty if none was
+    {{skills}}             the installed skills' names, comma-separated; empty if there are none
 """
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from skillup.schema.base import Bool, Int, Model, NonEmptyText, Seconds, Text, TurnNumber, one_of
+from skillup.schema.base import (
+    Bool,
+    Fraction,
+    Int,
+    Model,
+    NonEmptyText,
+    NonNegativeInt,
+    PositiveInt,
+    Seconds,
+    Text,
+    TurnNumber,
+    VariableName,
+    one_of,
+)
 
 
 class WriteFile(Model):
@@ -30,7 +52,9 @@ class Step(Model):
     write: WriteFile | None = Field(None, description="A file to write.")
     read: NonEmptyText | None = Field(None, description="A file to read.")
     skill: NonEmptyText | None = Field(None, description="An installed skill to load.")
-    remember: dict[str, Text] | None = Field(None, description="Values to keep in the session.")
+    remember: dict[VariableName, Text] | None = Field(
+        None, min_length=1, description="Values to keep in the session."
+    )
     delay: Seconds | None = Field(None, description="Seconds to wait.")
 
     @model_validator(mode="after")
@@ -42,30 +66,32 @@ class Step(Model):
 class ScriptedUsage(Model):
     """The token counts that the agent reports for a turn."""
 
-    input_tokens: Annotated[Int, Field(ge=0)] = 100
-    cached_input_tokens: Annotated[Int, Field(ge=0)] = 0
-    output_tokens: Annotated[Int, Field(ge=0)] = 20
+    input_tokens: NonNegativeInt = 100
+    cached_input_tokens: NonNegativeInt = 0
+    output_tokens: NonNegativeInt = 20
 
 
 class Misbehave(Model):
     """Faults on request, so that error handling can be tested with a real process."""
 
-    exit_code: Int | None = Field(None, description="End with this code, without a result.")
+    exit_code: Int | None = Field(
+        None, description="End with this code, without a result; below 0: by that signal."
+    )
     error: Literal["auth", "rate_limit", "overloaded", "model_error", "max_turns"] | None = Field(
         None, description="Report this error, as a CLI agent does when its model refuses."
     )
-    garbage: Bool = Field(False, description="Print lines that are not JSON.")
+    garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
     no_result: Bool = Field(False, description="End with code 0 and no result event.")
     hang: Bool = Field(False, description="Never answer.")
     ignore_signals: Bool = Field(False, description="Ignore SIGINT and SIGTERM.")
     orphan: Bool = Field(False, description="Leave a child running in a session of its own.")
     forget: Bool = Field(False, description="Lose the session's earlier turns.")
     new_session: Bool = Field(False, description="Answer from a new session instead.")
-    flood_bytes: Annotated[Int, Field(ge=0)] = Field(0, description="Print so much first.")
-    probability: Annotated[float, Field(ge=0, le=1)] = Field(
+    flood_bytes: NonNegativeInt = Field(0, description="Print so much first.")
+    probability: Fraction = Field(
         1.0, description="How often it happens; drawn from the seed in SKILLUP_SCRIPTED_SEED."
     )
-    times: Annotated[Int, Field(ge=1)] | None = Field(
+    times: PositiveInt | None = Field(
         None, description="Only in the first so many attempts of a trial."
     )
 
@@ -74,12 +100,26 @@ class Reply(Model):
     """One rule: to which messages it answers, and how. The first rule that applies is taken."""
 
     turn: TurnNumber | None = Field(None, description="Only as the session's n-th turn.")
-    when: NonEmptyText | None = Field(None, description="Only if this regex finds something.")
+    when: NonEmptyText | None = Field(
+        None, description="Only if this regex finds something in the message; case is ignored."
+    )
     needs_skill: NonEmptyText | None = Field(None, description="Only if this skill is installed.")
+    probability: Fraction = Field(
+        1.0, description="How often the rule applies; drawn anew for each trial, rule and turn."
+    )
     steps: list[Step] = Field(default_factory=list, description="Done in order, then `say`.")
     say: Text = Field("", description="The answer.")
     usage: ScriptedUsage = Field(default_factory=ScriptedUsage, description="Tokens reported.")
     misbehave: Misbehave | None = Field(None, description="A fault, for tests.")
+
+    @field_validator("when")
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error} || correct it") from error
+        return value
 
 
 def _replies(value: Any) -> Any:

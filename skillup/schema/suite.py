@@ -47,8 +47,8 @@ class EngineRef(Model):
         validation_alias=AliasChoices("name", "type"),
         description="A profile's name, an adapter's name, or a path (`type` is read too).",
     )
-    model: Annotated[ModelRef, BeforeValidator(_model)] = Field(
-        default_factory=ModelRef, description="The model."
+    model: Annotated[ModelRef, BeforeValidator(_model, json_schema_input_type=ModelRef | str)] = (
+        Field(default_factory=ModelRef, description="The model.")
     )
     version: NonEmptyText | None = Field(None, description="skill-up: the CLI's version.")
     entry: Text | None = Field(None, description="skill-up: ignored.")
@@ -171,9 +171,10 @@ class Suite(Model):
     neighbours: Texts = Field(
         default_factory=list, description="Skills installed in both variants."
     )
-    engine: Annotated[EngineRef, BeforeValidator(_engine)] | None = Field(
-        None, description="The default engine."
-    )
+    engine: (
+        Annotated[EngineRef, BeforeValidator(_engine, json_schema_input_type=EngineRef | str)]
+        | None
+    ) = Field(None, description="The default engine.")
     cases: Cases = Field(default_factory=Cases, description="Which cases, and how.")
     environment: Environment = Field(default_factory=Environment, description="Where they run.")
     mcp: Mcp = Field(default_factory=Mcp, description="MCP servers.")

@@ -1,6 +1,6 @@
-"""Templates in messages and files: ``<<name>>``, and ``{{name}}`` where the case defines `name`.
+r"""Templates in messages and files: ``<<name>>``, and ``{{name}}`` where the case defines `name`.
 
-``\\<<name>>`` is literal ``<<name>>``. ``{{name}}`` is skill-up's spelling; because prompts often
+``\<<name>>`` is literal ``<<name>>``. ``{{name}}`` is skill-up's spelling; because prompts often
 contain such braces for other reasons, it is replaced only if the case itself defines the name.
 """
 

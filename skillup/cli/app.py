@@ -1,0 +1,37 @@
+"""The verbs, put together. Verb modules import what is heavy only when they are called."""
+
+from __future__ import annotations
+
+import typer
+
+from skillup.cli import doctor, list_cases, run, schema, validate
+
+app = typer.Typer(
+    name="skillup",
+    help="Does this agent skill still work? Hold real conversations with real CLI agents, record "
+    "them, and judge the record.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("run")(run.run)
+app.command("validate")(validate.validate)
+app.command("list")(list_cases.list_cases)
+app.command("schema")(schema.schema)
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", "-V", help="Show the version and exit.", is_eager=True
+    ),
+) -> None:
+    if version:
+        from skillup import __version__
+
+        typer.echo(f"skillup {__version__}")
+        raise typer.Exit

@@ -1,0 +1,76 @@
+"""The one place where exceptions become messages and exit codes.
+
+A :class:`SkillupError` says what to do and carries its code. Ctrl-C is 130. Anything else is a
+defect of ours: exit 3, with a log that can be pasted into a report.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from skillup.errors import ExitCode, InvalidFilesError, SkillupError
+
+
+def run_app(arguments: Sequence[str]) -> int:
+    """Run the command line; the exit code."""
+    import click
+
+    from skillup.cli.app import app
+
+    try:
+        code = app(list(arguments), standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.exceptions.Abort:
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except InvalidFilesError as error:
+        _show_problems(error)
+        return error.exit_code
+    except SkillupError as error:
+        _say(f"error: {error.message}")
+        if error.hint:
+            _say(f"  hint: {error.hint}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): not worth a word.
+        sys.stderr.close()
+        return ExitCode.PASSED
+    except Exception as defect:  # noqa: BLE001 - the boundary: nothing may escape as a traceback
+        _report_defect(defect)
+        return ExitCode.ERROR
+    return code if isinstance(code, int) else ExitCode.PASSED
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _show_problems(error: InvalidFilesError) -> None:
+    for problem in error.problems:
+        _say(str(problem))
+    _say(error.message)
+
+
+def _report_defect(defect: Exception) -> None:
+    """A traceback goes into a file, not onto the screen."""
+    import platform
+    import tempfile
+    import traceback
+
+    from skillup import __version__
+
+    text = "".join(traceback.format_exception(defect))
+    versions = f"skillup {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="skillup-error-", suffix=".log", delete=False, encoding="utf-8"
+    ) as log:
+        log.write(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}")
+    _say(f"error: skillup itself failed: {type(defect).__name__}: {defect}")
+    _say(f"  hint: this is a defect of ours; please report it with {log.name}")

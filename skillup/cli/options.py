@@ -1,0 +1,50 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillup.errors import UsageError
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Suites, cases, folders of suites, or skills with evals/. Default: cases/ or evals/.",
+        show_default=False,
+    ),
+]
+CaseGlobs = Annotated[
+    list[str] | None, typer.Option("--case", "-k", help="Only cases whose id matches this glob.")
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only cases with this tag.")]
+Vars = Annotated[
+    list[str] | None, typer.Option("--var", help="NAME=VALUE; outranks the case's vars.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")]
+
+
+def default_paths(paths: list[Path] | None) -> list[Path]:
+    """What was given; else the suites of this folder. Raises UsageError if there are none."""
+    if paths:
+        return paths
+    for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
+        if candidate.exists():
+            return [candidate]
+    raise UsageError(
+        "no suite given, and no eval.yaml, evals/ or cases/ here",
+        hint="name a suite, or change to a folder that has one",
+    )
+
+
+def parse_vars(given: list[str] | None) -> dict[str, str]:
+    """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
+    values: dict[str, str] = {}
+    for item in given or []:
+        name, separator, value = item.partition("=")
+        if not separator or not name:
+            raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
+        values[name] = value
+    return values

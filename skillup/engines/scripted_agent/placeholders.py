@@ -1,0 +1,76 @@
+"""Fills the placeholders of a script; the list of them is in `skillup/schema/scripted.py`.
+
+Only these forms are touched: any other text in double braces is a template of somebody else's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from skillup.engines.scripted_agent.errors import AgentError
+from skillup.engines.scripted_agent.sessions import Session
+
+_FORMS = re.compile(
+    r"\{\{(?:(user|system|skills|output|turn)"
+    r"|match\.(\w+)|remember\.([A-Za-z_][\w.-]*)|turns\.(\d+)\.(user|answer))\}\}"
+)
+
+
+class Placeholders:
+    """What the placeholders of one turn stand for. `output` changes while the turn goes on."""
+
+    def __init__(
+        self, session: Session, message: str, match: re.Match[str] | None, system: str, skills: str
+    ) -> None:
+        self.output: str | None = None
+        self._session = session
+        self._match = match
+        self._simple = {
+            "user": message,
+            "system": system,
+            "skills": skills,
+            "turn": str(session.next_turn),
+        }
+        # The present message will join the session; {{turns.N}} means those before it.
+        self._earlier = list(session.exchanges)
+
+    def fill(self, text: str) -> str:
+        """Raises AgentError `script` if something in `text` has no value here."""
+        return _FORMS.sub(self._value, text) if "{{" in text else text
+
+    def _value(self, found: re.Match[str]) -> str:
+        simple, group, remembered, number, part = found.groups()
+        if simple == "output":
+            value = self.output
+            why = "no step before it has an output"
+        elif simple:
+            return self._simple[simple]
+        elif group:
+            return self._group(found.group(), group)
+        elif remembered:
+            value = self._session.remembered.get(remembered)
+            why = "nothing of that name was remembered in this session"
+        else:
+            value, why = self._earlier_turn(int(number), part)
+        if value is None:
+            raise _missing(found.group(), why)
+        return value
+
+    def _group(self, form: str, group: str) -> str:
+        if self._match is None:
+            raise _missing(form, "the reply has no `when`")
+        try:
+            return self._match[int(group) if group.isdecimal() else group] or ""
+        except IndexError:
+            raise _missing(form, f"`when` has no group {group}") from None
+
+    def _earlier_turn(self, number: int, part: str) -> tuple[str | None, str]:
+        count = len(self._earlier)
+        if not 1 <= number <= count:
+            return None, f"this session holds {count} earlier turn{'s' if count != 1 else ''}"
+        exchange = self._earlier[number - 1]
+        return (exchange.user if part == "user" else exchange.answer), "it was not answered"
+
+
+def _missing(form: str, why: str) -> AgentError:
+    return AgentError("script", f"{form} has no value: {why}")

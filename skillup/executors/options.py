@@ -1,0 +1,46 @@
+"""What a run is told, and whom it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from skillup.plan import Job
+from skillup.process.secrets import Secrets
+from skillup.schema.grade import Grade
+from skillup.schema.record import Record
+from skillup.trial import TrialEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a plan is run."""
+
+    run_id: str
+    environment: Mapping[str, str]
+    """The user's own environment."""
+    secrets: Secrets
+    parallel: int = 4
+    """Trials at once."""
+    max_fail: int | None = None
+    """Start no more trials after so many that failed or met an error."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    keep_scratch: bool = False
+    """Leave workspaces and homes in place after their trial."""
+
+
+class RunObserver(Protocol):
+    """Told of everything as it happens; must not raise."""
+
+    def trial_started(self, job: Job, attempt: int) -> None:
+        """A trial's workspace is about to be made."""
+
+    def trial_event(self, event: TrialEvent) -> None:
+        """Something happened in a trial."""
+
+    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
+        """A trial's record and grade are on disk."""
+
+    def trial_retried(self, job: Job, record: Record, reason: str) -> None:
+        """A trial met an error that is tried again."""

@@ -1,0 +1,28 @@
+"""Which trials are held again: the suite's `retry_policy`."""
+
+from __future__ import annotations
+
+from skillup.schema.case import RetryPolicy
+from skillup.schema.record import Record
+
+# A defect of the case or of the installation comes back every time: trying again only costs.
+_NEVER = frozenset(
+    {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal"}
+)
+
+
+def retry_reason(record: Record, policy: RetryPolicy | None) -> str | None:
+    """Why this trial is held again (an error kind, or `turn_precondition_fail`); None: it is not.
+
+    `record.attempt` counts from 1; the policy allows ``max_retries`` attempts beyond the first.
+    """
+    if policy is None or record.attempt > policy.max_retries or record.skipped is not None:
+        return None
+    wanted = set(policy.retry_on)
+    error = record.first_error()
+    if error is not None:
+        if error.kind in wanted or ("error" in wanted and error.kind not in _NEVER):
+            return error.kind
+        return None
+    gate_failed = any(turn.post_condition_passed is False for turn in record.turns)
+    return "turn_precondition_fail" if gate_failed and "turn_precondition_fail" in wanted else None

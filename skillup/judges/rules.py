@@ -1,0 +1,56 @@
+"""The rule-based judge: success rules that must all hold, failure rules of which none may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillup.checks import CheckContext, evaluate
+from skillup.schema.grade import CheckResult
+from skillup.schema.judge import JudgeConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RulesVerdict:
+    """What the rules say, and on what grounds."""
+
+    passed: bool
+    reason: str
+    results: tuple[CheckResult, ...]
+
+
+def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> RulesVerdict:
+    """Failure rules outrank success rules; where neither speaks, evidence is wanting.
+
+    A failure rule's result is turned round for the report: it passes when its pattern is absent.
+    One that could not be evaluated does not pass.
+    """
+    failure = []
+    for check in judge.failure:
+        result = evaluate(check, context)
+        absent = result.assertable and result.error is None and not result.passed
+        failure.append(
+            result.model_copy(
+                update={
+                    "passed": absent,
+                    "score": float(absent),
+                    "role": "failure",
+                    "required": True,
+                    "name": f"not ({result.name})",
+                }
+            )
+        )
+    success = [
+        evaluate(check, context).model_copy(update={"role": "success", "required": True})
+        for check in judge.success
+    ]
+    results = (*failure, *success)
+    matched = next((r for r in failure if not r.passed), None)
+    if matched is not None:
+        why = "matched" if matched.assertable else "could not be evaluated"
+        return RulesVerdict(False, f"failure rule {why}: {matched.name}", results)
+    missed = next((r for r in success if not r.passed), None)
+    if missed is not None:
+        return RulesVerdict(False, f"success rule not met: {missed.name}", results)
+    if not success:
+        return RulesVerdict(False, "no success rule: there is no evidence to pass on", results)
+    return RulesVerdict(True, "all success rules met", results)

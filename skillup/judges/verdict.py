@@ -1,0 +1,69 @@
+"""The verdict: ERROR over FAIL over SKIP over PASS, and one line that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillup.schema.case import Case
+from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
+from skillup.schema.record import Record, TurnError
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of the trial."""
+
+    status: CaseStatus
+    score: float
+    reason: str
+
+
+def decide(
+    case: Case,
+    record: Record,
+    turns: Sequence[TurnGrade],
+    conversation: Sequence[CheckResult],
+    refusals: Sequence[str],
+    score: float,
+    error: TurnError | None,
+) -> Verdict:
+    """Apply design §4's order of precedence. `refusals` are the judges that said no, and why."""
+    if error is not None:
+        return Verdict("ERROR", 0.0, f"{error.kind}: {error.message}")
+    if record.skipped is not None:
+        return Verdict("SKIP", 0.0, record.skipped)
+    failed = next((turn for turn in turns if turn.status == "failed"), None)
+    if failed is not None:
+        return Verdict("FAIL", score, f"turn {failed.turn_number}: {failed.reason}")
+    stopped = next((turn for turn in turns if turn.status == "skipped"), None)
+    gate = next((t for t in turns if t.post_condition_passed is False), None)
+    if stopped is not None and gate is not None:
+        return Verdict("SKIP", 0.0, stopped.reason or f"turn {stopped.turn_number} was skipped")
+    unmet = [
+        (f"turn {turn.turn_number}: ", check)
+        for turn in turns
+        for check in turn.checks
+        if not check.passed
+    ]
+    unmet.extend(("", check) for check in conversation if not check.passed)
+    required = next((item for item in unmet if item[1].required), None)
+    if required is not None:
+        where, check = required
+        return Verdict("FAIL", score, f"{where}{check.name}: {check.found}")
+    if refusals:
+        return Verdict("FAIL", score, refusals[0])
+    checks = sum(len(turn.checks) for turn in turns) + len(conversation)
+    if not checks:
+        return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
+    threshold = 1.0 if case.pass_threshold is None else case.pass_threshold
+    if score < threshold:
+        if unmet:
+            where, check = unmet[0]
+            more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
+            return Verdict("FAIL", score, f"{where}{check.name}: {check.found}{more}")
+        why = stopped.reason if stopped is not None else f"score {score:.2f} < {threshold:.2f}"
+        return Verdict("FAIL", score, why)
+    passed = checks - len(unmet)
+    many = "check" if checks == 1 else "checks"
+    return Verdict("PASS", score, f"{passed} of {checks} {many} passed")

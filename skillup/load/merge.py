@@ -1,0 +1,95 @@
+"""A suite's defaults, merged into each of its cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillup.schema.case import Case
+from skillup.schema.checks import CheckSet
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.suite import Suite
+
+_PLAIN = ("max_turns", "pass_threshold", "aggregation", "on_turn_failure", "trials")
+
+
+def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
+    """`case` with the suite's defaults filled in; what the case says itself stays."""
+    defaults = suite.cases.defaults
+    updates: dict[str, Any] = {}
+    if not case.id:
+        updates["id"] = default_id
+    limits = case.constraints
+    if case.timeout_seconds is None:
+        own = limits.timeout_seconds if limits else None
+        updates["timeout_seconds"] = own if own is not None else defaults.timeout_seconds
+    if case.max_turns is None and limits and limits.max_turns is not None:
+        updates["max_turns"] = limits.max_turns
+    for name in _PLAIN:
+        value = getattr(defaults, name)
+        if value is not None and updates.get(name, getattr(case, name)) is None:
+            updates[name] = value
+    if "aggregation" in updates and case.input.prompt is not None:
+        del updates["aggregation"]
+    if case.tag is not None and case.tag not in case.tags:
+        updates["tags"] = [*case.tags, case.tag]
+    if defaults.collect_artifacts:
+        joined = dict.fromkeys([*defaults.collect_artifacts, *case.collect_artifacts])
+        updates["collect_artifacts"] = list(joined)
+    if defaults.expect is not None:
+        updates["expect"] = _merge_expect(defaults.expect, case.expect)
+    if case.retry_policy is None:
+        updates["retry_policy"] = suite.cases.retry_policy
+    base = defaults.judge or suite.judge
+    if base is not None:
+        updates.update(_merge_judges(case, base))
+    return case.model_copy(update={k: v for k, v in updates.items() if v is not None})
+
+
+def _merge_expect(defaults: CheckSet, own: CheckSet | None) -> CheckSet:
+    """Lists are joined, defaults first; anything else the case says outranks the default."""
+    if own is None:
+        return defaults
+    updates: dict[str, Any] = {}
+    for name in own.model_fields_set:
+        mine, theirs = getattr(own, name), getattr(defaults, name)
+        if isinstance(mine, list) and isinstance(theirs, list):
+            updates[name] = theirs + [item for item in mine if item not in theirs]
+        elif mine is not None:
+            updates[name] = mine
+    return defaults.model_copy(update=updates)
+
+
+def has_checks(case: Case) -> bool:
+    """Whether anything but the judge could fail this case."""
+    turns = case.input.all_turns()
+    return bool(
+        case.assertions
+        or case.expect
+        or case.expected_output
+        or any(t.assertions or t.post_condition or t.expected_output for t in turns)
+    )
+
+
+def _merge_judges(case: Case, base: JudgeConfig) -> dict[str, Any]:
+    if case.judges is not None:
+        return {"judges": [_fill(judge, base) for judge in case.judges]}
+    if case.judge is not None:
+        return {"judge": _fill(case.judge, base)}
+    usable = base.criteria or base.success or base.failure or base.script_path
+    return {"judge": base} if usable and not has_checks(case) else {}
+
+
+def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
+    """What `judge` leaves open, from `base`; its rules say which type it is if it does not."""
+    updates: dict[str, Any] = {}
+    if judge.type is None:
+        if judge.success or judge.failure:
+            updates["type"] = "rule_based"
+        elif judge.script_path:
+            updates["type"] = "script"
+        else:
+            updates["type"] = "agent_judge" if judge.criteria else base.type
+    for name in ("model", "pass_threshold", "timeout_seconds"):
+        if getattr(judge, name) is None and getattr(base, name) is not None:
+            updates[name] = getattr(base, name)
+    return judge.model_copy(update=updates)

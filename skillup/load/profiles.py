@@ -1,0 +1,103 @@
+"""Profiles: from what `--engine` or the suite says to a validated :class:`Profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.load.problems import problems_from
+from skillup.load.suggest import near_miss
+from skillup.load.variables import MissingVariableError, expand
+from skillup.load.yaml_reader import Document, read_yaml
+from skillup.schema.profile import Profile
+
+ADAPTERS = ("claude_code", "codex", "scripted")
+_ALIASES = {"claude": "claude_code", "claude-code": "claude_code"}
+
+
+def profile_files(root: Path) -> dict[str, Path]:
+    """The profiles of a workspace by name."""
+    return {path.stem: path for path in sorted((root / "engines").glob("*.y*ml"))}
+
+
+def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profile:
+    """The profile that `name` means: a path, a file in `engines/`, else an adapter's own defaults.
+
+    Raises UsageError if it means nothing, InvalidFilesError if its file does not validate.
+    """
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml"):
+        if not path.is_file():
+            raise UsageError(f"--engine {name}: no such file", hint="give a profile's path or name")
+        return read_profile(path, environment)
+    name = _ALIASES.get(name, name)
+    files = profile_files(root)
+    if name in files:
+        return read_profile(files[name], environment)
+    if name in ADAPTERS:
+        return Profile(name=name, engine=name)
+    known = sorted({*files, *ADAPTERS})
+    suggestion = near_miss(name, known)
+    hint = f"did you mean {suggestion}?" if suggestion else f"known here: {', '.join(known)}"
+    raise UsageError(f"there is no engine `{name}`", hint=hint)
+
+
+def read_profile(path: Path, environment: Mapping[str, str]) -> Profile:
+    """One profile file. Raises InvalidFilesError with every problem in it."""
+    document = read_yaml(path)
+    problems: list[Problem] = []
+    data = _expand_all(document.data, (), document, environment, problems)
+    if isinstance(data, dict) and not data.get("name"):
+        data = {**data, "name": path.stem}
+    try:
+        profile = Profile.model_validate(data)
+    except ValidationError as error:
+        problems.extend(problems_from(error, document))
+        raise InvalidFilesError(problems) from None
+    if profile.engine not in ADAPTERS:
+        line, column = document.locate(("engine",))
+        fix = f"known adapters: {', '.join(ADAPTERS)}"
+        message = f"there is no adapter `{profile.engine}`"
+        problems.append(Problem(path, line, column, "engine", message, fix))
+    if profile.session == "live":
+        line, column = document.locate(("session",))
+        message = "`live` is not supported by this version"
+        problems.append(Problem(path, line, column, "session", message, "use `resume`"))
+    if problems:
+        raise InvalidFilesError(problems)
+    return profile
+
+
+def _expand_all(
+    value: Any,
+    loc: tuple[str | int, ...],
+    document: Document,
+    environment: Mapping[str, str],
+    problems: list[Problem],
+) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _expand_all(item, (*loc, key), document, environment, problems)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [
+            _expand_all(item, (*loc, index), document, environment, problems)
+            for index, item in enumerate(value)
+        ]
+    if not isinstance(value, str) or "$" not in value:
+        return value
+    try:
+        expanded = expand(value, environment)
+    except MissingVariableError as missing:
+        line, column = document.locate(loc)
+        fix = "set it, or give a default: ${VAR:-default}"
+        field = ".".join(str(part) for part in loc)
+        problems.append(Problem(document.path, line, column, field, str(missing), fix))
+        return value
+    # `base_url: ${X:-}` means "not set", which an empty text would not.
+    return expanded or None if len(loc) == 1 else expanded

@@ -1,0 +1,166 @@
+"""What a single field cannot know: names, turn numbers and switches that must fit together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from skillup.errors import Problem
+from skillup.load.merge import has_checks
+from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
+from skillup.load.yaml_reader import Document
+from skillup.schema import templates
+from skillup.schema.case import Case
+from skillup.schema.checks import Check, CheckKeys
+from skillup.schema.suite import Suite
+
+Loc = tuple[str | int, ...]
+MAX_FOLLOW_UP_DEPTH = 5
+
+
+def field_name(loc: Iterable[str | int]) -> str:
+    """A location as people write it: ``input.turns[2].content``."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def problem_at(
+    document: Document, loc: Loc, message: str, fix: str = "", *, severity: str = "error"
+) -> Problem:
+    """A problem with the value at `loc`."""
+    line, column = document.locate(loc)
+    return Problem(document.path, line, column, field_name(loc), message, fix, severity)
+
+
+def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
+    """What is wrong (or not run yet) in an `eval.yaml` that validates."""
+    for index, skill in enumerate(suite.skills or ()):
+        if not (root / skill.path).is_dir():
+            loc: Loc = ("skills", index, "path")
+            message = f"no such directory: {skill.path} (paths start from {root.name}/)"
+            yield problem_at(document, loc, message, "a run of this suite would be an error",
+                             severity="warning")  # fmt: skip
+    for index, neighbour in enumerate(suite.neighbours):
+        if not (root / neighbour).is_dir():
+            yield problem_at(
+                document, ("neighbours", index), f"no such directory: {neighbour}",
+                "a run of this suite would be an error", severity="warning",
+            )  # fmt: skip
+    for loc, message in unsupported_in_suite(suite):
+        yield problem_at(document, loc, message, severity="warning")
+
+
+def case_problems(
+    case: Case, document: Document, suite: Suite, variables: frozenset[str]
+) -> Iterator[Problem]:
+    """What is wrong (or not run yet) in a case that validates."""
+    yield from _template_problems(case, document, variables)
+    yield from _check_problems(case, document)
+    for index, turn in enumerate(case.input.turns or ()):
+        loc: Loc = ("input", "turns", index, "content")
+        if turn.slash_command and not (turn.content or "").startswith("/"):
+            yield problem_at(document, loc, "`slash_command: true`, but it does not begin with /",
+                             "write the command, such as /compact")  # fmt: skip
+    if not has_checks(case) and not case.all_judges():
+        yield problem_at(document, (), "nothing is checked in this case",
+                         "add `assertions`; as it is, it fails for want of evidence",
+                         severity="warning")  # fmt: skip
+    for loc, message in unsupported_in_case(case, suite):
+        yield problem_at(document, loc, message, severity="warning")
+
+
+def _template_problems(
+    case: Case, document: Document, variables: frozenset[str]
+) -> Iterator[Problem]:
+    known = set(case.vars) | variables
+    for path, content in case.context.files.items():
+        yield from _unresolved(content, ("context", "files", path), known, document)
+    for index, message in enumerate(case.input.history):
+        known.update(rule.variable for rule in message.capture)
+        del index
+    if case.input.prompt is not None:
+        yield from _unresolved(case.input.prompt, ("input", "prompt"), known, document)
+    for number, turn in enumerate(case.input.turns or ()):
+        for key in ("content", "respond"):
+            text = getattr(turn, key)
+            if text is not None:
+                yield from _unresolved(text, ("input", "turns", number, key), known, document)
+        known.update(rule.variable for rule in turn.capture)
+
+
+def _unresolved(text: str, loc: Loc, known: set[str], document: Document) -> Iterator[Problem]:
+    for name in dict.fromkeys(templates.names_in(text)):
+        if name in known:
+            continue
+        line, column = document.locate(loc)
+        found = _find_template(document, name, line)
+        line, column = found or (line, column)
+        listed = ", ".join(sorted(known)) or "none"
+        yield Problem(
+            document.path, line, column, field_name(loc),
+            f"<<{name}>> is not defined by `vars` or by an earlier `capture`",
+            f"defined here: {listed}; for the text itself write \\<<{name}>>",
+        )  # fmt: skip
+
+
+def _find_template(document: Document, name: str, from_line: int) -> tuple[int, int] | None:
+    """Where ``<<name>>`` stands in the file's own text, at or below a line."""
+    pattern = re.compile(rf"(?<!\\)<<\s*{re.escape(name)}\s*>>")
+    for number, line in enumerate(document.text.splitlines(), start=1):
+        if number >= from_line and (match := pattern.search(line)):
+            return number, match.start() + 1
+    return None
+
+
+def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
+    turns = len(case.input.turns or ()) or (1 if case.input.prompt is not None else 0)
+    if not turns:
+        return  # the simulated user decides how many there are
+    for loc, keys, depth in _all_checks(case):
+        if depth > MAX_FOLLOW_UP_DEPTH:
+            yield problem_at(document, loc, f"follow-ups nested {depth} deep",
+                             f"the limit is {MAX_FOLLOW_UP_DEPTH}")  # fmt: skip
+        asked: list[tuple[Loc, int]] = []
+        if isinstance(keys, Check) and keys.turn is not None:
+            asked.append(((*loc, "turn"), keys.turn))
+        for key, spec in keys.given():
+            number = getattr(spec, "turn", None)
+            if number is not None:
+                asked.append(((*loc, key, "turn"), number))
+        for where, number in asked:
+            if number > turns:
+                yield problem_at(document, where, f"turn {number} of a case with {turns}",
+                                 f"turns count from 1 to {turns}")  # fmt: skip
+
+
+def _all_checks(case: Case) -> Iterator[tuple[Loc, CheckKeys, int]]:
+    """Every check of the case, with its place and how deep in follow-ups it stands."""
+    if case.expect is not None:
+        yield ("expect",), case.expect, 0
+    yield from _walk(case.assertions, ("assertions",), 0)
+    prefix: Loc = ("judge",)
+    for number, judge in enumerate(case.all_judges()):
+        if case.judges is not None:
+            prefix = ("judges", number)
+        yield from _walk(judge.success, (*prefix, "success"), 0)
+        yield from _walk(judge.failure, (*prefix, "failure"), 0)
+    for number, turn in enumerate(case.input.turns or ()):
+        loc: Loc = ("input", "turns", number)
+        if turn.post_condition is not None:
+            yield (*loc, "post_condition"), turn.post_condition, 0
+        yield from _walk(turn.assertions, (*loc, "assertions"), 0)
+
+
+def _walk(checks: list[Check], loc: Loc, depth: int) -> Iterator[tuple[Loc, CheckKeys, int]]:
+    for index, check in enumerate(checks):
+        here = (*loc, index)
+        yield here, check, depth
+        if check.assertions:
+            yield from _walk(check.assertions, (*here, "assertions"), depth + 1)
+        for key in ("any_of", "all_of", "none_of"):
+            children = getattr(check, key)
+            if children:
+                yield from _walk(children, (*here, key), depth)

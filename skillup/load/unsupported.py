@@ -1,0 +1,75 @@
+"""Parts of the case language that load, but that this version cannot run.
+
+`validate` names them as warnings; a run makes such a case an ERROR of kind `unsupported` before the
+first turn, so that nothing is judged as if it had been looked at. A feature's lines leave this file
+when it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skillup.schema.case import Case
+from skillup.schema.checks import Check
+from skillup.schema.suite import Suite
+
+Loc = tuple[str | int, ...]
+_MODEL_CHECKS = ("rubric", "similar", "relevance", "script")
+
+
+def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
+    """Where the suite asks for something that is not run yet, and what it is."""
+    if suite.environment.type != "none":
+        kind = suite.environment.type
+        yield (
+            ("environment", "type"),
+            f"`{kind}` is not supported: trials run on this machine, as with `none`",
+        )
+    if suite.mcp.servers:
+        yield ("mcp", "servers"), "MCP servers are not set up yet: agents run without them"
+    if suite.benchmark.enabled:
+        yield ("benchmark", "enabled"), "the baseline is not run yet: only the skill's variant is"
+    if suite.engine is not None and suite.engine.custom is not None:
+        yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
+
+
+def unsupported_in_case(case: Case, suite: Suite) -> Iterator[tuple[Loc, str]]:
+    """Where the case asks for something that is not run yet, and what it is."""
+    del suite
+    if case.input.history:
+        yield ("input", "history"), "`history` is not run yet"
+    if case.input.conversation is not None:
+        yield ("input", "conversation"), "a simulated user is not run yet"
+    if case.user_simulator is not None:
+        yield ("user_simulator",), "a simulated user is not run yet"
+    for index, judge in enumerate(case.all_judges()):
+        if judge.type in ("script", "agent_judge"):
+            loc: Loc = ("judges", index) if case.judges is not None else ("judge",)
+            yield (*loc, "type"), f"`{judge.type}` judges are not run yet"
+    for index, turn in enumerate(case.input.turns or ()):
+        here: Loc = ("input", "turns", index)
+        if turn.respond is not None:
+            yield (*here, "respond"), "a simulated user is not run yet"
+        if turn.expected_output is not None:
+            yield (*here, "expected_output"), "comparing with `expected_output` is not run yet"
+        yield from _in_checks(turn.assertions, (*here, "assertions"))
+    yield from _in_checks(case.assertions, ("assertions",))
+    for index, judge in enumerate(case.all_judges()):
+        prefix: Loc = ("judges", index) if case.judges is not None else ("judge",)
+        yield from _in_checks(judge.success, (*prefix, "success"))
+        yield from _in_checks(judge.failure, (*prefix, "failure"))
+    if case.expected_output is not None:
+        yield ("expected_output",), "comparing with `expected_output` is not run yet"
+
+
+def _in_checks(checks: list[Check], loc: Loc) -> Iterator[tuple[Loc, str]]:
+    for index, check in enumerate(checks):
+        here = (*loc, index)
+        if check.key in _MODEL_CHECKS:
+            yield here, f"`{check.key}` checks are not run yet: they need a judge that reads"
+        if check.prompt is not None:
+            yield (*here, "prompt"), "follow-ups are not sent yet"
+        for key in ("any_of", "all_of", "none_of", "assertions"):
+            children = getattr(check, key)
+            if children:
+                yield from _in_checks(children, (*here, key))

@@ -1,0 +1,43 @@
+"""Processes: started here and nowhere else, watched while they run, and none outlives its turn.
+
+    run_process(request, on_line) -> ProcessOutcome     an agent's turn
+    run_quiet(argv, ...) -> CompletedOutput             a short helper command
+    ProcessRegister(directory), end_leftovers(directory)   what a killed skillup left behind
+
+Whatever happens to a process is data in its outcome. ``request`` holds the data, ``spawn`` starts,
+``waiting`` waits, ``pipes`` and ``lines`` move the output, ``table`` sees all processes, ``tree``
+knows which of them are ours, ``ending`` ends them, ``supervise`` brings it together.
+"""
+
+from __future__ import annotations
+
+from skillup.process.leftovers import ProcessRegister, end_leftovers
+from skillup.process.markers import OWNER_VARIABLE, TRIAL_VARIABLE, new_marker
+from skillup.process.quiet import run_quiet
+from skillup.process.request import (
+    CompletedOutput,
+    EndedBy,
+    Leftover,
+    OnLine,
+    ProcessOutcome,
+    ProcessRequest,
+    Redact,
+)
+from skillup.process.supervise import run_process
+
+__all__ = [
+    "OWNER_VARIABLE",
+    "TRIAL_VARIABLE",
+    "CompletedOutput",
+    "EndedBy",
+    "Leftover",
+    "OnLine",
+    "ProcessOutcome",
+    "ProcessRegister",
+    "ProcessRequest",
+    "Redact",
+    "end_leftovers",
+    "new_marker",
+    "run_process",
+    "run_quiet",
+]

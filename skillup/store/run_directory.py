@@ -1,0 +1,265 @@
+"""A run on disk. A finished trial's record is there whole, synced, or it is not there at all.
+
+    RUN/run.json                 what was asked for: plan, versions, options
+    RUN/events.jsonl             the journal
+    RUN/trials/<job>/            record.json, grading.json, raw/, files/
+    RUN/blobs/                   contents of workspace files, by their SHA-256
+    RUN/result.json              every grade
+    RUN/scratch                  a link to where trials work while they run
+    RUN/lock                     held by the process that writes
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from skillup.errors import RunDirectoryError
+from skillup.schema.grade import Grade, RunResult
+from skillup.schema.record import Record
+from skillup.store import trials
+from skillup.store.atomic import (
+    make_directory,
+    remove_temporary_files,
+    set_aside,
+    write_atomic,
+)
+from skillup.store.errors_of_disk import disk_errors
+from skillup.store.journal import Journal, read_journal
+from skillup.store.json_text import Mask, no_mask, to_json
+from skillup.store.lock import RunLock
+from skillup.store.scratch import Scratch
+from skillup.store.trials import DamagedRecordError, TrialPlace
+from skillup.workspace.blobs import BlobStore
+
+RUN_FILE = "run.json"
+RESULT_FILE = "result.json"
+JOURNAL_FILE = "events.jsonl"
+_LOCK_FILE = "lock"
+
+
+class RunDirectory:
+    """One run directory, open for reading, or by one process at a time for writing too.
+
+    Made by :meth:`create` and :meth:`open`; use it in a ``with``. All methods may be called from
+    several threads. Whatever the disk refuses is a RunDirectoryError.
+    """
+
+    def __init__(self, path: Path, lock: RunLock | None, mask: Mask) -> None:
+        self.path = path
+        self.blobs = BlobStore(path / "blobs")
+        self._trials = path / "trials"
+        self._mask = mask
+        self._lock = lock
+        self._scratch = Scratch(path / "scratch")
+        self._journal = Journal(path / JOURNAL_FILE, mask) if lock is not None else None
+
+    @classmethod
+    def create(cls, path: Path, run_info: Mapping[str, Any], *, mask: Mask = no_mask) -> Self:
+        """Makes the directory and its ``run.json``, for writing.
+
+        Raises RunDirectoryError if something is there already, or if another process writes there.
+        """
+        path = path.absolute()
+        with disk_errors("read", path):
+            if path.exists() and any(entry.name != _LOCK_FILE for entry in path.iterdir()):
+                if (path / RUN_FILE).exists():
+                    hint = f"go on with it by --resume {path}, or choose another --out"
+                    raise RunDirectoryError(f"{path} holds a run already", hint=hint)
+                hint = "choose a new or empty directory with --out"
+                raise RunDirectoryError(f"{path} is not empty", hint=hint)
+        make_directory(path)
+        lock = RunLock(path / _LOCK_FILE)
+        try:
+            write_atomic(path / RUN_FILE, to_json(run_info, mask, indent=2))
+            run = cls(path, lock, mask)
+        except BaseException:
+            lock.release()
+            raise
+        run.journal("run_created", durable=True)
+        return run
+
+    @classmethod
+    def open(cls, path: Path, *, writable: bool = False, mask: Mask = no_mask) -> Self:
+        """Opens an existing run; ``writable`` to resume it or to grade it anew.
+
+        Raises RunDirectoryError if there is no run, or if another process writes it.
+        """
+        path = path.absolute()
+        if not (path / RUN_FILE).is_file():
+            what = "is no run directory" if path.is_dir() else "does not exist"
+            hint = "give the directory that holds run.json; runs are under .skillup/runs by default"
+            raise RunDirectoryError(f"{path} {what}", hint=hint)
+        if not writable:
+            return cls(path, None, mask)
+        lock = RunLock(path / _LOCK_FILE)
+        try:
+            remove_temporary_files(path)
+            run = cls(path, lock, mask)
+        except BaseException:
+            lock.release()
+            raise
+        run.journal("run_reopened")
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the directory; may be called again."""
+        if self._lock is not None and self._journal is not None:
+            self._scratch.close()
+            self._journal.close()
+            self._lock.release()
+
+    def run_info(self) -> dict[str, Any]:
+        """What ``run.json`` says."""
+        path = self.path / RUN_FILE
+        with disk_errors("read", path):
+            data = path.read_bytes()
+        try:
+            value = json.loads(data)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise RunDirectoryError(f"{path} is damaged", hint="start the run anew")
+        return value
+
+    def journal(self, event: str, *, durable: bool = False, **fields: Any) -> None:
+        """Adds an event to ``events.jsonl``; ``durable`` waits until it is on the disk."""
+        self._writing().append(event, durable=durable, **fields)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The journal, in order."""
+        return read_journal(self.path / JOURNAL_FILE)
+
+    def trial_directory(self, job_id: str) -> Path:
+        """``trials/<job>``: where the trial is or would be; nothing is made."""
+        return trials.trial_directory(self._trials, job_id)
+
+    def begin_trial(self, job_id: str) -> TrialPlace:
+        """Makes the trial's directories, empty, and journals ``trial_started``.
+
+        What an earlier, unfinished attempt left in ``raw`` and ``files`` is set aside
+        (``raw.attempt-1``); its scratch is removed.
+        """
+        self._writing()
+        directory = trials.make_trial_directory(self._trials, job_id)
+        place = TrialPlace(
+            directory, directory / "raw", directory / "files", self._scratch.directory(job_id)
+        )
+        trials.make_fresh(place.raw)
+        trials.make_fresh(place.files)
+        self._scratch.remove(job_id)
+        self._scratch.directory(job_id)
+        self.journal("trial_started", job=job_id)
+        return place
+
+    def remove_scratch(self, job_id: str) -> bool:
+        """Removes the trial's scratch; False if something of it could not be removed."""
+        self._writing()
+        return self._scratch.remove(job_id)
+
+    def write_record(self, job_id: str, record: Record) -> None:
+        """Stores a finished trial for good, then journals ``trial_finished``.
+
+        When this returns, record and blobs are on the disk. Raises RunDirectoryError if the trial
+        has a record: records are never changed.
+        """
+        self._writing()
+        path = trials.make_trial_directory(self._trials, job_id) / trials.RECORD_FILE
+        if path.exists() and self._whole_record(job_id, path) is not None:
+            raise RunDirectoryError(
+                f"{path} exists already: a trial is held once",
+                hint="if two case ids differ in upper and lower case only, rename one of them",
+            )
+        with disk_errors("write", self.blobs.directory):
+            self.blobs.sync()  # the record names them
+        write_atomic(path, to_json(record, self._mask, indent=None))
+        error = record.first_error()
+        self.journal(
+            "trial_finished", durable=True, job=job_id, error=error.kind if error else None
+        )
+
+    def read_record(self, job_id: str) -> Record:
+        """The trial's record. Raises RunDirectoryError if there is none, or a damaged one."""
+        path = self.trial_directory(job_id) / trials.RECORD_FILE
+        try:
+            return trials.load_record(path)
+        except DamagedRecordError:
+            hint = "run the trial again with skillup run --resume"
+            raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+
+    def finished_jobs(self) -> set[str]:
+        """The jobs that have a whole record; the journal is not asked.
+
+        If the run is open for writing, damaged records are set aside as
+        ``record.json.damaged-<n>``, so that these trials can be held again.
+        """
+        return {job_id for job_id, _ in self.iter_records()}
+
+    def iter_records(self) -> Iterator[tuple[str, Record]]:
+        """Job id and record of every finished trial, one at a time in memory, in fixed order.
+
+        Damaged ones are left out, as in :meth:`finished_jobs`.
+        """
+        for job_id, directory in trials.directories_with_records(self._trials):
+            record = self._whole_record(job_id, directory / trials.RECORD_FILE)
+            if record is not None:
+                yield job_id, record
+
+    def _whole_record(self, job_id: str, path: Path) -> Record | None:
+        try:
+            return trials.load_record(path)
+        except DamagedRecordError:
+            if self._journal is not None:
+                moved = set_aside(path, "damaged")
+                self.journal("record_set_aside", job=job_id, file=moved.name)
+            return None
+
+    def write_grade(self, job_id: str, grade: Grade) -> None:
+        """Stores ``grading.json`` beside the record, in place of an older one."""
+        self._writing()
+        path = trials.make_trial_directory(self._trials, job_id) / trials.GRADE_FILE
+        write_atomic(path, to_json(grade, self._mask, indent=2))
+
+    def read_grade(self, job_id: str) -> Grade | None:
+        """The trial's grade; None if it has none that can be read."""
+        path = self.trial_directory(job_id) / trials.GRADE_FILE
+        with disk_errors("read", path):
+            return trials.load_grade(path)
+
+    def write_result(self, result: RunResult) -> None:
+        """Stores ``result.json``, in place of an older one, and journals ``result_written``."""
+        self._writing()
+        write_atomic(self.path / RESULT_FILE, to_json(result, self._mask, indent=2))
+        self.journal("result_written", durable=True, finished=result.finished)
+
+    def read_result(self) -> RunResult:
+        """``result.json``. Raises RunDirectoryError if the run has none that can be read."""
+        path = self.path / RESULT_FILE
+        with disk_errors("read", path):
+            data = path.read_bytes()
+        try:
+            return RunResult.model_validate_json(data)
+        except ValidationError:
+            hint = "write it anew with skillup judge"
+            raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+
+    def _writing(self) -> Journal:
+        if self._journal is None:
+            raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
+        return self._journal

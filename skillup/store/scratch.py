@@ -1,0 +1,100 @@
+"""Where trials work while they run: outside of every project, and gone afterwards.
+
+Agents look upwards from their working directory for instructions and skills (``CLAUDE.md`` as far
+as the root; ``AGENTS.md`` and ``.agents/skills`` as far as the repository's root). In a run
+directory under the user's project they would find the user's own. So trials work in the system's
+directory for temporary files, and ``RUN/scratch`` is a symbolic link to there. Its path is short,
+too, which the sockets that agents make in it need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from skillup.store.errors_of_disk import disk_errors
+
+
+class Scratch:
+    """The scratch directories of one run; safe to use from several threads."""
+
+    def __init__(self, link: Path) -> None:
+        """``link`` is where the symbolic link is, or will be at the first use."""
+        self._link = link
+        self._lock = threading.Lock()
+
+    def directory(self, job_id: str) -> Path:
+        """The job's own directory, a real path; the same for the same job, made if need be.
+
+        Raises RunDirectoryError if it cannot be made.
+        """
+        path = self._home() / _short_name(job_id)
+        with disk_errors("make", path):
+            path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
+    def remove(self, job_id: str) -> bool:
+        """Removes the job's directory and all that is in it; False if something could not be."""
+        home = self._existing_home()
+        return home is None or remove_tree(home / _short_name(job_id))
+
+    def close(self) -> None:
+        """Removes the place for all of them if nothing is left in it."""
+        with self._lock:
+            home = self._existing_home()
+            if home is None:
+                return
+            with suppress(OSError):
+                home.rmdir()
+                self._link.unlink()
+
+    def _home(self) -> Path:
+        with self._lock:
+            home = self._existing_home()
+            if home is None:
+                with disk_errors("make", self._link):
+                    home = Path(tempfile.mkdtemp(prefix="skillup-")).resolve()
+                    self._link.unlink(missing_ok=True)
+                    self._link.symlink_to(home, target_is_directory=True)
+            return home
+
+    def _existing_home(self) -> Path | None:
+        """What the link points to, if it is a directory that only we can have made."""
+        try:
+            home = self._link.readlink()
+            status = home.lstat()
+        except OSError:
+            return None
+        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+        return home if ours and not status.st_mode & 0o077 else None
+
+
+def remove_tree(path: Path) -> bool:
+    """Removes a directory tree, read-only directories too; whether nothing is left of it.
+
+    Links are removed, never followed. What cannot be removed stays; that is no error.
+    """
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink()
+        return not os.path.lexists(path)
+    with suppress(OSError):
+        path.chmod(0o700)
+    for parent, directories, _ in os.walk(path):  # top down: each is opened before it is entered
+        for name in directories:
+            directory = Path(parent, name)
+            with suppress(OSError):
+                if not directory.is_symlink():
+                    directory.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)
+    return not os.path.lexists(path)
+
+
+def _short_name(job_id: str) -> str:
+    return hashlib.sha256(job_id.encode(errors="surrogatepass")).hexdigest()[:12]

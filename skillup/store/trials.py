@@ -1,0 +1,129 @@
+"""The trials of a run on disk: where each is, and its record and grade."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from skillup.errors import RunDirectoryError
+from skillup.schema.grade import Grade
+from skillup.schema.record import RECORD_VERSION, Record
+from skillup.store.atomic import (
+    make_directory,
+    remove_temporary_files,
+    set_aside,
+    write_atomic,
+)
+from skillup.store.errors_of_disk import disk_errors
+from skillup.store.names import directory_of_job, is_reserved, job_of_directory
+
+RECORD_FILE = "record.json"
+GRADE_FILE = "grading.json"
+_JOB_ID_FILE = "job-id.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlace:
+    """The directories of one trial; all exist and are the trial's own."""
+
+    directory: Path
+    raw: Path
+    """For the engine's streams, a file of each for every turn."""
+    files: Path
+    """For artifacts that are kept beside the record."""
+    scratch: Path
+    """For workspace and home; a real path, removed when the trial has finished."""
+
+
+class DamagedRecordError(Exception):
+    """A record file that was cut short or is no record; ``path`` says which."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self.path = path
+
+
+def trial_directory(trials: Path, job_id: str) -> Path:
+    """Where the trial is or would be; nothing is made."""
+    return trials / directory_of_job(job_id)
+
+
+def make_trial_directory(trials: Path, job_id: str) -> Path:
+    """The trial's directory, made if need be, and clean of what killed writers left."""
+    directory = trial_directory(trials, job_id)
+    make_directory(directory)
+    remove_temporary_files(directory)
+    if job_of_directory(directory.relative_to(trials).as_posix()) is None:
+        write_atomic(directory / _JOB_ID_FILE, job_id.encode(errors="surrogatepass"))
+    return directory
+
+
+def make_fresh(directory: Path) -> None:
+    """Makes an empty directory; one with content (an earlier attempt's) is set aside."""
+    if directory.is_dir() and any(directory.iterdir()):
+        set_aside(directory, "attempt")
+    make_directory(directory)
+
+
+def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
+    """Job id and directory of every trial that has a record file, damaged or not, in fixed order."""
+    for parent, names, files in os.walk(trials):
+        names[:] = sorted((name for name in names if not is_reserved(name)), key=_natural)
+        if RECORD_FILE in files:
+            directory = Path(parent)
+            yield _job_id(trials, directory), directory
+
+
+def _job_id(trials: Path, directory: Path) -> str:
+    job_id = job_of_directory(directory.relative_to(trials).as_posix())
+    if job_id is not None:
+        return job_id
+    with disk_errors("read", directory / _JOB_ID_FILE):
+        return (directory / _JOB_ID_FILE).read_bytes().decode(errors="surrogatepass")
+
+
+def _natural(name: str) -> tuple[int, int, str]:
+    """Numbers by value (trial 10 comes after trial 9), before names."""
+    return (0, int(name), name) if name.isdecimal() else (1, 0, name)
+
+
+def load_record(path: Path) -> Record:
+    """The record in the file.
+
+    Raises DamagedRecordError if it is no complete record, and RunDirectoryError if it cannot be
+    read or was written by a version of skillup with another form of records.
+    """
+    with disk_errors("read", path):
+        data = path.read_bytes()
+    try:
+        return Record.model_validate_json(data)
+    except ValidationError:
+        version = _version(data)
+        if version is not None and version != RECORD_VERSION:
+            raise RunDirectoryError(
+                f"{path} is a {version}; this skillup reads {RECORD_VERSION}",
+                hint="use the version of skillup that held the run",
+            ) from None
+        raise DamagedRecordError(path) from None
+
+
+def load_grade(path: Path) -> Grade | None:
+    """The grade in the file; None if there is none, or if it is damaged: it can be derived again."""
+    try:
+        return Grade.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def _version(data: bytes) -> str | None:
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return None
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    return version if isinstance(version, str) else None

@@ -1,0 +1,24 @@
+"""Time left: a turn's own limit within the whole conversation's."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The moment (of the monotonic clock) at which a conversation must end; None: never."""
+
+    at: float | None
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Deadline:
+        """`seconds` from now."""
+        return cls(None if seconds is None else time.monotonic() + seconds)
+
+    def limit(self, seconds: float) -> float:
+        """`seconds`, or what is left if that is less; never below 0."""
+        if self.at is None:
+            return seconds
+        return max(0.0, min(seconds, self.at - time.monotonic()))

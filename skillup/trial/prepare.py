@@ -1,0 +1,105 @@
+"""Everything that must stand before the first turn: workspace, skills, environment, context."""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillup.engines.base import TrialContext
+from skillup.load.variables import MissingVariableError, expand
+from skillup.schema.record import FileState, SkillInfo, TurnError
+from skillup.trial.references import keep_references
+from skillup.trial.request import TrialEvent, TrialRequest
+from skillup.trial.skills import skills_for
+from skillup.workspace.blobs import BlobStore
+from skillup.workspace.prepare import prepare_workspace
+from skillup.workspace.snapshot import Snapshot, take_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A trial that is ready for its first turn."""
+
+    context: TrialContext
+    blobs: BlobStore
+    snapshot: Snapshot
+    skills: tuple[SkillInfo, ...]
+    references: dict[str, FileState]
+    variables: dict[str, str]
+
+
+async def prepare(request: TrialRequest) -> Prepared | TurnError:
+    """Make the workspace and what goes with it; a TurnError says what could not be made."""
+    job = request.job
+    case, suite = job.loaded.case, job.suite.suite
+    request.notify(TrialEvent(job.id, "preparing"))
+    variables = {**case.vars, **request.variables}
+    try:
+        added = _expand_all({**suite.environment.env, **job.profile.env}, request.environment)
+    except MissingVariableError as missing:
+        message = f"the environment cannot be made: {missing}; set it, or give it a default"
+        return TurnError(kind="setup", message=message)
+    skills = skills_for(job.suite, job.variant)
+    if isinstance(skills, TurnError):
+        return skills
+    request.scratch.mkdir(parents=True, mode=0o700)
+    workspace, home = request.scratch / "workspace", request.scratch / "home"
+    home.mkdir(mode=0o700)
+    marker = f"{request.run_id}:{uuid.uuid4().hex[:12]}"
+    made = await prepare_workspace(
+        case.context,
+        suite_root=job.suite.root,
+        destination=workspace,
+        variables=variables,
+        skills=skills,
+        skill_directories=request.engine.skill_directories(),
+        env=_setup_environment(request.environment, added, home),
+        marker=marker,
+        setup_steps=[step.run for step in suite.environment.setup_steps],
+        timeout_seconds=case.timeout_seconds or job.profile.timeout_seconds,
+    )
+    if isinstance(made, TurnError):
+        return made
+    blobs = BlobStore(request.files_dir)
+    context = TrialContext(
+        profile=job.profile,
+        workspace=workspace.resolve(),
+        home=home.resolve(),
+        raw_dir=request.raw_dir,
+        environment=request.environment,
+        extra_env=added,
+        marker=marker,
+        session_id=str(uuid.uuid4()),
+        skills=made.skill_paths,
+        script=case.scripted,
+        attempt=request.attempt,
+        seed=request.seed,
+        progress=functools.partial(_activity, request),
+    )
+    return Prepared(
+        context=context,
+        blobs=blobs,
+        snapshot=take_snapshot(workspace, blobs),
+        skills=made.skills,
+        references=keep_references(case, job.suite.root, blobs),
+        variables=variables,
+    )
+
+
+def _activity(request: TrialRequest, text: str) -> None:
+    request.notify(TrialEvent(request.job.id, "activity", text=text))
+
+
+def _expand_all(values: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: expand(value, environment) for name, value in values.items()}
+
+
+def _setup_environment(
+    environment: Mapping[str, str], added: Mapping[str, str], home: Path
+) -> dict[str, str]:
+    """For git and setup commands: enough to find programs, and nothing of the user's own."""
+    kept = {k: v for k, v in environment.items() if k in ("PATH", "LANG", "TZ", "TMPDIR")}
+    return {**kept, "HOME": str(home), **added}

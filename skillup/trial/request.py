@@ -1,0 +1,47 @@
+"""What a trial is given, and what it tells while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from skillup.engines.base import Engine
+from skillup.plan import Job
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEvent:
+    """Something that happened in a trial, for the live display."""
+
+    job: str
+    kind: Literal["preparing", "turn_started", "activity", "turn_ended"]
+    turn: int = 0
+    turns: int = 0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """One job and the places and circumstances it is held in."""
+
+    run_id: str
+    job: Job
+    engine: Engine
+    raw_dir: Path
+    """Where the raw streams go; kept with the record."""
+    files_dir: Path
+    """Where the contents of workspace files go; kept with the record."""
+    scratch: Path
+    """The trial's own directory for workspace and home; must not exist; the caller removes it."""
+    environment: Mapping[str, str]
+    """The user's own environment."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """From `--var`; they outrank the case's `vars`."""
+    attempt: int = 1
+    seed: int = 0
+    engine_version: str | None = None
+    notify: Callable[[TrialEvent], None] = lambda _: None
+    mask: Callable[[str], str] = lambda text: text
+    """Takes secrets out of a text."""

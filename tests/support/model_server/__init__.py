@@ -1,0 +1,56 @@
+"""A scripted model server on loopback, for driving the real `claude` and `codex` in tests.
+
+It speaks Anthropic Messages and OpenAI Responses. What it answers is a function of the request
+alone, never of how many requests came before, so retries, background requests, resumed processes
+and concurrent sessions cannot use up each other's answers.
+"""
+
+from __future__ import annotations
+
+from tests.support.model_server.replies import (
+    Answer,
+    CutStream,
+    Drop,
+    Garbage,
+    Hang,
+    HttpError,
+    McpCall,
+    Part,
+    ReadFile,
+    Reply,
+    Shell,
+    SkillCall,
+    Text,
+    ToolCall,
+    Usage,
+    WriteFile,
+)
+from tests.support.model_server.requests import Entry, ModelRequest
+from tests.support.model_server.rules import Rule, Script, Step, by_rules
+from tests.support.model_server.server import ModelServer
+
+__all__ = [
+    "Answer",
+    "CutStream",
+    "Drop",
+    "Entry",
+    "Garbage",
+    "Hang",
+    "HttpError",
+    "McpCall",
+    "ModelRequest",
+    "ModelServer",
+    "Part",
+    "ReadFile",
+    "Reply",
+    "Rule",
+    "Script",
+    "Shell",
+    "SkillCall",
+    "Step",
+    "Text",
+    "ToolCall",
+    "Usage",
+    "WriteFile",
+    "by_rules",
+]

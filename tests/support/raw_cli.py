@@ -1,0 +1,172 @@
+"""Runs the real CLIs directly, without our adapters, to see what they do by themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class RawRun:
+    """What one process said and how it ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """The JSON objects on stdout, one a line."""
+        return [json.loads(line) for line in self.stdout.splitlines() if line.strip()]
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """The events whose `type` is `kind`."""
+        return [event for event in self.events if event.get("type") == kind]
+
+    def one(self, kind: str) -> dict[str, Any]:
+        """The only event of its type; fails, showing the output, if it is not the only one."""
+        found = self.of_type(kind)
+        assert len(found) == 1, f"{len(found)} events {kind!r} in:\n{self.stdout}\n{self.stderr}"
+        return found[0]
+
+    def items(self, kind: str) -> list[dict[str, Any]]:
+        """Codex: the completed items of one type."""
+        items = [event["item"] for event in self.of_type("item.completed")]
+        return [item for item in items if item["type"] == kind]
+
+
+@dataclass(frozen=True)
+class RawClaude:
+    """`claude -p` in a directory of its own: `base/home`, `base/config`, `base/workspace`."""
+
+    cli: Path
+    base: Path
+    url: str
+
+    @property
+    def workspace(self) -> Path:
+        """The working directory of every run."""
+        return _made(self.base / "workspace")
+
+    @property
+    def config(self) -> Path:
+        """CLAUDE_CONFIG_DIR."""
+        return _made(self.base / "config")
+
+    def run(self, prompt: str, *args: str, env: Mapping[str, str | None] | None = None) -> RawRun:
+        """One process with the prompt on stdin; `env` adds to a minimal environment, or takes away.
+
+        A variable that `env` maps to None is left out.
+        """
+        settings: dict[str, str | None] = {
+            "HOME": str(_made(self.base / "home")),
+            "CLAUDE_CONFIG_DIR": str(self.config),
+            "ANTHROPIC_BASE_URL": self.url,
+            "ANTHROPIC_API_KEY": "dummy",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_MAX_RETRIES": "0",
+            "DISABLE_AUTOUPDATER": "1",
+            # Without it claude refuses, as root, to do without permission prompts.
+            "IS_SANDBOX": "1",
+        }
+        argv = [str(self.cli), "-p", "--output-format", "stream-json", "--verbose"]
+        settings.update(env or {})
+        kept = {name: value for name, value in settings.items() if value is not None}
+        return _run([*argv, *args], prompt, self.workspace, kept)
+
+    def first(self, prompt: str, session_id: str, *args: str) -> RawRun:
+        """The first turn of a session with a chosen id (a UUID)."""
+        return self.run(prompt, "--session-id", session_id, *args)
+
+    def resume(self, prompt: str, session_id: str, *args: str) -> RawRun:
+        """A later turn of that session."""
+        return self.run(prompt, "--resume", session_id, *args)
+
+
+@dataclass(frozen=True)
+class RawCodex:
+    """`codex exec` in a directory of its own: `base/home`, `base/codex`, `base/workspace`."""
+
+    cli: Path
+    base: Path
+    url: str
+    model: str = "gpt-5.5"
+
+    @property
+    def workspace(self) -> Path:
+        """The working directory of every run."""
+        return _made(self.base / "workspace")
+
+    @property
+    def codex_home(self) -> Path:
+        """CODEX_HOME."""
+        return _made(self.base / "codex")
+
+    def run(self, prompt: str, *args: str, options: Sequence[str] = ()) -> RawRun:
+        """One process: `args` stand after `codex exec OPTIONS`, the prompt goes in by stdin."""
+        settings = {
+            "HOME": str(_made(self.base / "home")),
+            "CODEX_HOME": str(self.codex_home),
+            "LAB_KEY": "dummy",
+        }
+        provider = {
+            "name": '"lab"',
+            "base_url": f'"{self.url}/v1"',
+            "env_key": '"LAB_KEY"',
+            "request_max_retries": "0",
+            "stream_max_retries": "0",
+        }
+        argv = [str(self.cli), "exec", "--json", "--skip-git-repo-check", "-m", self.model]
+        # The tests are about the conversation; the sandbox needs rights that not every host gives.
+        argv += ["-s", "danger-full-access", "-c", "model_provider=lab"]
+        for name, value in provider.items():
+            argv += ["-c", f"model_providers.lab.{name}={value}"]
+        return _run([*argv, *options, *args, "-"], prompt, self.workspace, settings)
+
+    def first(self, prompt: str, *options: str) -> RawRun:
+        """The first turn of a new thread; its id is in `thread.started`."""
+        return self.run(prompt, options=options)
+
+    def resume(self, prompt: str, thread_id: str, *options: str) -> RawRun:
+        """A later turn of a thread."""
+        return self.run(prompt, "resume", thread_id, options=options)
+
+
+def _run(argv: Sequence[str], prompt: str, cwd: Path, settings: Mapping[str, str]) -> RawRun:
+    """Runs to the end in a session of its own; over TIMEOUT_S all of it is killed and it fails."""
+    inherited = {
+        name: os.environ[name] for name in ("PATH", "TMPDIR", "LANG") if name in os.environ
+    }
+    process = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env={**inherited, **settings},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            stdout, stderr = process.communicate(prompt, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            # npm's codex is a wrapper: its child would outlive a kill of the wrapper alone.
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            raise TimeoutError(f"{argv} did not end:\n{stdout}\n{stderr}") from error
+    return RawRun(process.returncode, stdout, stderr)
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
