@@ -1,86 +1,100 @@
-"""What the scripted agent prints, line by line; the format is documented in the agent's package."""
+"""What the scripted agent prints; the format is documented in the agent's own package."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from typing import Any
 
-from skillup.schema.check_specs import ToolKind
-from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, Usage
+from pydantic import ValidationError
 
-_KINDS: dict[str, ToolKind] = {
+from skillup.engines.base import Progress
+from skillup.engines.failures import Failure
+from skillup.engines.transcript import ParsedTurn, Transcript, as_dict, as_text, read_event
+from skillup.schema.check_specs import ToolKind
+from skillup.schema.record import ErrorKind, Usage
+
+_TOOL_KINDS: dict[str, ToolKind] = {
     "shell": "shell",
     "write_file": "write",
     "read_file": "read",
     "skill": "skill",
 }
+_ERROR_KINDS: dict[str, ErrorKind] = {
+    "auth": "auth",
+    "rate_limit": "rate_limit",
+    "overloaded": "overloaded",
+    "model_error": "model_error",
+    "max_turns": "max_turns",
+    "session_lost": "session_lost",
+    "session_exists": "session_mismatch",
+    "script": "model_error",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStarted:
-    """The agent's first event: who it is and in which session."""
+class ScriptedEvents:
+    """An :class:`~skillup.engines.turns.EventParser` for one turn."""
 
-    session_id: str
-    version: str
-    model: str
+    def __init__(self, progress: Progress = lambda _: None) -> None:
+        self.script_fault: str | None = None
+        """What is wrong with the script, if that is why there is no answer."""
+        self._turn = ParsedTurn()
+        self._transcript = Transcript(progress)
 
+    def feed(self, line: bytes) -> None:
+        """Take the next line, without its newline."""
+        event = read_event(line)
+        if event is None:
+            return
+        if isinstance(event, str) or not self._take(event):
+            self._transcript.unknown_event(event)
 
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """The agent's last event: its answer, or (`error_kind`, `error_message`) why there is none."""
+    def result(self) -> ParsedTurn:
+        """What the lines so far came to."""
+        self._turn.items = self._transcript.items
+        self._turn.notices = self._transcript.notices
+        self._turn.unknown_events = self._transcript.unknown
+        return self._turn
 
-    session_id: str
-    answer: str
-    error_kind: str | None
-    error_message: str
+    def _take(self, event: dict[str, Any]) -> bool:
+        """False if the event is none that we know."""
+        kind = event.get("type")
+        if kind == "session_started":
+            self._turn.session_id = as_text(event.get("session_id")) or None
+            self._turn.version = as_text(event.get("agent_version")) or None
+            self._turn.model = as_text(event.get("model")) or None
+        elif kind == "message":
+            self._transcript.message(as_text(event.get("text")))
+        elif kind == "tool_call":
+            name = as_text(event.get("name"))
+            tool_kind = _TOOL_KINDS.get(name, "other")
+            arguments = as_dict(event.get("input"))
+            self._transcript.call(as_text(event.get("id")), name, tool_kind, arguments)
+        elif kind == "tool_result":
+            status = event.get("status")
+            known = status if status in ("success", "error") else "unknown"
+            self._transcript.result(as_text(event.get("id")), known, as_text(event.get("output")))
+        elif kind == "usage":
+            return self._take_usage(event)
+        elif kind == "result":
+            self._take_result(event)
+        else:
+            return False
+        return True
 
-
-@dataclass(frozen=True, slots=True)
-class UnknownLine:
-    """A line that is no event, or none that we know."""
-
-    text: str
-
-
-ScriptedEvent = SessionStarted | TranscriptItem | Usage | TurnResult | UnknownLine
-
-
-def parse_line(line: bytes) -> ScriptedEvent:
-    """One line of stdout, without its newline; never raises."""
-    try:
-        event = json.loads(line)
-        return _known(event)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return UnknownLine(line.decode("utf-8", "replace"))
-
-
-def _known(event: dict[str, Any]) -> ScriptedEvent:
-    """Raises KeyError, TypeError or ValueError if this is no event of the agent's."""
-    kind = event["type"]
-    if kind == "message":
-        return TranscriptItem(type="message", text=event["text"])
-    if kind == "tool_call":
-        return TranscriptItem(type="tool_call", tool_call=_call(event))
-    if kind == "tool_result":
-        return TranscriptItem(type="tool_result", tool_result=_result(event))
-    if kind == "usage":
+    def _take_usage(self, event: dict[str, Any]) -> bool:
         counts = {name: value for name, value in event.items() if name != "type"}
-        return Usage.model_validate(counts)
-    if kind == "session_started":
-        return SessionStarted(event["session_id"], event["agent_version"], event["model"])
-    if kind == "result":
-        error = event["error"] or {"kind": None, "message": ""}
-        return TurnResult(event["session_id"], event["answer"], error["kind"], error["message"])
-    raise KeyError(kind)
+        try:
+            self._turn.usage = Usage.model_validate(counts)
+        except ValidationError:
+            return False
+        return True
 
-
-def _call(event: dict[str, Any]) -> ToolCall:
-    name = event["name"]
-    return ToolCall(
-        id=event["id"], name=name, kind=_KINDS.get(name, "other"), arguments=event["input"]
-    )
-
-
-def _result(event: dict[str, Any]) -> ToolResult:
-    return ToolResult(call_id=event["id"], status=event["status"], content=event["output"])
+    def _take_result(self, event: dict[str, Any]) -> None:
+        self._turn.finished = True
+        self._turn.session_id = as_text(event.get("session_id")) or self._turn.session_id
+        self._turn.response = as_text(event.get("answer"))
+        if event.get("is_error"):
+            error = as_dict(event.get("error"))
+            kind = as_text(error.get("kind"))
+            said = as_text(error.get("message")) or "it reported an error without a message"
+            self.script_fault = said if kind == "script" else None
+            self._turn.failure = Failure(_ERROR_KINDS.get(kind, "model_error"), said)

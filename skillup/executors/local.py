@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 
 import anyio
 
@@ -20,39 +17,47 @@ from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record
-from skillup.store.run_directory import RunDirectory
+from skillup.store import RunDirectory
 from skillup.trial import TrialRequest, hold_trial, record_without_turns
-from skillup.workspace.blobs import BlobStore
 
 
 async def run_locally(
-    plan: Plan, directory: RunDirectory, options: RunOptions, observer: RunObserver
-) -> dict[str, Grade]:
-    """Hold every job of `plan` that is not finished yet; the grades by job id.
+    plan: Plan,
+    directory: RunDirectory,
+    options: RunOptions,
+    observer: RunObserver,
+    grades: dict[str, Grade],
+) -> None:
+    """Hold every job of `plan` that is not finished yet; `grades`, by job id, fills up meanwhile.
 
     Each record and grade is on disk before `observer` hears of it. Cancelling ends the processes of
     running trials and leaves what has finished.
     """
-    run = _Run(directory, options, observer)
-    await run.look_at_engines(plan)
-    run.take_over_finished(plan)
-    limiter = anyio.CapacityLimiter(options.parallel)
-    with ProcessRegister(directory.register_dir, options.run_id):
+    run = _Run(directory, options, observer, grades)
+    with ProcessRegister(options.register_dir):
+        await run.look_at_engines(plan)
+        run.take_over_finished(plan)
+        limiter = anyio.CapacityLimiter(options.parallel)
         async with anyio.create_task_group() as group:
             for job in plan.jobs:
-                if job.id not in run.grades:
+                if job.id not in grades:
                     group.start_soon(run.hold, job, limiter, name=job.id)
-    return {job.id: run.grades[job.id] for job in plan.jobs if job.id in run.grades}
 
 
 class _Run:
     """The state that the trials of one run share."""
 
-    def __init__(self, directory: RunDirectory, options: RunOptions, observer: RunObserver) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        options: RunOptions,
+        observer: RunObserver,
+        grades: dict[str, Grade],
+    ) -> None:
         self.directory = directory
         self.options = options
         self.observer = observer
-        self.grades: dict[str, Grade] = {}
+        self.grades = grades
         self.done: dict[str, anyio.Event] = {}
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.bad = 0
@@ -83,7 +88,7 @@ class _Run:
             unmet = self._unmet(job)
             self.observer.trial_started(job, 1)
             if unmet is not None:
-                request = self._request(job, 1, Path())
+                request = self._request(job, 1)
                 self._conclude(job, record_without_turns(request, skipped=unmet))
                 return
             await self._attempts(job)
@@ -105,9 +110,7 @@ class _Run:
         problem = self.engines[job.profile.name][1].problem
         attempt = 1
         while True:
-            # Outside of any project: agents read instructions from every parent directory.
-            base = Path(tempfile.mkdtemp(prefix="skillup-"))
-            request = self._request(job, attempt, base / "trial")
+            request = self._request(job, attempt)
             try:
                 if problem is not None:
                     record = record_without_turns(request, error=problem)
@@ -115,26 +118,26 @@ class _Run:
                     record = await hold_trial(request)
             finally:
                 if not self.options.keep_scratch:
-                    shutil.rmtree(base, ignore_errors=True)
+                    self.directory.remove_scratch(job.id)
             reason = retry_reason(record, job.loaded.case.retry_policy)
             if reason is None:
                 self._conclude(job, record)
                 return
-            self.directory.set_attempt_aside(job.id, record)
+            self.directory.write_attempt(job.id, record)
             self.observer.trial_retried(job, record, reason)
             attempt += 1
             self.observer.trial_started(job, attempt)
 
-    def _request(self, job: Job, attempt: int, scratch: Path) -> TrialRequest:
+    def _request(self, job: Job, attempt: int) -> TrialRequest:
         engine, available = self.engines[job.profile.name]
-        directory = self.directory.trial_directory(job.id)
+        place = self.directory.begin_trial(job.id)
         return TrialRequest(
             run_id=self.options.run_id,
             job=job,
             engine=engine,
-            raw_dir=directory / "raw",
-            files_dir=directory / "files",
-            scratch=scratch,
+            raw_dir=place.raw,
+            blobs=self.directory.blobs,
+            scratch=place.scratch,
             environment=self.options.environment,
             variables=self.options.variables,
             attempt=attempt,
@@ -142,15 +145,13 @@ class _Run:
             seed=zlib.crc32(job.id.encode()),
             engine_version=available.version,
             notify=self.observer.trial_event,
-            mask=self.options.secrets.mask,
         )
 
     def _conclude(self, job: Job, record: Record, *, new: bool = True) -> None:
         """Record first, then judge; then let others know."""
         if new:
             self.directory.write_record(job.id, record)
-        blobs = BlobStore(self.directory.trial_directory(job.id) / "files")
-        grade = grade_record(record, blobs.read_state)
+        grade = grade_record(record, self.directory.blobs.read_state)
         if new:
             self.directory.write_grade(job.id, grade)
         self.grades[job.id] = grade

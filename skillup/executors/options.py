@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
+from skillup.executors.register import default_register_dir
 from skillup.plan import Job
 from skillup.process.secrets import Secrets
 from skillup.schema.grade import Grade
@@ -26,6 +28,8 @@ class RunOptions:
     max_fail: int | None = None
     """Start no more trials after so many that failed or met an error."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    register_dir: Path = field(default_factory=default_register_dir)
+    """Where this process is known as a live owner of the agents it starts."""
     keep_scratch: bool = False
     """Leave workspaces and homes in place after their trial."""
 

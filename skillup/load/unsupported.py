@@ -27,8 +27,6 @@ def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
         )
     if suite.mcp.servers:
         yield ("mcp", "servers"), "MCP servers are not set up yet: agents run without them"
-    if suite.benchmark.enabled:
-        yield ("benchmark", "enabled"), "the baseline is not run yet: only the skill's variant is"
     if suite.engine is not None and suite.engine.custom is not None:
         yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
 

@@ -36,6 +36,7 @@ class ProcessTree:
         self.known: set[tuple[int, float]] = {main.key} if main else set()
         self._sessions: set[int] = {main.session} if main else set()
         self._orphan_cpu: dict[tuple[int, float], float] = {}
+        self._quiet = False
         if main is not None:
             _running.add(self)
 
@@ -61,7 +62,9 @@ class ProcessTree:
     def living(self) -> list[Row]:
         """The living members by a fresh and thorough look, which also clears away dead orphans.
 
-        Looks again as long as something died meanwhile: it may have left a child behind.
+        A look takes a moment in which a member can fork and die, and both be missed. So nobody
+        counts as left only after two looks in a row that found neither a living member nor a new
+        dead one.
         """
         while True:
             with starting:
@@ -69,7 +72,8 @@ class ProcessTree:
             members = self._members(table, final=True)
             alive = [row for row in members if not row.zombie]
             reaped = [row for row in members if self._reap(row)]
-            if alive or not reaped:
+            was_quiet, self._quiet = self._quiet, not alive and not reaped
+            if alive or (was_quiet and self._quiet):
                 return alive
 
     def _members(self, table: Table, *, final: bool) -> list[Row]:

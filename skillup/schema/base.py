@@ -4,13 +4,48 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    Strict,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 class Model(BaseModel):
     """A value that came from a file or goes into one. Never changed after it was made."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Keys that are read under several names stand in the JSON Schema under each of them."""
+        reference = handler(core_schema)
+        if handler.mode == "validation":
+            own = handler.resolve_ref_schema(reference)
+            for field in cls.model_fields.values():
+                if isinstance(field.validation_alias, AliasChoices):
+                    _add_other_names(own, [str(name) for name in field.validation_alias.choices])
+        return reference
+
+
+def _add_other_names(schema: JsonSchemaValue, names: list[str]) -> None:
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    known = next((properties[name] for name in names if name in properties), None)
+    if known is None:
+        return
+    for name in names:
+        properties.setdefault(name, known)
+    if any(name in required for name in names):
+        schema["required"] = [name for name in required if name not in names]
+        schema.setdefault("allOf", []).append({"anyOf": [{"required": [n]} for n in names]})
 
 
 def _text(value: Any) -> Any:

@@ -147,7 +147,7 @@ class Check(CheckKeys):
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         """Besides the full form: a bare string, and the neighbours' ``type:`` spelling."""
-        reference = handler(core_schema)
+        reference = super().__get_pydantic_json_schema__(core_schema, handler)
         own = handler.resolve_ref_schema(reference)
         full = dict(own)
         own.clear()

@@ -1,4 +1,4 @@
-"""JSON as this project writes it: UTF-8, valid whatever a model or an agent came up with, masked."""
+"""JSON as this project writes it: UTF-8, masked, and valid whatever an agent came up with."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Job ids and run directories as names of directories."""
+"""Job ids as names of directories, and back."""
 
 from __future__ import annotations
 
 import hashlib
-import secrets
-from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 _LONGEST = 120  # most file systems allow 255 bytes for a name
@@ -50,18 +47,3 @@ def _name(part: str) -> str:
         return name
     digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16]
     return f"{name[: _LONGEST - len(digest) - 1]}{_CUT}{digest}"
-
-
-def default_runs_dir(workspace_root: Path) -> Path:
-    """A fresh run directory's path under ``<root>/.skillup/runs``; sorts by time.
-
-    Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident; the
-    run directory itself is not made.
-    """
-    home = workspace_root / ".skillup"
-    home.mkdir(parents=True, exist_ok=True)
-    ignore = home / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
-    time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return home / "runs" / f"{time}-{secrets.token_hex(3)}"

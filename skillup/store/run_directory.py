@@ -1,12 +1,12 @@
 """A run on disk. A finished trial's record is there whole, synced, or it is not there at all.
 
-    RUN/run.json                 what was asked for: plan, versions, options
-    RUN/events.jsonl             the journal
-    RUN/trials/<job>/            record.json, grading.json, raw/, files/
-    RUN/blobs/                   contents of workspace files, by their SHA-256
-    RUN/result.json              every grade
-    RUN/scratch                  a link to where trials work while they run
-    RUN/lock                     held by the process that writes
+RUN/run.json                 what was asked for: plan, versions, options
+RUN/events.jsonl             the journal
+RUN/trials/<job>/            record.json, grading.json, raw/, files/
+RUN/blobs/                   contents of workspace files, by their SHA-256
+RUN/result.json              every grade
+RUN/scratch                  a link to where trials work while they run
+RUN/lock                     held by the process that writes
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class RunDirectory:
         lock = RunLock(path / _LOCK_FILE)
         try:
             remove_temporary_files(path)
+            BlobStore(path / "blobs").remove_temporary_files()
             run = cls(path, lock, mask)
         except BaseException:
             lock.release()
@@ -193,6 +194,18 @@ class RunDirectory:
         self.journal(
             "trial_finished", durable=True, job=job_id, error=error.kind if error else None
         )
+
+    def write_attempt(self, job_id: str, record: Record) -> None:
+        """Stores an attempt that met an error and is tried again, as ``record.attempt-<n>.json``.
+
+        Such a trial has not finished; the file is for people.
+        """
+        self._writing()
+        directory = trials.make_trial_directory(self._trials, job_id)
+        path = directory / f"record.attempt-{record.attempt}.json"
+        write_atomic(path, to_json(record, self._mask, indent=None))
+        error = record.first_error()
+        self.journal("trial_retried", job=job_id, error=error.kind if error else None)
 
     def read_record(self, job_id: str) -> Record:
         """The trial's record. Raises RunDirectoryError if there is none, or a damaged one."""

@@ -45,11 +45,14 @@ class Scratch:
         return home is None or remove_tree(home / _short_name(job_id))
 
     def close(self) -> None:
-        """Removes the place for all of them if nothing is left in it."""
+        """Removes directories that were not used, and then the whole place if it is empty."""
         with self._lock:
             home = self._existing_home()
             if home is None:
                 return
+            for directory in home.iterdir():
+                with suppress(OSError):
+                    directory.rmdir()
             with suppress(OSError):
                 home.rmdir()
                 self._link.unlink()

@@ -71,7 +71,7 @@ def make_fresh(directory: Path) -> None:
 
 
 def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
-    """Job id and directory of every trial that has a record file, damaged or not, in fixed order."""
+    """Job id and directory of all trials with a record file, damaged or not, in fixed order."""
     for parent, names, files in os.walk(trials):
         names[:] = sorted((name for name in names if not is_reserved(name)), key=_natural)
         if RECORD_FILE in files:
@@ -113,7 +113,7 @@ def load_record(path: Path) -> Record:
 
 
 def load_grade(path: Path) -> Grade | None:
-    """The grade in the file; None if there is none, or if it is damaged: it can be derived again."""
+    """The grade in the file; None if there is none or a damaged one: it can be derived again."""
     try:
         return Grade.model_validate_json(path.read_bytes())
     except (FileNotFoundError, ValidationError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import anyio.to_thread
+
 from skillup.engines.base import SessionResumer, TurnRequest
 from skillup.load.unsupported import unsupported_in_case
 from skillup.schema.conversation import Turn
@@ -20,7 +22,7 @@ from skillup.trial.turn import (
     now,
     render_message,
 )
-from skillup.workspace.snapshot import Snapshot, diff_snapshots, take_snapshot
+from skillup.workspace import Snapshot, diff_snapshots, take_snapshot
 
 
 async def hold_trial(request: TrialRequest) -> Record:
@@ -45,7 +47,7 @@ async def hold_trial(request: TrialRequest) -> Record:
         update={
             "skills": list(prepared.skills),
             "references": prepared.references,
-            "initial_files": prepared.snapshot.files,
+            "initial_files": dict(prepared.snapshot.files),
         }
     )
     held, state = await _converse(request, turns, prepared, record)
@@ -76,10 +78,11 @@ async def _converse(
     held: list[TurnRecord] = []
     stop: str | None = None
 
-    def look() -> tuple[Snapshot, WorkspaceChanges]:
-        after = take_snapshot(prepared.context.workspace, prepared.blobs, snapshots[-1])
-        changes = diff_snapshots(snapshots[-1], after, prepared.blobs)
-        snapshots.append(after)
+    async def look() -> tuple[Snapshot, WorkspaceChanges]:
+        root, blobs, before = prepared.context.workspace, prepared.blobs, snapshots[-1]
+        after = await anyio.to_thread.run_sync(take_snapshot, root, blobs, before)
+        changes = await anyio.to_thread.run_sync(diff_snapshots, before, after, blobs)
+        snapshots[-1] = after
         return after, changes
 
     for number, turn in enumerate(turns, start=1):

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.to_thread
+
 from skillup.engines.base import TrialContext
 from skillup.load.variables import MissingVariableError, expand
+from skillup.process import new_marker
 from skillup.schema.record import FileState, SkillInfo, TurnError
 from skillup.trial.references import keep_references
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.skills import skills_for
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.prepare import prepare_workspace
-from skillup.workspace.snapshot import Snapshot, take_snapshot
+from skillup.workspace import BlobStore, Snapshot, prepare_workspace, take_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,9 @@ async def prepare(request: TrialRequest) -> Prepared | TurnError:
     skills = skills_for(job.suite, job.variant)
     if isinstance(skills, TurnError):
         return skills
-    request.scratch.mkdir(parents=True, mode=0o700)
     workspace, home = request.scratch / "workspace", request.scratch / "home"
-    home.mkdir(mode=0o700)
-    marker = f"{request.run_id}:{uuid.uuid4().hex[:12]}"
+    home.mkdir(mode=0o700, parents=True)
+    marker = new_marker()
     made = await prepare_workspace(
         case.context,
         suite_root=job.suite.root,
@@ -63,10 +63,10 @@ async def prepare(request: TrialRequest) -> Prepared | TurnError:
     )
     if isinstance(made, TurnError):
         return made
-    blobs = BlobStore(request.files_dir)
+    blobs = request.blobs
     context = TrialContext(
         profile=job.profile,
-        workspace=workspace.resolve(),
+        workspace=made.root,
         home=home.resolve(),
         raw_dir=request.raw_dir,
         environment=request.environment,
@@ -82,7 +82,7 @@ async def prepare(request: TrialRequest) -> Prepared | TurnError:
     return Prepared(
         context=context,
         blobs=blobs,
-        snapshot=take_snapshot(workspace, blobs),
+        snapshot=await anyio.to_thread.run_sync(take_snapshot, made.root, blobs),
         skills=made.skills,
         references=keep_references(case, job.suite.root, blobs),
         variables=variables,

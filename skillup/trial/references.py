@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from skillup.schema.case import Case
 from skillup.schema.checks import Check, CheckKeys
 from skillup.schema.record import FileState
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace import BlobStore
 
 
 def keep_references(case: Case, suite_root: Path, blobs: BlobStore) -> dict[str, FileState]:
@@ -43,7 +43,7 @@ def _paths(case: Case) -> Iterator[str]:
         yield from _in(turn.assertions)
 
 
-def _in(checks: list[CheckKeys] | list[Check]) -> Iterator[str]:
+def _in(checks: Sequence[CheckKeys]) -> Iterator[str]:
     for check in checks:
         if check.golden_file is not None:
             yield check.golden_file.path

@@ -9,6 +9,7 @@ from typing import Literal
 
 from skillup.engines.base import Engine
 from skillup.plan import Job
+from skillup.workspace import BlobStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class TrialRequest:
     engine: Engine
     raw_dir: Path
     """Where the raw streams go; kept with the record."""
-    files_dir: Path
+    blobs: BlobStore
     """Where the contents of workspace files go; kept with the record."""
     scratch: Path
-    """The trial's own directory for workspace and home; must not exist; the caller removes it."""
+    """The trial's own directory for workspace and home; the caller makes and removes it."""
     environment: Mapping[str, str]
     """The user's own environment."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -43,5 +44,3 @@ class TrialRequest:
     seed: int = 0
     engine_version: str | None = None
     notify: Callable[[TrialEvent], None] = lambda _: None
-    mask: Callable[[str], str] = lambda text: text
-    """Takes secrets out of a text."""

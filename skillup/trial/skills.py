@@ -8,7 +8,7 @@ from skillup.load.model import LoadedSuite
 from skillup.plan import Variant
 from skillup.schema.judge import SkillRef
 from skillup.schema.record import TurnError
-from skillup.workspace.install import SkillToInstall, skill_name, skill_problem
+from skillup.workspace import SkillToInstall, skill_name, skill_problem
 
 
 def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
@@ -19,10 +19,9 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
         problem = skill_problem(source)
         if problem is not None:
             return TurnError(kind="setup", message=f"skill {ref.path}: {problem}")
-        name = ref.name or skill_name(source)
         wanted.append(
             SkillToInstall(
-                name, source, tuple(ref.include), tuple(ref.exclude), ref.target, "under_test"
+                ref.name or skill_name(source), source, ref.include, ref.exclude, ref.target
             )
         )
     for neighbour in suite.suite.neighbours:
@@ -30,7 +29,7 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
         problem = skill_problem(source)
         if problem is not None:
             return TurnError(kind="setup", message=f"neighbour {neighbour}: {problem}")
-        wanted.append(SkillToInstall(skill_name(source), source, (), (), None, "neighbour"))
+        wanted.append(SkillToInstall(skill_name(source), source, role="neighbour"))
     return wanted
 
 

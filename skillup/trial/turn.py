@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,10 +21,11 @@ from skillup.engines.base import (
 )
 from skillup.schema import templates
 from skillup.schema.conversation import Turn
-from skillup.schema.record import FileState, Record, TurnError, TurnRecord
-from skillup.workspace.snapshot import Snapshot
+from skillup.schema.record import FileState, Record, TurnError, TurnRecord, WorkspaceChanges
+from skillup.workspace import Snapshot
 
-Look = Callable[[], tuple[Snapshot, dict[str, Any]]]
+Look = Callable[[], Awaitable[tuple[Snapshot, WorkspaceChanges]]]
+"""Takes a snapshot of the workspace; also says what has changed since the last one."""
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ async def hold_turn(
     duration = round((time.monotonic() - started) * 1000)
     if outcome.session is not None and state.session is None:
         state.session = outcome.session
-    snapshot, changes = look()
+    snapshot, changes = await look()
     held = TurnRecord(
         turn_number=request.number,
         status="error" if outcome.error is not None else "completed",
@@ -108,7 +109,7 @@ async def hold_turn(
         started_at=started_at,
         duration_ms=duration,
         changes=changes,
-        files=snapshot.files,
+        files=dict(snapshot.files),
         unknown_events=outcome.unknown_events,
         process=outcome.process,
         error=outcome.error,

@@ -6,11 +6,15 @@ import hashlib
 import os
 import secrets
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from skillup.schema.record import FileState
+
 _CHUNK_BYTES = 1 << 20
+_TEMPORARY_ENDING = ".tmp"
 
 
 class BlobStore:
@@ -22,7 +26,8 @@ class BlobStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._lock = threading.Lock()
+        self._set_lock = threading.Lock()
+        self._sync_lock = threading.Lock()
         self._unsynced: set[Path] = set()
 
     def put(self, content: bytes | Path) -> str:
@@ -30,38 +35,27 @@ class BlobStore:
         if isinstance(content, bytes):
             sha = hashlib.sha256(content).hexdigest()
             if not self._has(sha, len(content)):
-                temporary = self._temporary()
-                with self._writing(temporary) as file:
+                with self._new_file() as file:
                     file.write(content)
-                self._place(temporary, sha)
+                    self._place(file, sha)
             return sha
         with content.open("rb") as source:
             return self.put_stream(source)
 
     def put_stream(self, source: BinaryIO) -> str:
-        """As :meth:`put`, for an open file; what is stored is what was hashed, even if it changes."""
+        """As :meth:`put`, for an open file; what was hashed is stored, even if the file changes."""
+        piece = source.read(_CHUNK_BYTES)
+        if len(piece) < _CHUNK_BYTES:
+            return self.put(piece)
         digest = hashlib.sha256()
-        first = source.read(_CHUNK_BYTES)
-        if len(first) < _CHUNK_BYTES:
-            return self.put(first)
-        temporary = self._temporary()
-        try:
-            with self._writing(temporary) as file:
-                piece = first
-                while piece:
-                    digest.update(piece)
-                    file.write(piece)
-                    piece = source.read(_CHUNK_BYTES)
-                size = file.tell()
+        with self._new_file() as file:
+            while piece:
+                digest.update(piece)
+                file.write(piece)
+                piece = source.read(_CHUNK_BYTES)
             sha = digest.hexdigest()
-            if self._has(sha, size):
-                temporary.unlink()
-            else:
-                self._place(temporary, sha)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+            if not self._has(sha, file.tell()):
+                self._place(file, sha)
         return sha
 
     def get(self, sha: str) -> bytes | None:
@@ -72,43 +66,57 @@ class BlobStore:
             return None
         return content if hashlib.sha256(content).hexdigest() == sha else None
 
+    def read_state(self, state: FileState) -> bytes | None:
+        """The content of a file as a snapshot saw it; None if it was not kept."""
+        return self.get(state.sha256) if state.sha256 is not None and state.kept else None
+
     def path_of(self, sha: str) -> Path:
         """Where the blob is, or would be."""
         return self.directory / sha[:2] / sha
 
     def sync(self) -> None:
         """Waits until everything that was put by this object is on the disk."""
-        with self._lock:
-            waiting, self._unsynced = self._unsynced, set()
-        try:
-            for path in {*waiting, *(p.parent for p in waiting)}:
+        # One at a time: a second caller's blobs may be among those that the first is waiting for.
+        with self._sync_lock:
+            with self._set_lock:
+                waiting = set(self._unsynced)
+            for path in {*waiting, *(blob.parent for blob in waiting)}:
                 descriptor = os.open(path, os.O_RDONLY)
                 try:
                     os.fsync(descriptor)
                 finally:
                     os.close(descriptor)
-        except OSError:
-            with self._lock:
-                self._unsynced |= waiting
-            raise
+            with self._set_lock:
+                self._unsynced -= waiting
+
+    def remove_temporary_files(self) -> None:
+        """Removes what writers that were killed have left; nobody may be writing."""
+        for leftover in self.directory.glob(f".*{_TEMPORARY_ENDING}"):
+            with suppress(OSError):
+                leftover.unlink()
 
     def _has(self, sha: str, size: int) -> bool:
-        # A size that differs is what a crash of the machine may leave of a blob that was not synced.
+        # A crash of the machine may leave another size, if the blob had not been synced.
         try:
             return self.path_of(sha).stat().st_size == size
         except FileNotFoundError:
             return False
 
-    def _temporary(self) -> Path:
+    @contextmanager
+    def _new_file(self) -> Iterator[BinaryIO]:
+        """An unnamed-to-others file of the store; removed at the end unless it was placed."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return self.directory / f".{secrets.token_hex(8)}.tmp"
+        path = self.directory / f".{secrets.token_hex(8)}{_TEMPORARY_ENDING}"
+        try:
+            with path.open("xb") as file:
+                yield file
+        finally:
+            path.unlink(missing_ok=True)
 
-    def _writing(self, temporary: Path) -> BinaryIO:
-        return temporary.open("xb")
-
-    def _place(self, temporary: Path, sha: str) -> None:
+    def _place(self, file: BinaryIO, sha: str) -> None:
+        file.flush()
         path = self.path_of(sha)
         path.parent.mkdir(exist_ok=True)
-        temporary.replace(path)
-        with self._lock:
+        Path(file.name).replace(path)
+        with self._set_lock:
             self._unsynced.add(path)

@@ -154,7 +154,9 @@ def test_what_a_placeholder_brings_in_is_not_filled_again(tmp_path: Path) -> Non
 
 def test_the_system_prompt_can_be_told(tmp_path: Path) -> None:
     agent = RawAgent(tmp_path, [{"say": "[{{system}}] [{{skills}}]"}])
-    assert answer(agent.first("x", "--system", "Be terse.")) == "[Be terse.] []"
+    system = agent.home / "system.txt"
+    system.write_text("Be terse.")
+    assert answer(agent.first("x", "--system-file", str(system))) == "[Be terse.] []"
     assert answer(agent.resume("x")) == "[] []"
 
 

@@ -5,7 +5,7 @@ resumes, a shell, file tools, skills, permissions, a stream of events. It import
 the standard library and little inside it, because an evaluation starts it dozens of times.
 
     python -m skillup.engines.scripted_agent --script FILE --home DIR
-        (--session-id ID | --resume ID) [--system TEXT] [--model NAME] [--max-turns N]
+        (--session-id ID | --resume ID) [--system-file FILE] [--model NAME] [--max-turns N]
         [--permission full|edits|read_only] [--skills-dir DIR]... < message
 
 The working directory is the workspace. FILE is a JSON dump of

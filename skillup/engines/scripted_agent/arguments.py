@@ -23,7 +23,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     session = parser.add_mutually_exclusive_group(required=True)
     session.add_argument("--session-id", metavar="ID", help="start a session of this name")
     session.add_argument("--resume", metavar="ID", help="go on with this session")
-    parser.add_argument("--system", default="", metavar="TEXT", help="added instructions")
+    parser.add_argument("--system-file", metavar="FILE", help="holds added instructions")
     parser.add_argument("--model", default="scripted", metavar="NAME", help="the name to report")
     parser.add_argument("--max-turns", type=int, metavar="N", help="the most steps in this turn")
     parser.add_argument("--permission", choices=PERMISSIONS, default="full")

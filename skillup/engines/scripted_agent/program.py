@@ -41,7 +41,8 @@ def main(argv: list[str] | None = None) -> int:
         if choice is None:
             raise no_reply(message, session.next_turn)
         reply, match = choice
-        filler = Placeholders(session, message, match, options.system, ", ".join(skills))
+        system = _system_prompt(options)
+        filler = Placeholders(session, message, match, system, ", ".join(skills))
         session.add("user", turn=session.next_turn, text=message)
         faults.at_start(stream)
         steps = Steps(stream, session, filler, tools, options.max_turns)
@@ -75,6 +76,13 @@ def _open_session(options: argparse.Namespace) -> Session:
     if options.resume:
         return Session.resume(options.home, options.resume)
     return Session.start(options.home, options.session_id)
+
+
+def _system_prompt(options: argparse.Namespace) -> str:
+    if options.system_file is None:
+        return ""
+    with open(options.system_file, encoding="utf-8", newline="") as file:
+        return file.read()
 
 
 def _announce(

@@ -1,0 +1,78 @@
+"""Which engine holds which suite's cases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.load.discover import workspace_root
+from skillup.load.model import LoadedSuite
+from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.plan import Plan
+from skillup.schema.profile import Profile
+
+DEFAULT_ENGINE = "scripted"
+"""Embedded: it needs no network and no key."""
+
+
+def profiles_for(
+    suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
+) -> dict[str, list[Profile]]:
+    """By suite file, the profiles that hold its cases: those asked for, else the suite's own.
+
+    Raises UsageError for an engine that is not known here.
+    """
+    chosen: dict[str, list[Profile]] = {}
+    for suite in suites:
+        root = _root_with_engines(base, suite.path)
+        if engines:
+            profiles = [load_profile(name, root, os.environ) for name in engines]
+        else:
+            profiles = [_own_profile(suite, root)]
+        if model is not None:
+            profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
+        names = [profile.name for profile in profiles]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"--engine {twice} is given twice", hint="name each profile once")
+        chosen[str(suite.path)] = profiles
+    return chosen
+
+
+def _root_with_engines(base: Path, suite: Path) -> Path:
+    here = workspace_root(base)
+    return here if profile_files(here) else workspace_root(suite)
+
+
+def _own_profile(suite: LoadedSuite, root: Path) -> Profile:
+    wanted = suite.suite.engine
+    if wanted is None:
+        return load_profile(DEFAULT_ENGINE, root, os.environ)
+    try:
+        profile = load_profile(wanted.name, root, os.environ)
+    except UsageError as unknown:
+        line, column = suite.document.locate(("engine", "name"))
+        fix = f"choose one with --engine: {', '.join(ADAPTERS)}"
+        problem = Problem(suite.path, line, column, "engine.name", unknown.message, fix)
+        raise InvalidFilesError([problem]) from None
+    updates: dict[str, str] = {}
+    if wanted.model.name not in (None, "auto"):
+        updates["model"] = str(wanted.model.name)
+    if wanted.model.base_url:
+        updates["base_url"] = wanted.model.base_url
+    return profile.model_copy(update=updates)
+
+
+def require_scripts(plan: Plan) -> None:
+    """Raises InvalidFilesError naming each case that the scripted engine has no script for."""
+    missing = {
+        job.loaded.path: job.loaded
+        for job in plan.jobs
+        if job.profile.engine == "scripted" and job.loaded.case.scripted is None
+    }
+    what = "the scripted engine has no script for this case"
+    fix = "add `scripted:`, or choose a real agent: --engine claude_code"
+    if missing:
+        raise InvalidFilesError([Problem(p, 1, 1, "scripted", what, fix) for p in missing])

@@ -1,0 +1,173 @@
+"""What `skillup doctor` looks at: each engine's CLI, its login and, with `--probe`, a resume."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from skillup.engines.base import Availability, SessionResumer, TrialContext, TurnRequest
+from skillup.engines.registry import get_engine
+from skillup.errors import ExitCode, SkillupError
+from skillup.load.discover import workspace_root
+from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.process import new_marker
+from skillup.reports.text import one_line, plain
+from skillup.schema.profile import Profile
+from skillup.schema.scripted import Reply, Script
+
+CODEWORD = "walrus"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found out about one engine."""
+
+    name: str
+    adapter: str
+    available: Availability
+    probed: str | None = None
+    """None: not asked; ``ok``; else what went wrong."""
+
+    @property
+    def works(self) -> bool:
+        """Nothing is known to be wrong."""
+        return self.available.problem is None and self.probed in (None, "ok")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        problem = self.available.problem
+        return {
+            "name": self.name,
+            "adapter": self.adapter,
+            "found": self.available.found,
+            "command": list(self.available.command),
+            "version": self.available.version,
+            "login": self.available.login,
+            "problem": problem.model_dump() if problem else None,
+            "notes": list(self.available.notes),
+            "probe": self.probed,
+        }
+
+
+def examine(names: Sequence[str] | None, *, probe: bool) -> list[Finding]:
+    """Look at the named engines, or at all that are known here. Raises UsageError for others."""
+    root = workspace_root(Path.cwd())
+    wanted = list(names or dict.fromkeys([*profile_files(root), *ADAPTERS]))
+    profiles: list[Profile] = []
+    broken: list[Finding] = []
+    for name in wanted:
+        try:
+            profiles.append(load_profile(name, root, os.environ))
+        except SkillupError:
+            if names:
+                raise
+            # Without names, a broken profile is a finding among others; `validate` has details.
+            broken.append(_broken(name))
+    return anyio.run(_examine_all, profiles, probe) + broken
+
+
+def _broken(name: str) -> Finding:
+    from skillup.schema.record import TurnError
+
+    message = f"its profile is not valid: skillup doctor {name} says why"
+    problem = TurnError(kind="engine_not_usable", message=message)
+    return Finding(name, "?", Availability(found=False, command=(), problem=problem))
+
+
+async def _examine_all(profiles: Sequence[Profile], probe: bool) -> list[Finding]:
+    return [await _examine(profile, os.environ, probe=probe) for profile in profiles]
+
+
+async def _examine(profile: Profile, environment: Mapping[str, str], *, probe: bool) -> Finding:
+    engine = get_engine(profile.engine)
+    available = await engine.check(profile, environment)
+    probed = None
+    if probe and available.problem is None:
+        probed = await _probe(profile, environment)
+    return Finding(profile.name, profile.engine, available, probed)
+
+
+async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
+    """Two turns: tell it a word, resume, ask for the word."""
+    engine = get_engine(profile.engine)
+    script = Script(
+        replies=[
+            Reply(turn=1, say="Noted."),
+            Reply(turn=2, say="You said: {{turns.1.user}}"),
+        ]
+    )
+    with tempfile.TemporaryDirectory(prefix="skillup-probe-") as scratch:
+        places = {name: Path(scratch).resolve() / name for name in ("workspace", "home", "raw")}
+        for place in places.values():
+            place.mkdir()
+        trial = TrialContext(
+            profile=profile,
+            workspace=places["workspace"],
+            home=places["home"],
+            raw_dir=places["raw"],
+            environment=environment,
+            extra_env=profile.env,
+            marker=new_marker(),
+            session_id=str(uuid.uuid4()),
+            script=script,
+        )
+        limit = min(profile.timeout_seconds, 120.0)
+        tell = TurnRequest(1, f"Remember the codeword: {CODEWORD}", timeout_seconds=limit)
+        told = await engine.start(tell, trial)
+        if told.error is not None:
+            return f"{told.error.kind}: {told.error.message}"
+        if not isinstance(engine, SessionResumer) or told.session is None:
+            return "it cannot resume a session"
+        ask = TurnRequest(
+            2, "What is the codeword?", timeout_seconds=limit, previous=told.fingerprint
+        )
+        asked = await engine.resume(told.session, ask, trial)
+        if asked.error is not None:
+            return f"{asked.error.kind}: {asked.error.message}"
+        if CODEWORD not in asked.response.casefold():
+            return f"it resumed, but did not know the codeword: {one_line(asked.response, 80)}"
+    return "ok"
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """A line for each engine, and what to do about those that do not work."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for header in ("", "engine", "version", "login", "probe", "command"):
+        table.add_column(header, overflow="fold")
+    for finding in findings:
+        available = finding.available
+        table.add_row(
+            Text("ok", style="green") if finding.works else Text("no", style="red"),
+            finding.name,
+            Text(available.version or "–"),
+            Text(available.login or "–"),
+            Text({None: "–", "ok": "ok"}.get(finding.probed, "failed")),
+            Text(plain(" ".join(available.command))),
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    for finding in findings:
+        problem = finding.available.problem
+        if problem is not None:
+            console.print(Text(f"{finding.name}: {plain(problem.message)}"), soft_wrap=True)
+        if finding.probed not in (None, "ok"):
+            console.print(Text(f"{finding.name}: probe: {plain(finding.probed or '')}"))
+        for note in finding.available.notes:
+            console.print(Text(f"{finding.name}: {plain(note)}", style="dim"), soft_wrap=True)
+
+
+def exit_code(findings: Sequence[Finding], *, named: bool) -> ExitCode:
+    """Every engine that was named must work; without names, one is enough."""
+    works = [finding.works for finding in findings]
+    return ExitCode.PASSED if (all(works) if named else any(works)) else ExitCode.ERROR

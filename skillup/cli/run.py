@@ -1,0 +1,69 @@
+"""`skillup run`: hold the conversations and judge them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillup.cli.options import AsJson, CaseGlobs, Paths, Tags, Vars
+
+
+def run(
+    paths: Paths = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option("--engine", "-e", help="A profile, an adapter or a file; repeatable."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Outranks the profile's model.")] = None,
+    parallel: Annotated[
+        int | None, typer.Option("--parallel", "-j", min=1, max=256, help="Trials at once.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How often to hold each case.")] = None,
+    case: CaseGlobs = None,
+    tag: Tags = None,
+    var: Vars = None,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Hold each case without the skill, too.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="The run directory. Default: .skillup/runs/…")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with this run; finished trials are kept.")
+    ] = None,
+    max_fail: Annotated[
+        int | None, typer.Option(min=1, help="Start no more trials after so many bad ones.")
+    ] = None,
+    keep_workspaces: Annotated[
+        bool, typer.Option("--keep-workspaces", help="Leave each trial's scratch directory.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the closing table.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run suites, single cases, or a skill's evals/.
+
+    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR
+    (infrastructure; outranks 1), 130 interrupted.
+    """
+    from skillup.cli.request import RunRequest, requested_again
+    from skillup.cli.running import hold_run
+
+    request = RunRequest(
+        paths=tuple(str(path) for path in paths or ()),
+        engines=tuple(engine or ()),
+        model=model,
+        parallel=parallel,
+        trials=trials,
+        cases=tuple(case or ()),
+        tags=tuple(tag or ()),
+        variables=tuple(var or ()),
+        baseline=baseline,
+        max_fail=max_fail,
+    )
+    if resume is not None:
+        request = requested_again(resume, request, out)
+    return hold_run(
+        request, out=out, resume=resume, quiet=quiet, as_json=as_json, keep=keep_workspaces
+    )

@@ -1,0 +1,169 @@
+"""From a request to a finished run: load, plan, hold, report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import anyio
+
+from skillup import __version__
+from skillup.cli.engines import profiles_for, require_scripts
+from skillup.cli.options import default_paths, parse_vars
+from skillup.cli.request import RunRequest
+from skillup.errors import ExitCode, UsageError
+from skillup.executors import RunObserver, RunOptions, run_locally
+from skillup.executors.register import end_what_was_left
+from skillup.load.discover import workspace_root
+from skillup.load.suites import load_paths
+from skillup.plan import Plan, Selection, make_plan
+from skillup.process.secrets import Secrets
+from skillup.reports.console import PlainReporter, make_console, print_result
+from skillup.reports.live import LiveReporter
+from skillup.reports.problems import problem_line, shown_path
+from skillup.reports.result import build_result
+from skillup.schema.grade import Grade, RunResult
+from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.trial.turn import now
+
+
+def hold_run(
+    request: RunRequest,
+    *,
+    out: Path | None,
+    resume: Path | None,
+    quiet: bool,
+    as_json: bool,
+    keep: bool,
+) -> int:
+    """Do what `skillup run` was asked to do; the exit code."""
+    if resume is None:
+        paths = default_paths([Path(path) for path in request.paths])
+        request = replace(request, paths=tuple(map(str, paths)), directory=str(Path.cwd()))
+    plan, parallelism = plan_of(request)
+    console = make_console()
+    end_what_was_left()
+    environment = dict(os.environ)
+    keys = [job.profile.api_key_env for job in plan.jobs if job.profile.api_key_env]
+    secrets = Secrets.from_environment(environment, names=keys)
+    directory = _directory(request, plan, out, resume, secrets)
+    with directory:
+        info = directory.run_info()
+        options = RunOptions(
+            run_id=info["run_id"],
+            environment=environment,
+            secrets=secrets,
+            parallel=request.parallel or parallelism,
+            max_fail=request.max_fail,
+            variables=parse_vars(list(request.variables)),
+            keep_scratch=keep,
+        )
+        live = console.is_terminal and not quiet and not as_json
+        reporter = LiveReporter(plan, console) if live else None
+        started = time.monotonic()
+        with reporter or PlainReporter(plan, console, quiet=quiet or as_json) as observer:
+            grades, interrupted = anyio.run(_hold, plan, directory, options, observer)
+        result = build_result(
+            options.run_id,
+            info["started_at"],
+            grades,
+            [job.id for job in plan.jobs],
+            round((time.monotonic() - started) * 1000),
+        )
+        directory.write_result(result)
+    if as_json:
+        sys.stdout.write(result.model_dump_json(by_alias=True, indent=2) + "\n")
+    else:
+        pairs = [(job, grades[job.id]) for job in plan.jobs if job.id in grades]
+        print_result(result, plan, pairs, shown_path(directory.path), console)
+    if interrupted:
+        sys.stderr.write(f"interrupted; go on with: skillup run --resume {directory.path}\n")
+    return ExitCode.INTERRUPTED if interrupted else exit_code(result)
+
+
+def plan_of(request: RunRequest) -> tuple[Plan, int]:
+    """The plan that `request` asks for, and how many trials at once the suites ask for.
+
+    Raises UsageError and InvalidFilesError; warnings go to stderr.
+    """
+    base = Path(request.directory or ".")
+    variables = parse_vars(list(request.variables))
+    loaded = load_paths([base / path for path in request.paths], variables=variables)
+    for warning in loaded.warnings:
+        sys.stderr.write(problem_line(warning) + "\n")
+    loaded.or_raise()
+    profiles = profiles_for(loaded.suites, request.engines, request.model, base)
+    baseline = request.baseline or any(s.suite.benchmark.enabled for s in loaded.suites)
+    plan = make_plan(
+        loaded.suites,
+        profiles,
+        Selection(
+            case_globs=request.cases,
+            tags=request.tags,
+            trials=request.trials,
+            variants=("with_skill", "without_skill") if baseline else ("with_skill",),
+            variables=variables,
+        ),
+    )
+    if not plan.jobs:
+        known = ", ".join(plan.left_out[:10]) or "none"
+        raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
+    require_scripts(plan)
+    given = [s.suite.cases.parallelism for s in loaded.suites if s.suite.cases.parallelism]
+    return plan, max(given, default=os.cpu_count() or 2)
+
+
+def _directory(
+    request: RunRequest, plan: Plan, out: Path | None, resume: Path | None, secrets: Secrets
+) -> RunDirectory:
+    if resume is not None:
+        return RunDirectory.open(resume, writable=True, mask=secrets.mask)
+    run_id = new_run_id()
+    path = out or default_run_path(workspace_root(Path(request.directory)), run_id)
+    info = {
+        "schema_version": "skillup.run/1",
+        "run_id": run_id,
+        "skillup_version": __version__,
+        "started_at": now(),
+        "request": asdict(request),
+        "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in plan.jobs},
+        "jobs": [job.id for job in plan.jobs],
+    }
+    return RunDirectory.create(path, info, mask=secrets.mask)
+
+
+async def _hold(
+    plan: Plan, directory: RunDirectory, options: RunOptions, observer: RunObserver
+) -> tuple[Mapping[str, Grade], bool]:
+    """Run until it is done or a signal comes; whatever has finished is returned in both cases."""
+    grades: dict[str, Grade] = {}
+    interrupted = False
+
+    async with anyio.create_task_group() as group:
+        with anyio.CancelScope() as scope:
+
+            async def watch() -> None:
+                nonlocal interrupted
+                with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                    async for _ in signals:
+                        interrupted = True
+                        scope.cancel()
+
+            group.start_soon(watch)
+            await run_locally(plan, directory, options, observer, grades)
+        group.cancel_scope.cancel()
+    return grades, interrupted
+
+
+def exit_code(result: RunResult) -> ExitCode:
+    """Errors outrank failures; what was not run is neither, but it is not a pass."""
+    if result.summary.error:
+        return ExitCode.ERROR
+    if result.summary.fail or result.not_run:
+        return ExitCode.FAILED
+    return ExitCode.PASSED

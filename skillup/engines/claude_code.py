@@ -1,0 +1,167 @@
+"""Claude Code: `claude -p` for each turn, the session resumed by an id that we choose."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from skillup.engines.availability import check_cli
+from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
+from skillup.engines.claude_arguments import arguments, input_bytes, isolation_notices
+from skillup.engines.claude_events import ClaudeEvents
+from skillup.engines.claude_failures import kind_of_text
+from skillup.engines.claude_session import fingerprint, session_file
+from skillup.engines.environment import EngineHome, lookup, trial_environment
+from skillup.engines.failures import Cli, Failure, turn_error
+from skillup.engines.login import Login, describe_login, find_login, secrets_of
+from skillup.engines.prices import cost_usd
+from skillup.engines.session_files import has_grown, still_holds
+from skillup.engines.turns import HeldTurn, Invocation, hold_turn
+from skillup.process import ProcessOutcome
+from skillup.schema.profile import Profile
+from skillup.schema.record import ToolCall, TranscriptItem, TurnError
+
+HOME = EngineHome("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")
+KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+CLI = Cli(
+    name="claude",
+    install="install it with `npm install -g @anthropic-ai/claude-code`, "
+    "or set `command` in the profile",
+    login="log in with `claude`, or set ANTHROPIC_API_KEY or the profile's `api_key_env`",
+)
+
+# Where the model is; belongs to the key, so both pass on together.
+_ADDRESS_VARIABLES = ("ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS")
+
+
+class ClaudeCode:
+    """Engine and SessionResumer of :mod:`skillup.engines.base`."""
+
+    name = "claude_code"
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> TurnOutcome:
+        """Hold the first turn of a new session."""
+        return await _hold(turn, trial, trial.session_id, resumed=False)
+
+    async def resume(
+        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
+    ) -> TurnOutcome:
+        """Hold the next turn of `session`; its earlier turns must still be known."""
+        return await _hold(turn, trial, session.id, resumed=True)
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        """Say whether `claude` could be run, without asking a model anything."""
+        login, problem = describe_login(profile, environment, KEY_VARIABLES, HOME)
+        return await check_cli(CLI, _command(profile), environment, login, problem)
+
+    def skill_directories(self) -> Sequence[str]:
+        """Where, relative to the workspace, claude looks for skills."""
+        return (".claude/skills",)
+
+
+async def _hold(
+    turn: TurnRequest, trial: TrialContext, session_id: str, *, resumed: bool
+) -> TurnOutcome:
+    login = find_login(trial, KEY_VARIABLES)
+    if login.missing:
+        return TurnOutcome(session=None, error=turn_error(CLI, "auth", login.missing))
+    env = _environment(trial, login)
+    home = HOME.of(env)
+    if turn.previous is not None and not still_holds(session_file(home, session_id), turn.previous):
+        return TurnOutcome(SessionRef(session_id), session_verified=False, error=_lost(session_id))
+    argv = (*_command(trial.profile), *arguments(turn, trial, session_id, resumed=resumed))
+    secrets = secrets_of(trial, HOME.login_of(env))
+    invocation = Invocation(argv, env, input_bytes(turn), secrets)
+    held = await hold_turn(CLI, invocation, ClaudeEvents(trial.progress), turn, trial, _explain)
+    return _outcome(held, turn, trial, session_id, home)
+
+
+def _outcome(
+    held: HeldTurn, turn: TurnRequest, trial: TrialContext, session_id: str, home: Path
+) -> TurnOutcome:
+    parsed = held.parsed
+    error = held.error
+    now = fingerprint(home, session_id)
+    verified: bool | None = None
+    if turn.previous is not None:
+        intact = still_holds(session_file(home, session_id), turn.previous)
+        verified = intact and (error is not None or has_grown(now, turn.previous))
+    if error is None and parsed.session_id != session_id:
+        what = f"the answer is from session {parsed.session_id}, not from {session_id}"
+        error = turn_error(CLI, "session_mismatch", what)
+    elif error is None and verified is False:
+        error = _lost(session_id)
+    return TurnOutcome(
+        session=SessionRef(session_id) if parsed.session_id == session_id else None,
+        response=parsed.response if error is None else "",
+        items=[*_skill_by_command(turn, trial, error), *parsed.items],
+        usage=parsed.usage,
+        cost_usd=_cost(held, trial.profile),
+        model=parsed.model,
+        version=parsed.version,
+        fingerprint=now,
+        session_verified=verified,
+        process=held.process,
+        unknown_events=parsed.unknown_events,
+        notices=[*parsed.notices, *held.notices, *isolation_notices(trial)],
+        error=error,
+    )
+
+
+def _command(profile: Profile) -> tuple[str, ...]:
+    return tuple(profile.command or ("claude",))
+
+
+def _environment(trial: TrialContext, login: Login) -> dict[str, str]:
+    credentials: dict[str, str] = {}
+    if login.variable is not None and login.value is not None:
+        own = login.variable in KEY_VARIABLES
+        credentials[login.variable if own else KEY_VARIABLES[0]] = login.value
+    env = trial_environment(trial, HOME, credentials)
+    address = {name: lookup(trial, name) for name in _ADDRESS_VARIABLES}
+    address["ANTHROPIC_BASE_URL"] = trial.profile.base_url or address["ANTHROPIC_BASE_URL"]
+    settings = {
+        # One request a turn: no titles, no telemetry, no updates in the middle of a run.
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_MAX_RETRIES": str(trial.profile.retries),
+    }
+    if trial.profile.isolation == "clean":
+        settings["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
+    if trial.profile.permission == "full" and os.geteuid() == 0:
+        # Without it claude refuses, as root, to do without permission prompts.
+        settings["IS_SANDBOX"] = "1"
+    given = {name: value for name, value in address.items() if value}
+    return {**env, **given, **settings, **trial.extra_env}
+
+
+def _explain(outcome: ProcessOutcome) -> Failure | None:
+    """What stderr says, where no event came."""
+    said = outcome.stderr_tail.strip()
+    kind = kind_of_text(said)
+    return Failure(kind, said) if kind else None
+
+
+def _lost(session_id: str) -> TurnError:
+    what = f"the session {session_id} no longer holds its earlier turns"
+    return turn_error(CLI, "session_lost", what)
+
+
+def _cost(held: HeldTurn, profile: Profile) -> float | None:
+    """By the profile's prices if it has any for the model, else as claude reckons it."""
+    cost = cost_usd(profile, held.parsed.model, held.parsed.usage)
+    return held.parsed.cost_usd if cost is None else cost
+
+
+def _skill_by_command(
+    turn: TurnRequest, trial: TrialContext, error: TurnError | None
+) -> list[TranscriptItem]:
+    """A skill that the prompt itself calls (`/name …`) loads without any event."""
+    if not turn.slash_command or error is not None:
+        return []
+    name = turn.prompt.removeprefix("/").split(maxsplit=1)[0] if turn.prompt.strip() else ""
+    if name not in trial.skills:
+        return []
+    call = ToolCall(id="prompt#skill", name="Skill", kind="skill", arguments={"skill": name})
+    return [TranscriptItem(type="tool_call", tool_call=call)]

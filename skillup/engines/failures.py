@@ -1,0 +1,75 @@
+"""From what a CLI reports to a :class:`TurnError`: the kind, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillup.schema.record import ErrorKind, TurnError
+
+_EVIDENCE_CHARACTERS = 4000
+
+_ADVICE: dict[ErrorKind, str] = {
+    "auth": "{login}",
+    "rate_limit": "wait, or run fewer trials at once (-j)",
+    "overloaded": "try again later",
+    "network": "check the connection and the profile's `base_url`",
+    "model_error": "check the profile's `model`",
+    "max_turns": "raise `max_turns` if the task needs more steps",
+    "budget": "raise the budget in the profile's `args`",
+    "engine_not_found": "{install}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """What messages say about a CLI."""
+
+    name: str
+    install: str
+    """How to get it."""
+    login: str
+    """How to log in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a parser found out: a kind, and the engine's own words for it."""
+
+    kind: ErrorKind
+    said: str
+
+
+def kind_of_status(status: int) -> ErrorKind:
+    """The kind of an HTTP status of the model's server."""
+    if status in (401, 403):
+        return "auth"
+    if status == 429:
+        return "rate_limit"
+    if status in (503, 529):
+        return "overloaded"
+    return "model_error"
+
+
+def turn_error(cli: Cli, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
+    """The error with the advice that its kind has for this CLI. `what` is one clause."""
+    advice = _ADVICE.get(kind, "").format(login=cli.login, install=cli.install)
+    message = f"{cli.name}: {_one_line(what)}"
+    return TurnError(
+        kind=kind,
+        message=f"{message}; {advice}" if advice else message,
+        evidence=shortened(evidence),
+    )
+
+
+def shortened(text: str, limit: int = _EVIDENCE_CHARACTERS) -> str:
+    """The beginning and the end of a text that is too long."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else f"{line[:299]}…"

@@ -1,0 +1,183 @@
+"""The `scripted` engine: drives the small agent in :mod:`skillup.engines.scripted_agent`.
+
+Each turn is a process of its own, which resumes the session file that the turn before left. The
+script comes from the case; there is no model, no network and no key.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
+from skillup.engines.environment import clean_variables
+from skillup.engines.failures import Cli, turn_error
+from skillup.engines.prices import cost_usd
+from skillup.engines.scripted_agent import VERSION
+from skillup.engines.scripted_agent import __file__ as _agent_package
+from skillup.engines.scripted_events import ScriptedEvents
+from skillup.engines.scripted_session import agent_home, is_user_message, session_file
+from skillup.engines.session_files import still_holds, take_fingerprint
+from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
+from skillup.process.secrets import Secrets
+from skillup.schema.profile import Profile
+from skillup.schema.record import ErrorKind, SessionFingerprint, TurnError
+from skillup.schema.scripted import Script
+
+_CLI = Cli(
+    name="scripted",
+    install="correct `command` in the profile, or leave it out",
+    login="it needs no login: the script asked for this error",
+)
+
+# Isolated and without site-packages: nothing of the user's can slow it down or break it.
+_DEFAULT_COMMAND = (
+    *(sys.executable, "-I", "-S", "-X", "utf8"),
+    str(Path(_agent_package).with_name("__main__.py")),
+)
+
+# What ended the turn before its session could be asked of anything.
+_BEFORE_THE_SESSION: tuple[ErrorKind, ...] = (
+    *("engine_not_found", "engine_not_usable", "timeout", "output_limit"),
+)
+
+
+class ScriptedEngine:
+    """An `Engine` and a `SessionResumer` (:mod:`skillup.engines.base`)."""
+
+    name = "scripted"
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> TurnOutcome:
+        """Hold the first turn of a new session."""
+        return await self._hold(turn, trial, "--session-id", trial.session_id)
+
+    async def resume(
+        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
+    ) -> TurnOutcome:
+        """Hold the next turn of `session`; its earlier turns must still be known."""
+        return await self._hold(turn, trial, "--resume", session.id)
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        """It is always here, unless the profile names a command that is not."""
+        command = _command(profile)
+        if not is_there(command[0], environment, Path.cwd()):
+            problem = turn_error(_CLI, "engine_not_found", f"there is no program `{command[0]}`")
+            return Availability(False, command, problem=problem)
+        version = None if profile.command else VERSION
+        return Availability(True, command, version, login="none needed")
+
+    def skill_directories(self) -> Sequence[str]:
+        """Where, relative to the workspace, this engine looks for skills."""
+        return (".agents/skills",)
+
+    async def _hold(
+        self, turn: TurnRequest, trial: TrialContext, option: str, session_id: str
+    ) -> TurnOutcome:
+        if trial.script is None:
+            return TurnOutcome(session=None, error=_no_script())
+        home = agent_home(trial.home)
+        arguments = _arguments(trial.script, turn, trial.profile, home)
+        environment = _environment(trial)
+        invocation = Invocation(
+            argv=(*_command(trial.profile), *arguments, f"{option}={session_id}"),
+            env=environment,
+            stdin=turn.prompt.encode("utf-8", "replace"),
+            secrets=Secrets.from_environment(environment, [trial.profile.api_key_env]),
+        )
+        events = ScriptedEvents(trial.progress)
+        held = await hold_turn(_CLI, invocation, events, turn, trial, lambda _: None)
+        if held.error is not None and events.script_fault is not None:
+            held = replace(held, error=_wrong_script(events.script_fault))
+        return _outcome(held, turn, trial, session_id, session_file(home, session_id))
+
+
+def _outcome(
+    held: HeldTurn, turn: TurnRequest, trial: TrialContext, session_id: str, file: Path
+) -> TurnOutcome:
+    parsed = held.parsed
+    verified = None if turn.previous is None else still_holds(file, turn.previous)
+    fingerprint = take_fingerprint(file, session_id, is_user_message)
+    error = held.error
+    if error is None or error.kind not in _BEFORE_THE_SESSION:
+        answered_in = parsed.session_id or session_id
+        error = _session_error(session_id, answered_in, verified, fingerprint) or error
+    return TurnOutcome(
+        session=SessionRef(parsed.session_id) if parsed.session_id else None,
+        response=parsed.response,
+        items=parsed.items,
+        usage=parsed.usage,
+        cost_usd=cost_usd(trial.profile, parsed.model, parsed.usage),
+        model=parsed.model,
+        version=parsed.version,
+        fingerprint=fingerprint,
+        session_verified=verified,
+        process=held.process,
+        unknown_events=parsed.unknown_events,
+        notices=(*parsed.notices, *held.notices),
+        error=error,
+    )
+
+
+def _session_error(
+    session_id: str, answered_in: str, verified: bool | None, now: SessionFingerprint | None
+) -> TurnError | None:
+    """What is wrong with the session; that explains whatever the agent made of it."""
+    if answered_in != session_id:
+        what = f"asked for session {session_id}, it answered from session {answered_in}"
+        return turn_error(_CLI, "session_mismatch", what)
+    if verified is False:
+        what = f"session {session_id} no longer holds the earlier turns"
+        return turn_error(_CLI, "session_lost", what)
+    if now is None:
+        return turn_error(_CLI, "session_lost", f"there is no file of session {session_id}")
+    return None
+
+
+def _wrong_script(said: str) -> TurnError:
+    message = f"scripted: {said}; correct the case's `scripted:` section, or add a reply to it"
+    return TurnError(kind="model_error", message=message)
+
+
+def _no_script() -> TurnError:
+    return TurnError(
+        kind="engine_not_usable",
+        message="the scripted engine needs a `scripted:` section in the case, which says how the "
+        "agent answers; add one, or choose another engine with --engine",
+    )
+
+
+def _command(profile: Profile) -> tuple[str, ...]:
+    return tuple(profile.command) if profile.command else _DEFAULT_COMMAND
+
+
+def _arguments(script: Script, turn: TurnRequest, profile: Profile, home: Path) -> list[str]:
+    """Also writes the files they name: texts that may be longer than an argument can be."""
+    home.mkdir(parents=True, exist_ok=True)
+    script_file = home / "script.json"
+    script_file.write_text(script.model_dump_json(), "utf-8")
+    arguments = [f"--home={home}", f"--script={script_file}", f"--permission={profile.permission}"]
+    if turn.system is not None:
+        system_file = home / "system.txt"
+        system_file.write_bytes(turn.system.encode("utf-8", "replace"))
+        arguments.append(f"--system-file={system_file}")
+    if profile.model:
+        arguments.append(f"--model={profile.model}")
+    limit = turn.max_steps or profile.max_turns
+    if limit:
+        arguments.append(f"--max-turns={limit}")
+    return [*arguments, *profile.args]
+
+
+def _environment(trial: TrialContext) -> dict[str, str]:
+    lots = {
+        "SKILLUP_SCRIPTED_SEED": str(trial.seed),
+        "SKILLUP_SCRIPTED_ATTEMPT": str(trial.attempt),
+    }
+    if trial.profile.isolation == "shared":
+        return {**trial.environment, **trial.extra_env, **lots}
+    own_home = trial.home / "home"
+    own_home.mkdir(parents=True, exist_ok=True)
+    clean = clean_variables(trial.environment)
+    return {**clean, "HOME": str(own_home), **trial.extra_env, **lots}

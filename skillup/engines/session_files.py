@@ -1,0 +1,67 @@
+"""Fingerprints of session files: what a session held after a turn, and whether it still does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from skillup.schema.record import SessionFingerprint
+
+IsUserMessage = Callable[[dict[str, Any]], bool]
+
+
+def session_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a file from a byte offset on; what is no object is passed over."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        for line in file:
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(entry, dict):
+                yield entry
+
+
+def take_fingerprint(
+    path: Path | None, session_id: str, is_user_message: IsUserMessage
+) -> SessionFingerprint | None:
+    """Of the whole file as it is now; None if there is none."""
+    if path is None or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        size = file.tell()
+    return SessionFingerprint(
+        session_id=session_id,
+        messages=sum(map(is_user_message, session_lines(path))),
+        prefix_sha256=digest.hexdigest(),
+        prefix_bytes=size,
+    )
+
+
+def still_holds(path: Path | None, previous: SessionFingerprint) -> bool:
+    """Whether the file begins with exactly the bytes that it had when `previous` was taken."""
+    if path is None or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _digest_of_first(file, previous.prefix_bytes) == previous.prefix_sha256
+
+
+def has_grown(now: SessionFingerprint | None, previous: SessionFingerprint) -> bool:
+    """Whether the session got the user message of this turn, too."""
+    return now is not None and now.messages > previous.messages
+
+
+def _digest_of_first(file: BinaryIO, size: int) -> str | None:
+    digest = hashlib.sha256()
+    while size > 0:
+        chunk = file.read(min(size, 1 << 20))
+        if not chunk:
+            return None
+        digest.update(chunk)
+        size -= len(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,164 @@
+"""What the parsers of event streams have in common: items in order, and what a turn came to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from skillup.engines.base import Progress
+from skillup.engines.failures import Failure
+from skillup.schema.check_specs import ToolKind
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, Usage
+
+_CONTENT_CHARACTERS = 1 << 20
+_UNKNOWN_CHARACTERS = 500
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+@dataclass(slots=True)
+class ParsedTurn:
+    """A turn as its event stream tells it."""
+
+    session_id: str | None = None
+    response: str = ""
+    items: list[TranscriptItem] = field(default_factory=list)
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    model: str | None = None
+    version: str | None = None
+    notices: list[str] = field(default_factory=list)
+    unknown_events: int = 0
+    finished: bool = False
+    """The stream holds the event that ends a turn."""
+    failure: Failure | None = None
+
+
+class Transcript:
+    """Collects a turn's items. Nothing it is given makes it raise."""
+
+    def __init__(self, progress: Progress = lambda _: None) -> None:
+        self.items: list[TranscriptItem] = []
+        self.notices: list[str] = []
+        self.unknown = 0
+        self._progress = progress
+
+    def message(self, text: str, agent: str | None = None) -> None:
+        """Something the agent (or a sub-agent) said."""
+        if text:
+            self.items.append(TranscriptItem(type="message", text=text, agent=agent))
+            self._progress("writes")
+
+    def reasoning(self, text: str, agent: str | None = None) -> None:
+        """Something the agent thought."""
+        if text:
+            self.items.append(TranscriptItem(type="reasoning", text=text, agent=agent))
+            self._progress("thinks")
+
+    def call(
+        self,
+        call_id: str,
+        name: str,
+        kind: ToolKind,
+        arguments: Mapping[str, Any],
+        agent: str | None = None,
+    ) -> None:
+        """A tool is called."""
+        call = ToolCall(id=call_id, name=name, kind=kind, arguments=dict(arguments))
+        self.items.append(TranscriptItem(type="tool_call", tool_call=call, agent=agent))
+        first = next((value for value in arguments.values() if isinstance(value, str)), "")
+        self._progress(f"{name} {' '.join(first.split())[:60]}".rstrip())
+
+    def result(
+        self,
+        call_id: str,
+        status: Literal["success", "error", "unknown"],
+        content: str,
+        agent: str | None = None,
+    ) -> None:
+        """A tool has answered."""
+        if len(content) > _CONTENT_CHARACTERS:
+            left_out = len(content) - _CONTENT_CHARACTERS
+            content = f"{content[:_CONTENT_CHARACTERS]}\n… {left_out} characters left out …"
+        result = ToolResult(call_id=call_id, status=status, content=content)
+        self.items.append(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
+
+    def notice(self, text: str) -> None:
+        """A warning that is no failure."""
+        if text and text not in self.notices:
+            self.notices.append(text)
+            self.items.append(TranscriptItem(type="notice", text=text))
+
+    def unknown_event(self, event: Any) -> None:
+        """An event that we do not understand: counted, and kept in short."""
+        self.unknown += 1
+        text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
+        text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
+        self.items.append(TranscriptItem(type="notice", text=text))
+
+
+def read_event(line: bytes) -> dict[str, Any] | str | None:
+    """The JSON object of a line; its text if it is none; None if it is blank."""
+    if not line.strip():
+        return None
+    try:
+        # NaN and Infinity are no JSON, and could not be written as such again.
+        event = json.loads(line, parse_constant=str)
+        if _ESCAPED_SURROGATE.search(line):
+            event = _without_lone_surrogates(event)
+    except (ValueError, RecursionError):
+        event = None
+    return event if isinstance(event, dict) else line.decode(errors="replace")
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    """Half of a character cannot be written as UTF-8; agents cut texts in such places."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {
+            _without_lone_surrogates(key): _without_lone_surrogates(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_without_lone_surrogates(item) for item in value]
+    return value
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str:
+    """The value if it is a text; "" for nothing; else its JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def as_count(value: Any) -> int | None:
+    """The value if it is a whole number that is not negative."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's or a tool result's content: a text, or a list of blocks."""
+    if not isinstance(content, list):
+        return as_text(content)
+    parts = []
+    for block in content:
+        if isinstance(block, dict) and not isinstance(block.get("text"), str):
+            parts.append(f"[{as_text(block.get('type')) or 'block'}]")
+        else:
+            parts.append(block["text"] if isinstance(block, dict) else as_text(block))
+    return "\n".join(parts)

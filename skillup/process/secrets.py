@@ -1,0 +1,114 @@
+"""Secrets stay out of what is written: values of credential variables become ``***NAME***``.
+
+secrets = Secrets.from_environment(os.environ, names=("MY_KEY",))
+secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+# Shorter values are words ("true", "none") that would be masked all over the place.
+_SHORTEST = 6
+
+_NAME = re.compile(
+    r"""(^|_)(
+        API_?KEY | ACCESS_KEY | PRIVATE_KEY | [A-Z0-9]+_KEY | TOKEN | AUTH | PAT |
+        [A-Z0-9_]*(SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)[A-Z0-9_]*
+    )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@")
+
+
+class Secrets:
+    """Knows the values that must not be written, in the forms in which they may turn up."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        """`values`: name → secret. Values that are too short to be secrets are left out."""
+        forms: dict[str, str] = {}
+        for name, value in values.items():
+            if len(value) >= _SHORTEST:
+                for form in _forms(value):
+                    forms.setdefault(form, f"***{name}***")
+        # The longest first: a secret that contains another must go as a whole.
+        ordered = sorted(forms.items(), key=lambda item: -len(item[0]))
+        self._values = {name: value for name, value in values.items() if len(value) >= _SHORTEST}
+        self._texts = ordered
+        self._bytes = [(form.encode(), mask.encode()) for form, mask in ordered]
+
+    @classmethod
+    def from_environment(
+        cls, environment: Mapping[str, str], names: Iterable[str | None] = ()
+    ) -> Secrets:
+        """The values of the variables whose names say that they hold credentials, and of `names`.
+
+        Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not.
+        """
+        explicit = set(names)
+        found: dict[str, str] = {}
+        for name, value in environment.items():
+            password = _URL_PASSWORD.match(value)
+            if password:
+                found[f"{name}.password"] = password[1]
+            elif name in explicit or (_NAME.search(name) and not _is_path(value)):
+                found[name] = value.strip()
+        return cls(found)
+
+    def also(self, values: Mapping[str, str]) -> Secrets:
+        """These and more."""
+        return Secrets({**self._values, **values})
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(sorted(self._values))})"
+
+    def mask(self, text: str) -> str:
+        """The text without any of the secrets."""
+        for form, mask in self._texts:
+            if form in text:
+                text = text.replace(form, mask)
+        return text
+
+    def mask_bytes(self, data: bytes) -> bytes:
+        """Like :meth:`mask`, of UTF-8."""
+        for form, mask in self._bytes:
+            if form in data:
+                data = data.replace(form, mask)
+        return data
+
+    def mask_data(self, data: Any) -> Any:
+        """A copy of JSON-like data with every text masked, keys too."""
+        if not self._texts:
+            return data
+        if isinstance(data, str):
+            return self.mask(data)
+        if isinstance(data, dict):
+            return {self.mask_data(key): self.mask_data(value) for key, value in data.items()}
+        if isinstance(data, list | tuple):
+            return type(data)(self.mask_data(item) for item in data)
+        return data
+
+
+def _forms(value: str) -> set[str]:
+    """The value as it is, inside JSON, inside JSON that is itself a text in JSON, and in a URL."""
+    forms = {value, quote(value, safe="")}
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        forms |= {once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_only)[1:-1]}
+    return forms
+
+
+def _is_path(value: str) -> bool:
+    """`GOOGLE_APPLICATION_CREDENTIALS` and the like name a file: no secret, and often needed."""
+    try:
+        return value.startswith(("/", "~")) and Path(value).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""Grades made visible: on the console, and in files."""

@@ -1,0 +1,149 @@
+"""What a person sees of a run, on stderr: a line as each trial ends, a table at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from skillup.plan import Job, Plan
+from skillup.reports.text import money, one_line, seconds, tokens
+from skillup.schema.grade import Grade, RunResult
+from skillup.schema.record import Record
+from skillup.trial import TrialEvent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
+_WIDE = 200
+"""Columns to assume where the output is no terminal, so that nothing is folded in log files."""
+
+
+def make_console(stream: TextIO | None = None) -> Console:
+    """A console on stderr; wide and plain where that is no terminal."""
+    from rich.console import Console
+
+    stream = stream or sys.stderr
+    width = None if stream.isatty() else _WIDE
+    return Console(file=stream, highlight=False, width=width)
+
+
+class PlainReporter:
+    """A line for each trial that ends. Also what the live display prints above itself."""
+
+    def __init__(self, plan: Plan, console: Console, *, quiet: bool = False) -> None:
+        self.plan = plan
+        self.console = console
+        self.quiet = quiet
+        self.show_engine = len({job.profile.name for job in plan.jobs}) > 1
+        self.show_variant = len({job.variant for job in plan.jobs}) > 1
+        self.show_trial = any(job.trial > 1 for job in plan.jobs)
+        self.widest = max((len(self.label(job)) for job in plan.jobs), default=0)
+
+    def __enter__(self) -> PlainReporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def label(self, job: Job) -> str:
+        """The job in a few words: what tells it from the others of this run."""
+        parts = [job.id.split("/", maxsplit=1)[0]]
+        if self.show_engine:
+            parts.append(job.profile.name)
+        if self.show_variant:
+            parts.append(job.variant.replace("_skill", ""))
+        if self.show_trial:
+            parts.append(f"#{job.trial}")
+        return " ".join(parts)
+
+    def trial_started(self, job: Job, attempt: int) -> None:
+        """Nothing to say yet."""
+
+    def trial_event(self, event: TrialEvent) -> None:
+        """Too much for plain output."""
+
+    def trial_retried(self, job: Job, record: Record, reason: str) -> None:
+        """Say that a trial is held again."""
+        del record
+        if not self.quiet:
+            self.console.print(
+                f"RETRY  {self.label(job)}  ({reason})", markup=False, style="yellow"
+            )
+
+    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
+        """One line: status, case, turns, time, and why if it did not pass."""
+        from rich.text import Text
+
+        del record
+        if self.quiet:
+            return
+        line = Text(f"{grade.status:<5}", style=STYLE[grade.status])
+        turns = sum(turn.status != "skipped" for turn in grade.turns)
+        line.append(f"  {self.label(job):<{self.widest}}", style="default")
+        line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
+        why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, 300)}"
+        line.append(why, style="dim" if grade.status == "SKIP" else "default")
+        self.console.print(line, soft_wrap=True)
+
+
+def print_result(
+    result: RunResult, plan: Plan, grades: Sequence[tuple[Job, Grade]], where: str, console: Console
+) -> None:
+    """The closing table, then one line that counts."""
+    if grades:
+        console.print()
+        console.print(_table(PlainReporter(plan, console), grades))
+    console.print()
+    console.print(_counts(result), where, sep="   ", soft_wrap=True)
+
+
+def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    with_cost = any(grade.cost_usd is not None for _, grade in grades)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("")
+    table.add_column("case", overflow="fold")
+    for header in ("turns", "checks", "score", "time", "tokens"):
+        table.add_column(header, justify="right", no_wrap=True)
+    if with_cost:
+        table.add_column("cost", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold", ratio=1)
+    for job, grade in grades:
+        checks = [c for turn in grade.turns for c in turn.checks] + list(grade.assertions)
+        completed = sum(turn.status == "completed" for turn in grade.turns)
+        usage = grade.usage or {}
+        counted = [usage.get("input_tokens"), usage.get("output_tokens")]
+        total = sum(n for n in counted if n is not None) if any(counted) else None
+        row: list[Text | str] = [
+            Text(grade.status, style=STYLE[grade.status]),
+            Text(reporter.label(job)),
+            f"{completed}/{len(grade.turns)}",
+            f"{sum(c.passed for c in checks)}/{len(checks)}",
+            "–" if grade.status in ("ERROR", "SKIP") else f"{grade.score:.2f}",
+            seconds(grade.duration_ms),
+            tokens(total),
+        ]
+        if with_cost:
+            row.append(money(grade.cost_usd))
+        row.append(Text("" if grade.status == "PASS" else one_line(grade.reason, 200)))
+        table.add_row(*row)
+    return table
+
+
+def _counts(result: RunResult) -> str:
+    counts = result.summary
+    parts = [f"[green]{counts.passed} passed[/]"]
+    for number, word, style in (
+        (counts.fail, "failed", "red"),
+        (counts.error, "errors" if counts.error > 1 else "error", "bold magenta"),
+        (counts.skip, "skipped", "yellow"),
+        (len(result.not_run), "not run", "yellow"),
+    ):
+        if number:
+            parts.append(f"[{style}]{number} {word}[/]")
+    return f"{', '.join(parts)} in {seconds(counts.duration_ms)}"

@@ -1,0 +1,55 @@
+"""`skillup list`: suites and cases at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from skillup.load.model import LoadedCase, LoadedSuite
+from skillup.reports.problems import shown_path
+from skillup.reports.text import one_line
+
+
+def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
+    """For ``--json``."""
+    case = loaded.case
+    return {
+        "suite": suite.name,
+        "id": case.id,
+        "title": case.title,
+        "tags": case.tags,
+        "turns": turn_count(loaded),
+        "trials": case.trials or 1,
+        "depends_on": case.depends_on,
+        "file": shown_path(loaded.path),
+    }
+
+
+def turn_count(loaded: LoadedCase) -> int | None:
+    """How many turns the case has; None if a simulated user decides."""
+    return len(loaded.case.input.all_turns()) or None
+
+
+def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
+    """One table for all suites, to stdout."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("suite", style="cyan", no_wrap=True)
+    table.add_column("case", no_wrap=True)
+    table.add_column("turns", justify="right")
+    table.add_column("tags", style="dim")
+    table.add_column("title")
+    for suite, cases in suites:
+        for loaded in cases:
+            turns = turn_count(loaded)
+            table.add_row(
+                Text(suite.name),
+                Text(loaded.case.id),
+                str(turns) if turns else "?",
+                Text(", ".join(loaded.case.tags)),
+                Text(one_line(loaded.case.title or "")),
+            )
+    Console(highlight=False).print(table)

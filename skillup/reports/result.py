@@ -1,0 +1,63 @@
+"""`result.json`: every grade, and the counts over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from skillup.schema.grade import Grade, RunResult, Summary
+
+_USAGE = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "requests",
+)
+
+
+def build_result(
+    run_id: str,
+    started_at: str,
+    grades: Mapping[str, Grade],
+    planned: Sequence[str],
+    duration_ms: int,
+) -> RunResult:
+    """The result of a run: `grades` by job id, in the order of `planned` (all job ids)."""
+    ordered = [grades[job] for job in planned if job in grades]
+    not_run = [job for job in planned if job not in grades]
+    return RunResult(
+        run_id=run_id,
+        started_at=started_at,
+        finished=not not_run,
+        summary=summarize(ordered, duration_ms),
+        cases=ordered,
+        not_run=not_run,
+    )
+
+
+def summarize(grades: Sequence[Grade], duration_ms: int) -> Summary:
+    """Counts and sums. The pass rate is over verdicts only: errors and skips are none."""
+    counts = dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
+    for grade in grades:
+        counts[grade.status] += 1
+    judged = counts["PASS"] + counts["FAIL"]
+    costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
+    usage = {name: sum(known) if (known := _known(grades, name)) else None for name in _USAGE}
+    return Summary(
+        total=len(grades),
+        passed=counts["PASS"],
+        fail=counts["FAIL"],
+        error=counts["ERROR"],
+        skip=counts["SKIP"],
+        pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
+        duration_ms=duration_ms,
+        cost_usd=sum(costs) if costs else None,
+        usage=usage,
+    )
+
+
+def _known(grades: Sequence[Grade], name: str) -> list[int]:
+    return [
+        grade.usage[name] for grade in grades if grade.usage and grade.usage.get(name) is not None
+    ]

@@ -1,0 +1,52 @@
+"""Making text from agents and users fit for a terminal."""
+
+from __future__ import annotations
+
+import re
+
+# C0 and C1 controls and escape sequences could move the cursor or recolour the user's terminal.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """`text` without terminal controls; newlines and tabs stay."""
+    return _CONTROLS.sub("\ufffd", _ESCAPES.sub("", text))
+
+
+def one_line(text: str, width: int = 100) -> str:
+    """`text` on one line, shortened to `width` characters."""
+    flat = " ".join(plain(text).split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def seconds(milliseconds: int) -> str:
+    """A duration as people read it: ``0.8 s``, ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    value = milliseconds / 1000
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def tokens(count: int | None) -> str:
+    """A token count: ``830``, ``12.4k``, ``1.2M``; a dash if it is not known."""
+    if count is None:
+        return "–"
+    if count < 1000:
+        return str(count)
+    if count < 1_000_000:
+        return f"{count / 1000:.1f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def money(usd: float | None) -> str:
+    """A cost: ``$0.0134``, ``$1.20``; a dash if it is not known."""
+    if usd is None:
+        return "–"
+    return f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"

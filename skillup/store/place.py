@@ -1,0 +1,31 @@
+"""Where runs are kept unless the user says otherwise."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from skillup.store.errors_of_disk import disk_errors
+
+HOME_DIRECTORY = ".skillup"
+
+
+def new_run_id() -> str:
+    """A run's id: the time in UTC, so that runs sort by it, and six random hex digits."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def default_run_path(workspace_root: Path, run_id: str) -> Path:
+    """``<root>/.skillup/runs/<run id>``; the run directory itself is not made.
+
+    Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
+    Raises RunDirectoryError if that cannot be written.
+    """
+    home = workspace_root / HOME_DIRECTORY
+    ignore = home / ".gitignore"
+    with disk_errors("write", ignore):
+        home.mkdir(parents=True, exist_ok=True)
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    return home / "runs" / run_id

@@ -1,0 +1,163 @@
+"""Puts a skill where the agents look for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillup.schema.record import SkillInfo
+from skillup.workspace.copying import copy_file
+from skillup.workspace.failure import PreparationError
+from skillup.workspace.globs import matches_any_glob
+from skillup.workspace.links import stays_inside
+from skillup.workspace.listing import EntryKind, list_tree, shown
+from skillup.workspace.paths import path_problem
+from skillup.workspace.skill_file import SKILL_FILE, skill_name, skill_problem
+
+__all__ = ["InstalledSkill", "SkillToInstall", "install_skill", "skill_name", "skill_problem"]
+
+_NEVER = frozenset({".git", "__pycache__", ".DS_Store", ".skillup"})
+_CASES = "evals"  # the agent under test must not find the answers
+
+
+@dataclass(frozen=True, slots=True)
+class SkillToInstall:
+    """A skill on disk, and what of it is installed."""
+
+    name: str
+    """As in :func:`skill_name`, unless the suite gives another."""
+    source_dir: Path
+    include: Sequence[str] = ()
+    """Globs; none: everything. SKILL.md always is."""
+    exclude: Sequence[str] = ()
+    """Globs; they outrank ``include``."""
+    target: str | None = None
+    """The directory in the workspace, in place of those that the engine looks in."""
+    role: Literal["under_test", "neighbour"] = "under_test"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledSkill:
+    """A skill in a workspace."""
+
+    info: SkillInfo
+    directories: tuple[str, ...]
+    """Where it is, relative to the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SkillFile:
+    path: str
+    source: Path
+    status: os.stat_result
+
+
+def install_skill(
+    skill: SkillToInstall, workspace: Path, skill_directories: Sequence[str]
+) -> InstalledSkill:
+    """Copies the skill's files to ``<directory>/<name>`` for each of the engine's directories.
+
+    ``evals/``, ``.git``, ``__pycache__``, ``.DS_Store`` and ``.skillup`` are never installed.
+    Permissions are kept; links become what they point to. Raises PreparationError if the skill is
+    not usable, if a link leads out of it, or if the place is taken.
+    """
+    problem = skill_problem(skill.source_dir)
+    if problem is not None:
+        raise PreparationError(str(problem))
+    name = skill.name
+    source = skill.source_dir.resolve()
+    files = sorted(_selected(skill, source), key=lambda file: file.path)
+    if not any(file.path == SKILL_FILE for file in files):
+        raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
+    directories = tuple(
+        dict.fromkeys(
+            [skill.target.rstrip("/")]
+            if skill.target is not None
+            else [f"{directory.rstrip('/')}/{name}" for directory in skill_directories]
+        )
+    )
+    for directory in directories:
+        _check_place(workspace, directory, name)
+        for file in files:
+            target = workspace / directory / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy_file(file.source, target, file.status)
+    info = SkillInfo(name=name, sha256=_fingerprint(files), role=skill.role)
+    return InstalledSkill(info, directories)
+
+
+def _check_place(workspace: Path, directory: str, name: str) -> None:
+    problem = path_problem(directory)
+    if problem is not None:
+        raise PreparationError(f"the skill {name} cannot be installed to {directory!r}: {problem}")
+    place = workspace / directory
+    if os.path.lexists(place):
+        raise PreparationError(
+            f"the skill {name} cannot be installed: {directory} is there already; give skills in "
+            "`skills` only, each once, and not in a fixture as well"
+        )
+    if not place.resolve().is_relative_to(workspace.resolve()):
+        raise PreparationError(
+            f"the skill {name} cannot be installed to {directory}: "
+            "a link of the fixture leads out of the workspace"
+        )
+
+
+def _selected(skill: SkillToInstall, root: Path) -> Iterator[_SkillFile]:
+    for file in _walk(root, root, "", frozenset({root}), skill.exclude):
+        named = file.path == SKILL_FILE or not skill.include
+        if named or matches_any_glob(file.path, skill.include):
+            yield file
+
+
+def _walk(
+    root: Path, directory: Path, prefix: str, above: frozenset[Path], exclude: Sequence[str]
+) -> Iterator[_SkillFile]:
+    """The files below ``directory``, which stands at ``prefix`` in the skill; links resolved."""
+
+    def leave_out(path: str, _kind: EntryKind) -> bool:
+        return _unwanted(prefix + path, exclude)
+
+    for entry in list_tree(directory, leave_out=leave_out):
+        path, source = prefix + entry.path, directory / entry.path
+        if entry.kind == "file":
+            yield _SkillFile(path, source, entry.status)
+        elif entry.kind == "special":
+            raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
+        elif entry.kind == "link":
+            real = source.resolve()
+            inside = stays_inside(root, source.relative_to(root).as_posix())
+            if not inside or not real.exists():
+                why = "leads nowhere" if inside else "leads out of the skill"
+                raise PreparationError(f"the link {source} {why}; exclude it, or copy the file")
+            if _unwanted(real.relative_to(root).as_posix(), ()):
+                continue
+            if real.is_file():
+                yield _SkillFile(path, real, real.stat())
+            elif real.is_dir() and not any(real == one or real in one.parents for one in above):
+                yield from _walk(root, real, f"{path}/", above | {real}, exclude)
+            else:
+                raise PreparationError(f"the link {source} leads in a circle; exclude or remove it")
+
+
+def _unwanted(path: str, exclude: Sequence[str]) -> bool:
+    parts = path.split("/")
+    if parts[0] == _CASES or not _NEVER.isdisjoint(parts):
+        return True
+    return matches_any_glob(path, exclude)
+
+
+def _fingerprint(files: Sequence[_SkillFile]) -> str:
+    """SHA-256 over path, executable bit and content of every file, in order of path."""
+    whole = hashlib.sha256()
+    for file in files:
+        with file.source.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        executable = "x" if file.status.st_mode & stat.S_IXUSR else "-"
+        whole.update(f"{shown(file.path)}\0{executable}\0{digest}\n".encode())
+    return whole.hexdigest()

@@ -1,0 +1,78 @@
+"""SKILL.md, as far as installing a skill needs it: that it is there, and the skill's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillup.errors import InvalidFilesError, Problem
+
+SKILL_FILE = "SKILL.md"
+_FENCE = "---"
+
+
+def skill_problem(directory: Path) -> Problem | None:
+    """Why this directory is no usable skill; None if it is one.
+
+    Looked for: a SKILL.md that is there and is UTF-8 text, and, if it has front matter, that this
+    is a YAML mapping whose ``name`` can be a directory's name.
+    """
+    found = _front_matter(directory)
+    return found if isinstance(found, Problem) else None
+
+
+def skill_name(directory: Path) -> str:
+    """The ``name`` of the front matter, else the directory's; ask `skill_problem` first."""
+    found = _front_matter(directory)
+    name = found.get("name") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else directory.resolve().name
+
+
+def _front_matter(directory: Path) -> dict[str, object] | Problem:
+    """The front matter; empty if there is none."""
+    path = directory / SKILL_FILE
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        where = "it has" if directory.is_dir() else "no such directory:"
+        fix = "give the directory that holds SKILL.md"
+        return Problem(path, 0, 0, "", f"{where} no {SKILL_FILE}", fix)
+    except UnicodeDecodeError:
+        return Problem(path, 0, 0, "", "it is not UTF-8 text", "save it as UTF-8")
+    except OSError as error:
+        return Problem(path, 0, 0, "", f"it cannot be read: {error.strerror}")
+    lines = text.splitlines()
+    if not lines or lines[0].rstrip() != _FENCE:
+        return {}
+    end = next((n for n, line in enumerate(lines[1:], start=1) if line.rstrip() == _FENCE), None)
+    if end is None:
+        return Problem(path, 1, 1, "", "its front matter has no end", f"close it with {_FENCE}")
+    front = lines[1:end]
+    if all(not line.strip() or line.lstrip().startswith("#") for line in front):
+        return {}
+    # The first fence becomes an empty line, so that the lines of problems are those of the file.
+    return _parsed("\n".join(["", *front]), path)
+
+
+def _parsed(text: str, path: Path) -> dict[str, object] | Problem:
+    from skillup.load.yaml_reader import parse_yaml
+
+    try:
+        data = parse_yaml(text, path).data
+    except InvalidFilesError as invalid:
+        return invalid.problems[0]
+    if not isinstance(data, dict):
+        return Problem(path, 2, 1, "", "its front matter is no mapping", "write `name: …`")
+    return _checked(data, path)
+
+
+def _checked(front: dict[str, object], path: Path) -> dict[str, object] | Problem:
+    name = front.get("name")
+    if name is None:
+        return front
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        return Problem(path, 2, 1, "name", "it must be text", "write a short name")
+    if "/" in name or name in (".", ".."):
+        return Problem(
+            path, 2, 1, "name", f"{name!r} cannot be a directory's name", "use letters and hyphens"
+        )
+    return front

@@ -1,0 +1,207 @@
+"""`skillup run` from the outside, on the scripted engine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.project import Project
+
+SUITE = {"eval.yaml": "name: demo\ncases: {files: ['cases/*.yaml']}\n"}
+
+ECHO = """
+    input:
+      turns:
+        - content: one
+          assertions: [{contains: first}]
+        - content: two
+          assertions: [{contains: one}]
+    scripted:
+      - {turn: 1, say: first answer}
+      - {turn: 2, say: "you said {{turns.1.user}}"}
+    """
+
+
+def test_a_case_that_holds_passes_with_exit_0(project: Project) -> None:
+    project.write({**SUITE, "cases/echo.yaml": ECHO})
+    outcome = project.run("run", ".")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "PASS" in outcome.stderr
+    assert "1 passed" in outcome.stderr
+
+
+def test_the_second_turn_knows_the_first_because_the_session_was_resumed(project: Project) -> None:
+    project.write({**SUITE, "cases/echo.yaml": ECHO})
+    result = project.run_json(".")
+    turns = result["cases"][0]["turns"]
+    assert [turn["response"] for turn in turns] == ["first answer", "you said one"]
+    assert [turn["session_verified"] for turn in turns] == [None, True]
+
+
+def test_a_failed_check_is_a_fail_with_exit_1(project: Project) -> None:
+    project.write({**SUITE, "cases/a.yaml": ECHO.replace("contains: first", "contains: walrus")})
+    outcome = project.run("run", ".", "--json")
+    assert outcome.exit_code == 1
+    case = outcome.data["cases"][0]
+    assert case["status"] == "FAIL"
+    assert "walrus" in case["reason"]
+
+
+@pytest.mark.parametrize(
+    ("misbehaviour", "kind"),
+    [
+        ("{error: auth}", "auth"),
+        ("{error: rate_limit}", "rate_limit"),
+        ("{error: overloaded}", "overloaded"),
+        ("{exit_code: 7}", "crash"),
+        ("{no_result: true}", "protocol"),
+        ("{forget: true}", "session_lost"),
+        ("{new_session: true}", "session_mismatch"),
+    ],
+)
+def test_trouble_is_an_error_of_its_kind_and_the_agent_is_not_called_again(
+    project: Project, misbehaviour: str, kind: str
+) -> None:
+    case = f"""
+        input: {{turns: [one, two, three]}}
+        assertions: [{{tool_not_called: {{kind: shell}}}}]
+        scripted:
+          - {{turn: 2, say: x, misbehave: {misbehaviour}}}
+          - {{say: fine}}
+        """
+    project.write({**SUITE, "cases/trouble.yaml": case})
+    outcome = project.run("run", ".", "--json")
+    assert outcome.exit_code == 3
+    graded = outcome.data["cases"][0]
+    assert graded["status"] == "ERROR"
+    assert graded["error"]["kind"] == kind
+    assert [turn["status"] for turn in graded["turns"]] == ["completed", "error", "skipped"]
+
+
+def test_an_error_outranks_a_failure_in_the_exit_code(project: Project) -> None:
+    failing = ECHO.replace("contains: first", "contains: walrus")
+    broken = "input: {prompt: hi}\nscripted: [{say: x, misbehave: {exit_code: 1}}]\n"
+    project.write({**SUITE, "cases/a.yaml": failing, "cases/b.yaml": broken})
+    assert project.run("run", ".").exit_code == 3
+
+
+def test_a_capture_that_misses_is_an_error(project: Project) -> None:
+    case = """
+        input:
+          turns:
+            - content: one
+              capture: [{variable: number, pattern: '(\\d+)'}]
+            - content: "again <<number>>"
+        assertions: [{contains: x}]
+        scripted: [{say: no digits here}]
+        """
+    project.write({**SUITE, "cases/miss.yaml": case})
+    graded = project.run_json(".")["cases"][0]
+    assert graded["error"]["kind"] == "capture"
+    assert graded["turns"][1]["status"] == "skipped"
+
+
+def test_a_gate_that_skips_makes_the_case_a_skip_with_its_reason(project: Project) -> None:
+    case = """
+        input:
+          turns:
+            - content: one
+              post_condition: {must_contain_any: [walrus], on_fail: skip_remaining}
+            - content: two
+        assertions: [{contains: x}]
+        scripted: [{say: no}]
+        """
+    project.write({**SUITE, "cases/gate.yaml": case})
+    outcome = project.run("run", ".", "--json")
+    assert outcome.exit_code == 0
+    graded = outcome.data["cases"][0]
+    assert graded["status"] == "SKIP"
+    assert "walrus" in graded["reason"]
+    assert [turn["status"] for turn in graded["turns"]] == ["completed", "skipped"]
+
+
+def test_a_gate_that_fails_ends_the_conversation(project: Project) -> None:
+    case = """
+        input:
+          turns:
+            - content: one
+              post_condition: {must_contain_any: [walrus]}
+            - content: two
+        scripted: [{say: no}]
+        """
+    project.write({**SUITE, "cases/gate.yaml": case})
+    graded = project.run_json(".")["cases"][0]
+    assert graded["status"] == "FAIL"
+    assert [turn["status"] for turn in graded["turns"]] == ["failed", "skipped"]
+
+
+def test_the_run_directory_holds_what_the_design_says(project: Project) -> None:
+    project.write({**SUITE, "cases/echo.yaml": ECHO})
+    outcome = project.run("run", ".", "--out", "here")
+    run = project.root / "here"
+    assert outcome.exit_code == 0, outcome.stderr
+    trial = run / "trials" / "echo" / "scripted" / "with_skill" / "1"
+    names = {path.relative_to(trial).as_posix() for path in trial.rglob("*") if path.is_file()}
+    assert {
+        "record.json",
+        "grading.json",
+        "raw/turn-01.stdout.jsonl",
+        "raw/turn-01.stderr.txt",
+        "raw/turn-02.stdout.jsonl",
+    } <= names
+    assert {"run.json", "events.jsonl", "result.json"} <= {path.name for path in run.iterdir()}
+    record = json.loads((trial / "record.json").read_text(encoding="utf-8"))
+    assert record["turns"][1]["content"] == "two"
+
+
+def test_dependents_of_a_case_that_did_not_pass_are_skipped_with_the_reason(
+    project: Project,
+) -> None:
+    first = ECHO.replace("contains: first", "contains: walrus")
+    second = "depends_on: [a]\ninput: {prompt: hi}\nassertions: [{contains: x}]\n"
+    second += "scripted: [{say: x}]\n"
+    project.write({**SUITE, "cases/a.yaml": first, "cases/b.yaml": second})
+    by_id = {case["case_id"]: case for case in project.run_json(".")["cases"]}
+    assert by_id["b"]["status"] == "SKIP"
+    assert "a" in by_id["b"]["reason"]
+
+
+def test_selecting_cases_by_glob_and_by_tag(project: Project) -> None:
+    project.write({**SUITE, "cases/echo.yaml": ECHO, "cases/other.yaml": "tags: [x]" + ECHO})
+    assert [c["case_id"] for c in project.run_json(".", "-k", "ec*")["cases"]] == ["echo"]
+
+
+def test_trials_have_sessions_of_their_own(project: Project) -> None:
+    project.write({**SUITE, "cases/echo.yaml": ECHO})
+    cases = project.run_json(".", "--trials", "3", "-j", "3")["cases"]
+    assert [case["trial"] for case in cases] == [1, 2, 3]
+    assert len({case["session_id"] for case in cases}) == 3
+
+
+def test_a_variable_from_the_command_line_outranks_the_case(project: Project) -> None:
+    case = """
+        vars: {name: one}
+        input: {prompt: "hello <<name>>"}
+        assertions: [{contains: two}]
+        scripted: [{say: "{{user}}"}]
+        """
+    project.write({**SUITE, "cases/v.yaml": case})
+    assert project.run("run", ".", "--var", "name=two").exit_code == 0
+
+
+def test_secrets_of_the_environment_are_in_no_file(project: Project) -> None:
+    case = """
+        input: {prompt: hi}
+        assertions: [{contains: x}]
+        scripted:
+          - steps: [{run: "echo key sk-very-secret-value"}]
+            say: "x {{output}}"
+        """
+    project.write({**SUITE, "cases/leak.yaml": case})
+    outcome = project.run("run", ".", env={"ANTHROPIC_API_KEY": "sk-very-secret-value"})
+    assert outcome.exit_code == 0, outcome.stderr
+    written = [p for p in project.latest_run().rglob("*") if p.is_file()]
+    assert any(b"ANTHROPIC_API_KEY" in path.read_bytes() for path in written)
+    assert not any(b"sk-very-secret-value" in path.read_bytes() for path in written)
+    assert "sk-very-secret-value" not in outcome.stderr

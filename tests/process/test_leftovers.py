@@ -1,0 +1,114 @@
+"""After a killed skillup: the next start finds and ends what it left, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from skillup.process import ProcessRegister, end_leftovers
+from tests.support.children import GUARD_SECONDS, Children
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "processes"
+
+
+@contextmanager
+def owner(children: Children, register: Path, body: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program like skillup, in a process of its own, that runs ``body``."""
+    program = f"""
+        import anyio
+        from pathlib import Path
+        from skillup.process import ProcessRegister, ProcessRequest, run_process
+        argv = (sys.executable, {str(children.script(body))!r})
+        with ProcessRegister(Path({str(register)!r})):
+            anyio.run(run_process, ProcessRequest(argv, Path.cwd(), dict(os.environ)))
+    """
+    env = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, str(children.script(program))]
+    with subprocess.Popen(argv, env=env) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+HIDING = (
+    "daemon(lambda: (close_output(), linger())); detached(linger); ignore(signal.SIGPIPE); linger()"
+)
+
+
+def test_what_a_killed_owner_left_is_ended(children: Children, register: Path) -> None:
+    with owner(children, register, HIDING) as killed:
+        pids = set(children.wait_for_pids(4)) - {killed.pid}
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+    assert {process.pid for process in children.alive()} == pids
+    ended = end_leftovers(register, grace_seconds=0.3)
+    assert {left.pid for left in ended} == pids
+    children.assert_none_left()
+    assert list(register.iterdir()) == []
+    assert end_leftovers(register) == []
+
+
+def test_a_live_owner_is_not_disturbed(children: Children, register: Path) -> None:
+    with ExitStack() as owners:
+        killed = owners.enter_context(owner(children, register, HIDING))
+        first = set(children.wait_for_pids(4))
+        alive = owners.enter_context(owner(children, register, HIDING))
+        second = set(children.wait_for_pids(8)) - first
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        ended = end_leftovers(register, grace_seconds=0.3)
+        assert {left.pid for left in ended} == first - {killed.pid}
+        assert alive.poll() is None
+        assert {process.pid for process in children.alive()} == second
+        alive.send_signal(signal.SIGINT)
+        alive.wait(GUARD_SECONDS)
+    children.assert_none_left()
+    assert list(register.iterdir()) == []
+
+
+def test_our_own_processes_are_not_ended_by_ourselves(register: Path) -> None:
+    with ProcessRegister(register):
+        (file,) = register.iterdir()
+        assert json.loads(file.read_text(encoding="utf-8"))["pid"] == os.getpid()
+        assert end_leftovers(register) == []
+        assert file.exists()
+    assert list(register.iterdir()) == []
+
+
+def test_a_pid_that_another_process_has_now_counts_as_dead(register: Path) -> None:
+    with ProcessRegister(register):
+        (file,) = register.iterdir()
+        stale = json.loads(file.read_text(encoding="utf-8"))
+    stale["started"] -= 1000
+    stale["owner"] = "of-long-ago"
+    file.write_text(json.dumps(stale), encoding="utf-8")
+    assert end_leftovers(register) == []
+    assert not file.exists()
+    assert psutil.pid_exists(os.getpid())
+
+
+def test_files_of_other_machines_and_of_unknown_form_stay(register: Path) -> None:
+    register.mkdir(parents=True)
+    foreign = {"pid": 1, "started": 5.0, "owner": "theirs", "host": "elsewhere.invalid"}
+    (register / "1-5.00.json").write_text(json.dumps(foreign), encoding="utf-8")
+    (register / "odd.json").write_text("[1]", encoding="utf-8")
+    (register / "broken.json").write_text("{", encoding="utf-8")
+    assert end_leftovers(register) == []
+    assert len(list(register.iterdir())) == 3
+
+
+def test_a_register_that_does_not_exist_has_no_leftovers(register: Path) -> None:
+    assert end_leftovers(register) == []

@@ -1,0 +1,45 @@
+"""to_json: valid and masked, whatever the texts are."""
+
+from __future__ import annotations
+
+import json
+
+from skillup.schema.record import Record
+from skillup.store.json_text import no_mask, to_json
+from tests.support.stored import a_record, a_result
+
+
+def test_text_stays_readable() -> None:
+    assert to_json({"a": "Grüße 你好"}, no_mask, indent=None) == '{"a":"Grüße 你好"}\n'.encode()
+
+
+def test_lone_surrogates_are_replaced_and_pairs_joined() -> None:
+    text = to_json({"a\udc80": "x\ud800y", "b": "\ud83d\ude00"}, no_mask, indent=None)
+    assert json.loads(text) == {"a\ufffd": "x\ufffdy", "b": "😀"}
+
+
+def test_a_record_with_lone_surrogates_can_be_read_again() -> None:
+    text = to_json(a_record(response="a\udcffb"), no_mask, indent=None)
+    assert Record.model_validate_json(text).turns[0].response == "a\ufffdb"
+
+
+def test_numbers_that_json_does_not_have_become_null() -> None:
+    text = to_json({"a": [float("nan"), float("inf"), 1.5]}, no_mask, indent=None)
+    assert json.loads(text) == {"a": [None, None, 1.5]}
+
+
+def test_secrets_are_masked_in_values_and_keys_even_if_json_quotes_them() -> None:
+    secret = 'se"cret\n1'
+    text = to_json({secret: [f"x{secret}"]}, lambda t: t.replace(secret, "***"), indent=None)
+    assert json.loads(text) == {"***": ["x***"]}
+
+
+def test_a_secret_that_looks_like_a_number_does_not_break_the_syntax() -> None:
+    text = to_json({"n": 12345678}, lambda t: t.replace("12345678", "***"), indent=None)
+    assert json.loads(text) == {"n": 12345678}
+
+
+def test_none_is_written_and_names_are_those_of_the_file_format() -> None:
+    data = json.loads(to_json(a_result(), no_mask, indent=2))
+    assert data["summary"]["pass"] == 1
+    assert data["cases"][0]["session_id"] is None

@@ -1,0 +1,202 @@
+"""RunDirectory: what is finished is there whole, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import RunDirectoryError
+from skillup.schema.record import TurnError
+from skillup.store import RunDirectory
+from tests.support.stored import a_grade, a_record, a_result
+
+JOB = "case/scripted/with_skill/1"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    with RunDirectory.create(tmp_path / "run", {"run_id": "r1"}) as made:
+        yield made
+
+
+def test_the_layout_is_as_documented(run: RunDirectory) -> None:
+    place = run.begin_trial(JOB)
+    (place.raw / "turn-01.stdout.jsonl").touch()
+    run.write_record(JOB, a_record())
+    run.write_grade(JOB, a_grade())
+    run.write_result(a_result())
+    trial = run.path / "trials" / "case" / "scripted" / "with_skill" / "1"
+    assert place.directory == trial == run.trial_directory(JOB)
+    assert sorted(p.name for p in trial.iterdir()) == [
+        "files",
+        "grading.json",
+        "raw",
+        "record.json",
+    ]
+    top = {path.name for path in run.path.iterdir()}
+    assert {"run.json", "events.jsonl", "result.json", "trials"} <= top
+
+
+def test_what_was_written_comes_back(run: RunDirectory) -> None:
+    run.write_record(JOB, a_record(response="Grüße"))
+    run.write_grade(JOB, a_grade(reason="first"))
+    run.write_grade(JOB, a_grade(reason="second"))
+    run.write_result(a_result())
+    again = RunDirectory.open(run.path)
+    assert again.run_info() == {"run_id": "r1"}
+    assert again.read_record(JOB) == a_record(response="Grüße")
+    assert again.read_grade(JOB) == a_grade(reason="second")
+    assert again.read_result() == a_result()
+    assert [event["event"] for event in again.events()] == [
+        "run_created",
+        "trial_finished",
+        "result_written",
+    ]
+
+
+def test_a_trial_is_finished_by_its_record_and_not_by_the_journal(run: RunDirectory) -> None:
+    run.begin_trial(JOB)
+    run.journal("trial_finished", job=JOB)
+    assert run.finished_jobs() == set()
+    run.write_record(JOB, a_record())
+    (run.path / "events.jsonl").unlink()
+    assert run.finished_jobs() == {JOB}
+
+
+def test_a_record_is_never_written_twice(run: RunDirectory) -> None:
+    run.write_record(JOB, a_record(response="first"))
+    with pytest.raises(RunDirectoryError, match="exists already"):
+        run.write_record(JOB, a_record(response="second"))
+    assert run.read_record(JOB).turns[0].response == "first"
+
+
+@pytest.mark.parametrize(
+    "job", ["../../etc/x/1/1", "a b/ä\n/-v/1", "x" * 400 + "/p/v/1", "raw/p/v/2"]
+)
+def test_odd_job_ids_come_back_as_they_were(run: RunDirectory, job: str) -> None:
+    run.begin_trial(job)
+    run.write_record(job, a_record())
+    assert run.finished_jobs() == {job}
+    assert run.trial_directory(job).resolve().is_relative_to(run.path.resolve() / "trials")
+    run.remove_scratch(job)
+
+
+def test_records_come_in_the_order_of_their_numbers(run: RunDirectory) -> None:
+    jobs = [f"{case}/p/v/{trial}" for case in ("a", "b") for trial in (1, 2, 9, 10)]
+    for job in reversed(jobs):
+        run.write_record(job, a_record())
+    assert [job for job, _ in run.iter_records()] == jobs
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"run_id": "r', b"\0" * 100, b"[]", b"{}"])
+def test_a_damaged_record_is_set_aside_and_the_trial_can_be_held_again(
+    run: RunDirectory, damage: bytes
+) -> None:
+    run.write_record(JOB, a_record())
+    path = run.trial_directory(JOB) / "record.json"
+    path.write_bytes(damage)
+    reader = RunDirectory.open(run.path)
+    assert reader.finished_jobs() == set()
+    assert path.exists()  # who only reads changes nothing
+    with pytest.raises(RunDirectoryError, match="damaged"):
+        reader.read_record(JOB)
+    assert run.finished_jobs() == set()
+    assert path.with_name("record.json.damaged-1").read_bytes() == damage
+    run.write_record(JOB, a_record())
+    assert run.finished_jobs() == {JOB}
+
+
+def test_a_record_of_another_version_is_not_taken_for_damage(run: RunDirectory) -> None:
+    run.write_record(JOB, a_record())
+    path = run.trial_directory(JOB) / "record.json"
+    path.write_text(json.dumps({"schema_version": "skillup.record/9"}))
+    with pytest.raises(RunDirectoryError, match="skillup.record/9"):
+        run.finished_jobs()
+    assert path.exists()
+
+
+def test_an_artifact_called_record_json_is_not_a_trial(run: RunDirectory) -> None:
+    place = run.begin_trial(JOB)
+    (place.files / "record.json").write_text("{}")
+    run.begin_trial(JOB)
+    assert run.finished_jobs() == set()
+    assert (place.directory / "files.attempt-1" / "record.json").exists()
+
+
+def test_a_trial_begins_anew_beside_what_an_earlier_attempt_left(run: RunDirectory) -> None:
+    first = run.begin_trial(JOB)
+    (first.raw / "turn-01.stdout.jsonl").write_text("old")
+    (first.scratch / "workspace").mkdir()
+    (first.directory / ".record.json.0.skillup-tmp").touch()
+    second = run.begin_trial(JOB)
+    assert second == first
+    assert list(second.raw.iterdir()) == []
+    assert list(second.scratch.iterdir()) == []
+    assert (first.directory / "raw.attempt-1" / "turn-01.stdout.jsonl").read_text() == "old"
+    assert not list(first.directory.glob(".*"))
+
+
+def test_a_retried_attempt_is_kept_and_does_not_finish_the_trial(run: RunDirectory) -> None:
+    error = TurnError(kind="rate_limit", message="wait")
+    run.begin_trial(JOB)
+    run.write_attempt(JOB, a_record(error=error))
+    assert run.finished_jobs() == set()
+    assert (run.trial_directory(JOB) / "record.attempt-1.json").is_file()
+    assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"]
+
+
+def test_closing_leaves_no_scratch_behind(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "run", {}) as run:
+        scratch = run.begin_trial(JOB).scratch
+        (scratch / "workspace").mkdir()
+        assert run.remove_scratch(JOB)
+        empty = run.begin_trial("other/p/v/1").scratch
+    assert not scratch.parent.exists()
+    assert not empty.exists()
+    assert not (tmp_path / "run" / "scratch").is_symlink()
+
+
+def test_secrets_are_masked_in_every_file(tmp_path: Path) -> None:
+    def mask(text: str) -> str:
+        return text.replace("sk-1", "***")
+
+    with RunDirectory.create(tmp_path / "run", {"key": "sk-1"}, mask=mask) as run:
+        run.write_record(JOB, a_record(response="sk-1"))
+        run.write_grade(JOB, a_grade(reason="sk-1"))
+        run.journal("note", text="sk-1")
+    for path in (tmp_path / "run").rglob("*"):
+        assert path.is_dir() or b"sk-1" not in path.read_bytes()
+
+
+def test_create_refuses_what_is_there_already(tmp_path: Path) -> None:
+    RunDirectory.create(tmp_path / "run", {}).close()
+    with pytest.raises(RunDirectoryError, match="holds a run") as caught:
+        RunDirectory.create(tmp_path / "run", {})
+    assert "--resume" in (caught.value.hint or "")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(RunDirectoryError, match="not empty"):
+        RunDirectory.create(tmp_path / "mine", {})
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_create_takes_an_empty_directory_and_one_whose_creation_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock").touch()
+    (tmp_path / "run" / ".run.json.00.skillup-tmp").touch()
+    RunDirectory.create(tmp_path / "run", {}).close()
+
+
+@pytest.mark.parametrize("name", ["missing", "empty"])
+def test_open_refuses_what_is_no_run(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunDirectoryError):
+        RunDirectory.open(tmp_path / name)
+
+
+def test_a_run_opened_for_reading_cannot_be_written(run: RunDirectory) -> None:
+    with pytest.raises(RuntimeError, match="reading only"):
+        RunDirectory.open(run.path).write_record(JOB, a_record())

@@ -1,0 +1,78 @@
+"""Scratch directories: outside of every project, removed whatever agents left in them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from skillup.store.scratch import Scratch, remove_tree
+
+
+def test_it_is_not_below_the_run_directory(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    directory = scratch.directory("case/profile/with_skill/1")
+    assert directory == directory.resolve()
+    assert not directory.is_relative_to(tmp_path.resolve())
+    assert directory.parent.stat().st_mode & 0o077 == 0
+    assert (tmp_path / "scratch" / directory.name).is_dir()
+    scratch.close()
+
+
+def test_another_process_of_the_same_run_finds_the_same_place(tmp_path: Path) -> None:
+    first = Scratch(tmp_path / "scratch")
+    directory = first.directory("a")
+    second = Scratch(tmp_path / "scratch")
+    assert second.directory("a") == directory
+    assert second.directory("b").parent == directory.parent
+    second.close()
+
+
+def test_nothing_is_left_when_all_is_removed(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    used, unused = scratch.directory("a"), scratch.directory("b")
+    (used / "file").touch()
+    assert scratch.remove("a")
+    scratch.close()
+    assert not used.exists()
+    assert not unused.parent.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_still_needed_is_kept(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    kept = scratch.directory("a")
+    (kept / "file").touch()
+    scratch.close()
+    assert (kept / "file").exists()
+    remove_tree(kept.parent)
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_a_place_that_others_could_have_made_is_not_used(tmp_path: Path, mode: int) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    foreign.chmod(mode)
+    (tmp_path / "scratch").symlink_to(foreign)
+    scratch = Scratch(tmp_path / "scratch")
+    assert not scratch.directory("a").is_relative_to(foreign)
+    scratch.close()
+
+
+def test_read_only_directories_are_removed_and_links_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").touch()
+    outside.chmod(0o555)
+    tree = tmp_path / "tree"
+    (tree / "cache" / "deep").mkdir(parents=True)
+    (tree / "cache" / "deep" / "file").touch()
+    (tree / "link").symlink_to(outside)
+    subprocess.run(["mkfifo", tree / "pipe"], check=True)
+    (tree / "cache" / "deep").chmod(0o500)
+    (tree / "cache").chmod(0)
+    assert remove_tree(tree)
+    assert (outside / "precious").exists()
+    assert outside.stat().st_mode & 0o777 == 0o555
+    outside.chmod(0o755)

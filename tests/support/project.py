@@ -1,0 +1,104 @@
+"""A whole project in a temporary directory, and the command run in it as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+GUARD_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the command came to."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def data(self) -> Any:
+        """What `--json` printed."""
+        return json.loads(self.stdout)
+
+
+class Project:
+    """Files in a directory; `run` is the command line there, with a home of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "project"
+        self.home = root / "home"
+        self.root.mkdir()
+        self.home.mkdir()
+
+    def write(self, files: Mapping[str, str]) -> Project:
+        """Write files; texts are dedented."""
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+        return self
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """A small environment, so that nothing of the developer's own plays a part."""
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR", "TZ")}
+        return {**kept, "HOME": str(self.home), **(extra or {})}
+
+    def run(
+        self, *arguments: str, env: Mapping[str, str] | None = None, cwd: str = "."
+    ) -> Outcome:
+        """`skillup ARGUMENTS`, to its end."""
+        done = subprocess.run(
+            [sys.executable, "-m", "skillup", *arguments],
+            cwd=self.root / cwd,
+            env=self.environment(env),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=GUARD_SECONDS,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    @contextmanager
+    def start(
+        self, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> Iterator[subprocess.Popen[str]]:
+        """`skillup ARGUMENTS`, going on while the test does something to it."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "skillup", *arguments],
+            cwd=self.root,
+            env=self.environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.communicate()
+
+    def run_json(self, *arguments: str, env: Mapping[str, str] | None = None) -> Any:
+        """`skillup run ARGUMENTS --json`: the result, whatever the exit code."""
+        return self.run("run", *arguments, "--json", env=env).data
+
+    def latest_run(self) -> Path:
+        """The newest run directory."""
+        return max((self.root / ".skillup" / "runs").iterdir())
+
+    def record(self, job: str) -> Any:
+        """A trial's record in the newest run."""
+        path = self.latest_run() / "trials" / job / "record.json"
+        return json.loads(path.read_text(encoding="utf-8"))

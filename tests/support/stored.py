@@ -1,0 +1,69 @@
+"""Small records, grades and results to store."""
+
+from __future__ import annotations
+
+from skillup.schema.grade import Grade, RunResult, Summary
+from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord
+
+
+def a_record(
+    case_id: str = "case", *, trial: int = 1, response: str = "done", error: TurnError | None = None
+) -> Record:
+    """A record of one turn."""
+    return Record(
+        run_id="run",
+        suite="suite",
+        case_id=case_id,
+        case={"id": case_id},
+        engine=EngineInfo(profile="scripted", adapter="scripted"),
+        trial=trial,
+        started_at="2026-01-01T00:00:00.000Z",
+        duration_ms=1,
+        turns=[
+            TurnRecord(
+                turn_number=1,
+                status="error" if error else "completed",
+                content="go on",
+                response=response,
+                error=error,
+            )
+        ],
+    )
+
+
+def a_grade(case_id: str = "case", *, reason: str = "all checks passed") -> Grade:
+    """A passing grade."""
+    return Grade(
+        suite="suite",
+        case_id=case_id,
+        engine="scripted",
+        variant="with_skill",
+        trial=1,
+        status="PASS",
+        score=1.0,
+        reason=reason,
+        execution_mode="multi_turn",
+        session_id=None,
+        duration_ms=1,
+    )
+
+
+def a_result(*, finished: bool = True) -> RunResult:
+    """The result of a run of one case."""
+    return RunResult(
+        run_id="run",
+        started_at="2026-01-01T00:00:00.000Z",
+        finished=finished,
+        summary=Summary(
+            **{"pass": 1},
+            total=1,
+            fail=0,
+            error=0,
+            skip=0,
+            pass_rate=1.0,
+            duration_ms=1,
+            cost_usd=None,
+            usage={},
+        ),
+        cases=[a_grade()],
+    )
