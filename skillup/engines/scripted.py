@@ -23,7 +23,7 @@ from skillup.engines.session_files import still_holds, take_fingerprint
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
 from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
-from skillup.schema.record import ErrorKind, SessionFingerprint, TurnError
+from skillup.schema.record import ErrorKind, TurnError
 from skillup.schema.scripted import Script
 
 _CLI = Cli(
@@ -102,7 +102,10 @@ def _outcome(
     error = held.error
     if error is None or error.kind not in _BEFORE_THE_SESSION:
         answered_in = parsed.session_id or session_id
-        error = _session_error(session_id, answered_in, verified, fingerprint) or error
+        error = _session_error(session_id, answered_in, verified) or error
+    if error is None and fingerprint is None:
+        what = f"it answered, and left no file of session {session_id}"
+        error = turn_error(_CLI, "session_lost", what)
     return TurnOutcome(
         session=SessionRef(parsed.session_id) if parsed.session_id else None,
         response=parsed.response,
@@ -120,9 +123,7 @@ def _outcome(
     )
 
 
-def _session_error(
-    session_id: str, answered_in: str, verified: bool | None, now: SessionFingerprint | None
-) -> TurnError | None:
+def _session_error(session_id: str, answered_in: str, verified: bool | None) -> TurnError | None:
     """What is wrong with the session; that explains whatever the agent made of it."""
     if answered_in != session_id:
         what = f"asked for session {session_id}, it answered from session {answered_in}"
@@ -130,8 +131,6 @@ def _session_error(
     if verified is False:
         what = f"session {session_id} no longer holds the earlier turns"
         return turn_error(_CLI, "session_lost", what)
-    if now is None:
-        return turn_error(_CLI, "session_lost", f"there is no file of session {session_id}")
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -17,6 +17,10 @@ _TOOL_KINDS: dict[str, ToolKind] = {
     "write_file": "write",
     "read_file": "read",
     "skill": "skill",
+}
+_STATUSES: dict[str, Literal["success", "error", "unknown"]] = {
+    "success": "success",
+    "error": "error",
 }
 _ERROR_KINDS: dict[str, ErrorKind] = {
     "auth": "auth",
@@ -69,9 +73,8 @@ class ScriptedEvents:
             arguments = as_dict(event.get("input"))
             self._transcript.call(as_text(event.get("id")), name, tool_kind, arguments)
         elif kind == "tool_result":
-            status = event.get("status")
-            known = status if status in ("success", "error") else "unknown"
-            self._transcript.result(as_text(event.get("id")), known, as_text(event.get("output")))
+            status = _STATUSES.get(as_text(event.get("status")), "unknown")
+            self._transcript.result(as_text(event.get("id")), status, as_text(event.get("output")))
         elif kind == "usage":
             return self._take_usage(event)
         elif kind == "result":

@@ -13,11 +13,14 @@ from skillup.schema.record import SessionFingerprint
 IsUserMessage = Callable[[dict[str, Any]], bool]
 
 
-def session_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file from a byte offset on; what is no object is passed over."""
+def session_lines(path: Path, offset: int = 0, end: int | None = None) -> Iterator[dict[str, Any]]:
+    """The JSON objects between two byte offsets; what is no object is passed over."""
     with path.open("rb") as file:
         file.seek(offset)
         for line in file:
+            offset += len(line)
+            if end is not None and offset > end:
+                return
             try:
                 entry = json.loads(line)
             except (ValueError, RecursionError):

@@ -139,12 +139,9 @@ def _failure(
 def _unexplained_exit(outcome: ProcessOutcome, parsed: ParsedTurn) -> Failure:
     if outcome.exit_code in (126, 127) and not parsed.items:
         return Failure("engine_not_usable", f"it did not start: {_last_line(outcome.stderr_tail)}")
-    after = " after its answer" if parsed.finished else ""
     said = _last_line(outcome.stderr_tail)
-    kind: ErrorKind = "crash"
-    return Failure(
-        kind, f"it ended with exit code {outcome.exit_code}{after}" + f": {said}" * bool(said)
-    )
+    what = f"it ended with exit code {outcome.exit_code}" + " after its answer" * parsed.finished
+    return Failure("crash", f"{what}: {said}" if said else what)
 
 
 def _last_line(text: str) -> str:

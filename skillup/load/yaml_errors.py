@@ -13,12 +13,18 @@ _NOT_PRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A parser's error: its two sentences, and the offsets in the text they are about."""
+    """A parser's error: its two sentences, and where the parser gave up, as an offset.
+
+    ``opened_at`` is where the construct begins that it was reading, on line ``opened_line``.
+    """
 
     problem: str
     context: str
     at: int
-    context_at: int | None
+    opened_at: int
+    opened_line: int
+    character: str
+    """What stands at `at`; empty at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +89,20 @@ _RULES = (
 )  # fmt: skip
 
 
-def explain(complaint: Complaint, text: str, line_of: dict[int, int]) -> tuple[int, str, str]:
-    """Where to point (an offset in `text`), what is wrong, and what would be right.
-
-    `line_of` gives the line of ``complaint.context_at``.
-    """
-    character = text[complaint.at : complaint.at + 1]
-    if character == "\t" and ("start any token" in complaint.problem or "tab" in complaint.problem):
-        return complaint.at, *_TAB
-    if "start any token" in complaint.problem:
-        return complaint.at, f"a text cannot begin with `{character}`", _QUOTE_IT
-    opening = complaint.at if complaint.context_at is None else complaint.context_at
+def explain(complaint: Complaint) -> tuple[int, str, str]:
+    """Where to point (an offset in the text), what is wrong, and what would be right."""
+    problem, at = complaint.problem, complaint.at
+    if complaint.character == "\t" and ("start any token" in problem or "tab char" in problem):
+        return at, *_TAB
+    if "start any token" in problem:
+        return at, f"a text cannot begin with `{complaint.character}`", _QUOTE_IT
+    line = str(complaint.opened_line)
     for rule in _RULES:
-        if rule.context in complaint.context and any(w in complaint.problem for w in rule.words):
-            fix = rule.fix.replace("{line}", str(line_of.get(opening, 1)))
-            message = rule.message.replace("{line}", str(line_of.get(opening, 1)))
-            return (opening if rule.opens else complaint.at), message, fix
-    words = f"{complaint.context}: {complaint.problem}" if complaint.context else complaint.problem
-    return complaint.at, f"this is not YAML ({words})", ""
+        if rule.context in complaint.context and any(words in problem for words in rule.words):
+            where = complaint.opened_at if rule.opens else at
+            return where, rule.message.replace("{line}", line), rule.fix.replace("{line}", line)
+    words = f"{complaint.context}: {problem}" if complaint.context else problem
+    return at, f"this is not YAML ({words})", ""
 
 
 def forbidden_character(text: str) -> tuple[int, str, str] | None:

@@ -8,15 +8,12 @@ question for one parses the text again.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from yaml import events
 from yaml.error import MarkedYAMLError, YAMLError
-from yaml.events import Event
 from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner, ScannerError
@@ -24,63 +21,31 @@ from yaml.tokens import ScalarToken
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load import yaml_errors
+from skillup.load.document import Document
 from skillup.load.file_text import decode, line_and_column, read_text
-from skillup.load.yaml_builder import Builder, LookAgain, Places, StopBuilding
+from skillup.load.yaml_builder import Builder, EventKind, LookAgain, Places, StopBuilding
 
 try:
     from yaml.cyaml import CParser
-except ImportError:  # PyYAML without libyaml: slower, otherwise the same
-    CParser = None
+except ImportError:  # PyYAML without libyaml is slower, and otherwise the same
+    CParser = None  # type: ignore[assignment,misc]
+
+__all__ = ["HAS_LIBYAML", "Document", "parse_yaml", "read_yaml"]
 
 HAS_LIBYAML = CParser is not None
 
-
-class _Events(Protocol):
-    def get_event(self) -> Event | None: ...
-
-
-@dataclass(frozen=True)
-class Document:
-    """One YAML file as data; it can say where each value stands."""
-
-    path: Path
-    text: str
-    data: dict[Any, Any]
-    libyaml: bool = HAS_LIBYAML
-
-    def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
-        """Line and column, from 1, of the value at `loc`, or of its key.
-
-        What is not there is looked for in vain; then it is the nearest value around it. A value
-        that was left empty stands where its key does.
-        """
-        places = self._places
-        value, found = places.data, (places.start, places.start)
-        for part in loc:
-            inside = places.inside(value, part)
-            if inside is None:
-                break
-            value, found = value[part], inside
-        return self._line_and_column(found[0] if key else found[1])
-
-    @cached_property
-    def _places(self) -> Places:
-        places = Places()
-        Builder(_parser(self.text, libyaml=self.libyaml).get_event, places).build()
-        return places
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        starts = [0]
-        text = self.text
-        for offset, character in enumerate(text):
-            if character == "\n" or (character == "\r" and text[offset + 1 : offset + 2] != "\n"):
-                starts.append(offset + 1)
-        return starts
-
-    def _line_and_column(self, offset: int) -> tuple[int, int]:
-        line = bisect_right(self._line_starts, offset)
-        return line, offset - self._line_starts[line - 1] + 1
+_KINDS: dict[type, EventKind] = {
+    events.StreamStartEvent: EventKind.STREAM,
+    events.StreamEndEvent: EventKind.STREAM_END,
+    events.DocumentStartEvent: EventKind.DOCUMENT_START,
+    events.DocumentEndEvent: EventKind.STREAM,
+    events.ScalarEvent: EventKind.SCALAR,
+    events.AliasEvent: EventKind.ALIAS,
+    events.MappingStartEvent: EventKind.MAPPING_START,
+    events.SequenceStartEvent: EventKind.SEQUENCE_START,
+    events.MappingEndEvent: EventKind.END,
+    events.SequenceEndEvent: EventKind.END,
+}
 
 
 def read_yaml(path: Path, *, libyaml: bool = HAS_LIBYAML) -> Document:
@@ -94,46 +59,113 @@ def read_yaml(path: Path, *, libyaml: bool = HAS_LIBYAML) -> Document:
 def parse_yaml(text: str | bytes, path: Path, *, libyaml: bool = HAS_LIBYAML) -> Document:
     """As :func:`read_yaml`, from text, or from bytes in UTF-8; `path` is for the messages.
 
-    Without `libyaml`, PyYAML's own parser reads it: the same result, about twenty times slower.
+    Without `libyaml`, PyYAML's own parser reads it: the same result, many times slower.
     """
     text = decode(text, path) if isinstance(text, bytes) else text.removeprefix("\ufeff")
     try:
-        data = Builder(_parser(text, libyaml=libyaml).get_event).build()
-    except (LookAgain, StopBuilding, YAMLError, UnicodeEncodeError):
+        data = Builder(_parser(text, libyaml).get_event, _KINDS).build()
+    except (LookAgain, YAMLError, UnicodeEncodeError):
         raise InvalidFilesError(_what_is_wrong(text, path, libyaml)) from None
-    return Document(path, text, data, libyaml)
+    return Document(path, text, data, partial(_find_places, libyaml=libyaml))
+
+
+def _find_places(text: str, *, libyaml: bool) -> Places:
+    places = Places()
+    Builder(_parser(text, libyaml).get_event, _KINDS, places).build()
+    return places
 
 
 def _what_is_wrong(text: str, path: Path, libyaml: bool) -> list[Problem]:
-    """Everything that a second, careful look finds."""
-    found: list[tuple[int, str, str, str]] = []
+    """Everything that a second, careful look finds; the first error of syntax ends it."""
     places = Places()
+    found: list[tuple[int, str, str, str]] = []
     try:
-        builder = Builder(_parser(text, libyaml=libyaml).get_event, places)
-        builder.build()
-    except (StopBuilding, LookAgain):
+        Builder(_parser(text, libyaml).get_event, _KINDS, places).build()
+    except StopBuilding:
         pass
     except (YAMLError, UnicodeEncodeError) as error:
-        offset, message, fix = _explain(error, text)
-        found.append((offset, "", message, fix))
-    found.extend((f.at, f.field, f.message, f.fix) for f in places.findings)
+        at, message, fix = _explain(error, text)
+        found.append((at, "", message, fix))
+    for finding in places.findings:
+        first = "line {}, column {}".format(*line_and_column(text, finding.first_at or 0))
+        message = finding.message.replace("{first}", first)
+        found.append((finding.at, finding.field, message, finding.fix))
     problems = []
-    for offset, field, message, fix in sorted(found):
-        line, column = line_and_column(text, min(offset, len(text)))
+    for at, field, message, fix in sorted(found):
+        line, column = line_and_column(text, at)
         problems.append(Problem(path, line, column, field, message, fix))
     return problems
 
 
 def _explain(error: YAMLError | UnicodeEncodeError, text: str) -> tuple[int, str, str]:
-    forbidden = yaml_errors.forbidden_character(text)
+    """An offset in `text`, what is wrong there, and what would be right."""
     if not isinstance(error, MarkedYAMLError):
-        return forbidden or (0, f"this is not YAML ({error})", "")
+        words = " ".join(str(error).split())
+        return yaml_errors.forbidden_character(text) or (0, f"this is not YAML ({words})", "")
+    # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))
-    context_at = error.context_mark.index if error.context_mark else None
-    lines = {} if context_at is None else {context_at: line_and_column(text, context_at)[0]}
-    complaint = yaml_errors.Complaint(error.problem or "", error.context or "", at, context_at)
-    return yaml_errors.explain(complaint, text, lines)
+    opened_at = error.context_mark.index if error.context_mark else at
+    line = line_and_column(text, opened_at)[0]
+    complaint = yaml_errors.Complaint(
+        error.problem or "", error.context or "", at, opened_at, line, text[at : at + 1]
+    )
+    return yaml_errors.explain(complaint)
 
 
-def _parser(text: str, *, libyaml: bool) -> _Events:
-    return CParser(text) if libyaml and CParser is not None else _PurePythonParser(text)
+class _EventSource(Protocol):
+    def get_event(self) -> events.Event | None: ...
+
+
+def _parser(text: str, libyaml: bool) -> _EventSource:
+    return CParser(text) if libyaml and HAS_LIBYAML else _PythonParser(text)
+
+
+class _PythonParser(Reader, Scanner, Parser):
+    """PyYAML's own parser, brought to accept what libyaml accepts."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
+    def scan_to_next_token(self) -> None:
+        """Tabs may separate tokens, where they cannot be taken for indentation."""
+        while True:
+            while self.peek() == " " or (self.peek() == "\t" and self._tab_may_separate()):
+                self.forward()
+            if self.peek() == "#":
+                while self.peek() not in "\0\r\n\x85\u2028\u2029":
+                    self.forward()
+            if not self.scan_line_break():
+                return
+            if not self.flow_level:
+                self.allow_simple_key = True
+
+    def _tab_may_separate(self) -> bool:
+        return bool(self.flow_level or not self.allow_simple_key)
+
+    def scan_plain_spaces(self, indent: int, start_mark: Any) -> Any:
+        """Tabs may stand within a plain text."""
+        length = 0
+        while self.peek(length) in " \t":
+            length += 1
+        blanks = self.prefix(length)
+        if "\t" not in blanks:
+            return super().scan_plain_spaces(indent, start_mark)
+        self.forward(length)
+        if self.peek() in "\r\n\x85\u2028\u2029":
+            return super().scan_plain_spaces(indent, start_mark)
+        return [blanks]
+
+    def scan_flow_scalar(self, style: str) -> ScalarToken:
+        r"""An escape such as ``\ud800`` or ``\UFFFFFFFF`` is no character."""
+        start_mark = self.get_mark()
+        try:
+            token = super().scan_flow_scalar(style)
+            token.value.encode()
+        except (ValueError, OverflowError):
+            problem = "found invalid Unicode character escape code"
+            raise ScannerError(
+                "while parsing a quoted scalar", start_mark, problem, start_mark
+            ) from None
+        return token

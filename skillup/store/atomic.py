@@ -43,6 +43,11 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file of this name is one that a writer has not finished."""
+    return name.startswith(".") and name.endswith(_TEMPORARY_ENDING)
+
+
 def remove_temporary_files(directory: Path) -> None:
     """Removes what writers that were killed have left in ``directory``; nobody may be writing."""
     for leftover in directory.glob(f".*{_TEMPORARY_ENDING}"):

@@ -24,6 +24,7 @@ from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.store import trials
 from skillup.store.atomic import (
+    is_temporary,
     make_directory,
     remove_temporary_files,
     set_aside,
@@ -66,16 +67,12 @@ class RunDirectory:
         Raises RunDirectoryError if something is there already, or if another process writes there.
         """
         path = path.absolute()
-        with disk_errors("read", path):
-            if path.exists() and any(entry.name != _LOCK_FILE for entry in path.iterdir()):
-                if (path / RUN_FILE).exists():
-                    hint = f"go on with it by --resume {path}, or choose another --out"
-                    raise RunDirectoryError(f"{path} holds a run already", hint=hint)
-                hint = "choose a new or empty directory with --out"
-                raise RunDirectoryError(f"{path} is not empty", hint=hint)
+        _check_free(path)
         make_directory(path)
         lock = RunLock(path / _LOCK_FILE)
         try:
+            _check_free(path)  # another process may have come and gone
+            remove_temporary_files(path)
             write_atomic(path / RUN_FILE, to_json(run_info, mask, indent=2))
             run = cls(path, lock, mask)
         except BaseException:
@@ -276,3 +273,15 @@ class RunDirectory:
         if self._journal is None:
             raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
         return self._journal
+
+
+def _check_free(path: Path) -> None:
+    """Raises RunDirectoryError if anything is there but what a killed `create` leaves."""
+    with disk_errors("read", path):
+        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
+    if RUN_FILE in names:
+        hint = f"go on with it by --resume {path}, or choose another --out"
+        raise RunDirectoryError(f"{path} holds a run already", hint=hint)
+    if any(name != _LOCK_FILE and not is_temporary(name) for name in names):
+        hint = "choose a new or empty directory with --out"
+        raise RunDirectoryError(f"{path} is not empty", hint=hint)

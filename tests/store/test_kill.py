@@ -21,7 +21,10 @@ from tests.support.stored import a_record
 
 path = Path(sys.argv[1])
 exists = (path / "run.json").exists()
-run = RunDirectory.open(path, writable=True) if exists else RunDirectory.create(path, {"run_id": "r"})
+if exists:
+    run = RunDirectory.open(path, writable=True)
+else:
+    run = RunDirectory.create(path, {"run_id": "r"})
 finished = run.finished_jobs()
 print("open", flush=True)
 for number in range(int(sys.argv[2])):

@@ -113,7 +113,7 @@ def test_a_record_of_another_version_is_not_taken_for_damage(run: RunDirectory) 
     run.write_record(JOB, a_record())
     path = run.trial_directory(JOB) / "record.json"
     path.write_text(json.dumps({"schema_version": "skillup.record/9"}))
-    with pytest.raises(RunDirectoryError, match="skillup.record/9"):
+    with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
         run.finished_jobs()
     assert path.exists()
 

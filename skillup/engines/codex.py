@@ -1,0 +1,193 @@
+"""Codex: `codex exec` for each turn, the thread resumed by the id that its first turn announced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from skillup.engines.availability import check_cli
+from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
+from skillup.engines.codex_arguments import arguments
+from skillup.engines.codex_events import CodexEvents
+from skillup.engines.codex_failures import failure_of_stderr
+from skillup.engines.codex_session import (
+    RolloutPart,
+    fingerprint,
+    read_part,
+    rollouts,
+    session_file,
+    usage_of,
+)
+from skillup.engines.codex_silent import with_silent_calls
+from skillup.engines.environment import EngineHome, trial_environment
+from skillup.engines.failures import Cli, Failure, turn_error
+from skillup.engines.login import Login, describe_login, find_login, secrets_of
+from skillup.engines.prices import cost_usd
+from skillup.engines.session_files import has_grown, still_holds
+from skillup.engines.turns import HeldTurn, Invocation, hold_turn
+from skillup.process import ProcessOutcome
+from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
+
+HOME = EngineHome("CODEX_HOME", ".codex", "auth.json")
+BUILT_IN_KEY = "CODEX_API_KEY"
+KEY_VARIABLES = (BUILT_IN_KEY, "CODEX_ACCESS_TOKEN")
+CLI = Cli(
+    name="codex",
+    install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
+    login="log in with `codex login`, or set CODEX_API_KEY or the profile's `api_key_env`",
+)
+# Not read by codex itself; used if there is no other way to log in.
+_LAST_RESORT_KEY = "OPENAI_API_KEY"
+
+
+class Codex:
+    """Engine and SessionResumer of :mod:`skillup.engines.base`."""
+
+    name = "codex"
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> TurnOutcome:
+        """Hold the first turn of a new thread."""
+        return await _hold(turn, trial, None)
+
+    async def resume(
+        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
+    ) -> TurnOutcome:
+        """Hold the next turn of the thread; its earlier turns must still be known."""
+        return await _hold(turn, trial, session.id)
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        """Say whether `codex` could be run, without asking a model anything."""
+        login, problem = describe_login(profile, environment, KEY_VARIABLES, HOME)
+        if login is None and problem is None and environment.get(_LAST_RESORT_KEY):
+            login = f"variable {_LAST_RESORT_KEY}"
+        return await check_cli(CLI, _command(profile), environment, login, problem)
+
+    def skill_directories(self) -> Sequence[str]:
+        """Where, relative to the workspace, codex looks for skills."""
+        return (".agents/skills",)
+
+
+async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -> TurnOutcome:
+    login = _login(trial)
+    if login.missing:
+        return TurnOutcome(session=None, error=turn_error(CLI, "auth", login.missing))
+    key_variable = _key_variable(trial.profile, login)
+    credentials = {key_variable: login.value} if key_variable and login.value else {}
+    env = trial_environment(trial, HOME, credentials)
+    home = HOME.of(env)
+    if thread_id and turn.previous is not None:
+        intact = still_holds(session_file(home, thread_id), turn.previous)
+        if not intact:
+            error = _lost(thread_id)
+            return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
+    login_file = HOME.login_of(env)
+    options = arguments(
+        turn,
+        trial,
+        thread_id,
+        key_variable=key_variable,
+        use_login_file=login_file is not None,
+    )
+    secrets = secrets_of(trial, login_file)
+    argv = (*_command(trial.profile), *options)
+    invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
+    parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
+    before = rollouts(home)
+    held = await hold_turn(CLI, invocation, parser, turn, trial, _explain)
+    return _outcome(held, parser, turn, trial, thread_id, home, rollouts(home) - before)
+
+
+def _outcome(
+    held: HeldTurn,
+    parser: CodexEvents,
+    turn: TurnRequest,
+    trial: TrialContext,
+    asked_for: str | None,
+    home: Path,
+    new_files: set[Path],
+) -> TurnOutcome:
+    thread_id = held.parsed.session_id
+    error = held.error
+    if error is None:
+        error = _mismatch(asked_for, str(thread_id), new_files)
+    path = session_file(home, thread_id) if thread_id else None
+    now = fingerprint(home, thread_id) if thread_id else None
+    verified: bool | None = None
+    if turn.previous is not None:
+        intact = thread_id == asked_for and still_holds(path, turn.previous)
+        verified = intact and (error is not None or has_grown(now, turn.previous))
+        if error is None and not verified:
+            error = _lost(str(asked_for))
+    offset = turn.previous.prefix_bytes if turn.previous is not None else 0
+    part = read_part(path, offset) if path else RolloutPart()
+    usage = usage_of(path, offset, part) if path else None
+    return TurnOutcome(
+        session=SessionRef(thread_id) if thread_id else None,
+        response=held.parsed.response if error is None else "",
+        items=with_silent_calls(
+            held.parsed.items, parser.tool_ends, parser.open_commands, part, trial.skills
+        ),
+        usage=usage,
+        cost_usd=cost_usd(trial.profile, part.model, usage),
+        model=part.model,
+        version=part.version,
+        fingerprint=now,
+        session_verified=verified,
+        process=held.process,
+        unknown_events=held.parsed.unknown_events,
+        notices=[*held.parsed.notices, *held.notices, *_not_applied(turn, trial)],
+        error=error,
+    )
+
+
+def _mismatch(asked_for: str | None, thread_id: str, new_files: set[Path]) -> TurnError | None:
+    """Whether the thread is not the one that it should be.
+
+    A new one must have left exactly one new session file, named after it; more files than that
+    are those of its sub-agents, or of other runs that share the home.
+    """
+    if asked_for is not None:
+        if thread_id == asked_for:
+            return None
+        what = f"it began the new thread {thread_id} instead of resuming {asked_for}"
+        return turn_error(CLI, "session_mismatch", what)
+    own = [path for path in new_files if path.stem.endswith(f"-{thread_id}")]
+    if len(own) == 1:
+        return None
+    what = f"the thread {thread_id} left {len(own)} new session files instead of one"
+    return turn_error(CLI, "session_mismatch", what)
+
+
+def _command(profile: Profile) -> tuple[str, ...]:
+    return tuple(profile.command or ("codex",))
+
+
+def _login(trial: TrialContext) -> Login:
+    login = find_login(trial, KEY_VARIABLES)
+    has_other = login.value or login.missing or HOME.login_of(trial.environment)
+    return login if has_other else find_login(trial, (_LAST_RESORT_KEY,))
+
+
+def _key_variable(profile: Profile, login: Login) -> str | None:
+    """The variable in which codex gets the key: a provider of our own takes any name."""
+    if login.variable is None or profile.base_url or login.variable in KEY_VARIABLES:
+        return login.variable
+    return BUILT_IN_KEY
+
+
+def _explain(outcome: ProcessOutcome) -> Failure | None:
+    return failure_of_stderr(outcome.stderr_tail)
+
+
+def _lost(thread_id: str) -> TurnError:
+    what = f"the thread {thread_id} no longer holds its earlier turns"
+    return turn_error(CLI, "session_lost", what)
+
+
+def _not_applied(turn: TurnRequest, trial: TrialContext) -> list[str]:
+    """What was asked for and codex has no way to do."""
+    notes = []
+    if turn.max_steps or trial.profile.max_turns:
+        notes.append("codex has no limit on an agent's steps: `max_turns` was not applied")
+    return notes

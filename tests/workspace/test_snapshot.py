@@ -1,0 +1,151 @@
+"""Snapshots: what is in a workspace, read no oftener than needed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from skillup.schema.record import FileState
+from skillup.workspace import BlobStore, SnapshotLimits, take_snapshot
+from tests.support.trees import make_tree
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> BlobStore:
+    return BlobStore(tmp_path / "blobs")
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_files_links_and_modes_are_seen_and_contents_kept(tmp_path: Path, blobs: BlobStore) -> None:
+    root = make_tree(tmp_path / "w", {"b/x.sh": "run", "a": b"\0\xff", "b.txt": ""})
+    (root / "b" / "x.sh").chmod(0o755)
+    os.symlink("./b", root / "link")  # noqa: PTH211 - as it is written
+    (root / "empty").mkdir()
+    snapshot = take_snapshot(root, blobs)
+    assert snapshot.files == {
+        "a": FileState(sha256=sha(b"\0\xff"), size=2),
+        "b.txt": FileState(sha256=sha(b""), size=0),
+        "b/x.sh": FileState(sha256=sha(b"run"), size=3, executable=True),
+        "link": FileState(sha256=None, size=3, link="./b"),
+    }
+    assert list(snapshot.files) == sorted(snapshot.files)
+    assert snapshot.notes == ()
+    assert blobs.read_state(snapshot.files["a"]) == b"\0\xff"
+
+
+def test_what_is_in_git_is_left_out_and_what_looks_like_it_is_not(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    root = make_tree(
+        tmp_path / "w", {".git/HEAD": "", "sub/.git/HEAD": "", ".gitignore": "", "x.git/y": ""}
+    )
+    make_tree(root / "worktree", {".git": "gitdir: elsewhere"})
+    assert list(take_snapshot(root, blobs).files) == [".gitignore", "worktree/.git", "x.git/y"]
+
+
+@pytest.mark.parametrize("name", ["with space", "Grüße 你好", "new\nline", "-rf", "*"])
+def test_odd_names(tmp_path: Path, blobs: BlobStore, name: str) -> None:
+    root = make_tree(tmp_path / "w", {f"{name}/{name}": name})
+    snapshot = take_snapshot(root, blobs)
+    assert snapshot.files == {
+        f"{name}/{name}": FileState(sha256=sha(name.encode()), size=len(name.encode()))
+    }
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have UTF-8 names only")
+def test_names_that_are_no_utf8_are_written_escaped(tmp_path: Path, blobs: BlobStore) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / os.fsdecode(b"\xff.txt")).touch()
+    assert list(take_snapshot(tmp_path / "w", blobs).files) == [r"\xff.txt"]
+
+
+def test_fifos_and_sockets_are_noted_and_nobody_waits_for_them(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    root = make_tree(tmp_path / "w", {"a": "x"})
+    os.mkfifo(root / "pipe")
+    snapshot = take_snapshot(root, blobs)
+    assert list(snapshot.files) == ["a"]
+    assert snapshot.notes == ("pipe is a FIFO, socket or device; it was left out",)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_what_cannot_be_read_is_there_but_has_no_hash(tmp_path: Path, blobs: BlobStore) -> None:
+    root = make_tree(tmp_path / "w", {"closed": "x", "locked/file": "y", "open": "z"})
+    (root / "closed").chmod(0)
+    (root / "locked").chmod(0)
+    snapshot = take_snapshot(root, blobs)
+    (root / "locked").chmod(0o755)
+    assert snapshot.files["closed"] == FileState(sha256=None, size=1, kept=False)
+    assert "open" in snapshot.files
+    assert [note.split(" could")[0] for note in snapshot.notes] == ["closed", "locked/"]
+
+
+def test_limits_are_noted_and_hashes_still_told(tmp_path: Path, blobs: BlobStore) -> None:
+    root = make_tree(tmp_path / "w", {"a": "x" * 10, "b": "y" * 60, "c": "z" * 60, "d": "d" * 500})
+    with (root / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    limits = SnapshotLimits(kept_file=100, kept_total=100, hashed_file=1000)
+    snapshot = take_snapshot(root, blobs, limits=limits)
+    assert {path: state.kept for path, state in snapshot.files.items()} == {
+        "a": True,
+        "b": True,
+        "c": False,
+        "d": False,
+        "huge": False,
+    }
+    assert snapshot.files["d"].sha256 == sha(b"d" * 500)
+    assert snapshot.files["huge"].sha256 is None
+    assert blobs.get(sha(b"z" * 60)) is None
+    assert len(snapshot.notes) == 3
+
+
+def test_a_file_kept_back_before_is_kept_when_there_is_room(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    root = make_tree(tmp_path / "w", {"a": "x" * 60, "b": "y" * 60})
+    limits = SnapshotLimits(kept_total=100)
+    first = take_snapshot(root, blobs, limits=limits)
+    (root / "a").unlink()
+    second = take_snapshot(root, blobs, first, limits)
+    assert second.files["b"].kept
+    assert blobs.read_state(second.files["b"]) == b"y" * 60
+
+
+def test_a_file_that_changes_within_the_same_tick_is_read_again(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    root = make_tree(tmp_path / "w", {"a": "old"})
+    status = (root / "a").stat()
+    first = take_snapshot(root, blobs)
+    (root / "a").write_text("new")
+    os.utime(root / "a", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert take_snapshot(root, blobs, first).files["a"].sha256 == sha(b"new")
+
+
+def test_a_file_that_has_long_been_as_it_was_is_not_read_again(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    root = make_tree(tmp_path / "w", {"a": "same"})
+    time.sleep(2.6)  # until its times can be trusted
+    first = take_snapshot(root, blobs)
+    # Without its blob it would be stored again if it were read.
+    blobs.path_of(sha(b"same")).unlink()
+    second = take_snapshot(root, blobs, first)
+    assert second.files == first.files
+    assert blobs.get(sha(b"same")) is None
+    (root / "a").write_text("else")
+    assert take_snapshot(root, blobs, second).files["a"].sha256 == sha(b"else")
+
+
+def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path, blobs: BlobStore) -> None:
+    with pytest.raises(FileNotFoundError):
+        take_snapshot(tmp_path / "missing", blobs)
