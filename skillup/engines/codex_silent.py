@@ -44,7 +44,7 @@ def with_silent_calls(
         position = tool_ends[after - 1] if after else _first_call(items)
         inserts.append((position, _items_of(call)))
     merged = list(items)
-    for position, new in sorted(inserts, key=lambda insert: insert[0], reverse=True):
+    for position, new in reversed(sorted(inserts, key=lambda insert: insert[0])):
         merged[position:position] = new
     return merged
 

@@ -67,8 +67,8 @@ async def hold_turn(
     """
     program = invocation.argv[0]
     if not is_there(program, invocation.env, trial.workspace):
-        error = turn_error(cli, "engine_not_found", f"there is no program `{program}`")
-        return HeldTurn(ParsedTurn(), error, None)
+        missing = turn_error(cli, "engine_not_found", f"there is no program `{program}`")
+        return HeldTurn(ParsedTurn(), missing, None)
     trial.raw_dir.mkdir(parents=True, exist_ok=True)
     stem = f"turn-{turn.number:02d}"
     last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
@@ -95,8 +95,9 @@ async def hold_turn(
     error: TurnError | None = None
     failure = _failure(outcome, parsed, turn, explain)
     if failure is not None:
-        evidence = _evidence(failure, outcome, last_lines, parsed)
-        error = turn_error(cli, failure.kind, failure.said, invocation.secrets.mask(evidence))
+        mask = invocation.secrets.mask
+        evidence = mask(_evidence(failure, outcome, last_lines, parsed))
+        error = turn_error(cli, failure.kind, mask(failure.said), evidence)
     alive = tuple(
         f"process {left.pid} ({left.name}) could not be ended" for left in outcome.survivors
     )

@@ -1,4 +1,4 @@
-"""A file's text: bytes read without hanging, decoded as UTF-8, refused with a place if they are not.
+"""A file's text: read without ever waiting, decoded as UTF-8, or refused with a place.
 
 Every function raises InvalidFilesError with one located problem.
 """

@@ -7,11 +7,12 @@ carefully, with :class:`Places`, where every oddity is noted and building goes o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NoReturn
 
+from skillup.load.alias_weights import Weights
 from skillup.load.field_names import field_name
 from skillup.load.scalars import FIRST_CHARACTERS, Scalar, resolve_plain
 
@@ -113,7 +114,7 @@ class Builder:
         self._kinds = kinds
         self._places = places
         self._anchors: dict[str, Any] = {}
-        self._weights: dict[int, int] = {}
+        self._weights = Weights(MAX_ALIASED)
         self._aliased = 0
         self._merges: dict[int, list[_Merge]] = {}
         # Around the container being filled: the outer ones, what each waits for next, and the key
@@ -144,8 +145,6 @@ class Builder:
             elif kind is _END:
                 if self._merges:
                     self._merge(container)
-                if not stack:
-                    continue  # the end of the document
                 container, key, _ = stack.pop()
                 in_list = container.__class__ is list
                 continue
@@ -168,6 +167,8 @@ class Builder:
             if in_list:
                 if places is not None:
                     at = event.start_mark.index
+                    if not stack:
+                        places.start = at
                     places.inside.setdefault(id(container), {})[len(container)] = (at, at)
                 container.append(value)
                 name = len(container) - 1
@@ -198,11 +199,11 @@ class Builder:
 
     def _finished(self, top: list[Any]) -> dict[Any, Any]:
         places = self._places
-        if not top:
+        data = top[0] if top else None
+        if data is None:
             self._stop(None, "the file is empty", "write `key: value` lines")
-        data = top[0]
         if not isinstance(data, dict):
-            what = {list: "a list", type(None): "nothing"}.get(data.__class__, "a single value")
+            what = "a list" if isinstance(data, list) else "a single value"
             self._stop(None, f"the file holds {what}, not a mapping", "write `key: value` lines")
         if places is not None:
             places.data = data
@@ -242,8 +243,8 @@ class Builder:
         value: Any = {} if is_map else []
         if event.anchor is not None:
             self._anchors[event.anchor] = value
-        if self._places is not None and not self._stack:
-            self._places.start = event.start_mark.index
+        if self._places is not None:
+            self._places.inside.pop(id(value), None)  # of a refused value whose id is free again
         return value
 
     def _key(self, value: Any, event: Any, container: dict[Any, Any], starts: bool) -> Any:
@@ -274,43 +275,16 @@ class Builder:
                        "put it in quotes if it is text", container, key)  # fmt: skip
             return None
         value = self._anchors[name]
-        if value.__class__ is dict or value.__class__ is list:
-            if value is container or any(value is outer for outer, _, _ in self._stack):
-                self._note(event, f"the alias `*{name}` stands inside its own value",
-                           "remove it", container, key)  # fmt: skip
-                return None
-        self._aliased += self._weight(value)
+        around = (container, *(outer for outer, _, _ in self._stack))
+        if isinstance(value, dict | list) and any(value is outer for outer in around):
+            self._note(event, f"the alias `*{name}` stands inside its own value",
+                       "remove it", container, key)  # fmt: skip
+            return None
+        self._aliased += self._weights.of(value)
         if self._aliased > MAX_ALIASED:
             self._stop(event, f"the aliases add more than {MAX_ALIASED} values",
                        "write out what is meant")  # fmt: skip
         return value
-
-    def _weight(self, value: Any) -> int:
-        """How many values stand in `value` once its own aliases are followed; never far too many.
-
-        Long texts count for more, since they are read again wherever they stand.
-        """
-        if value.__class__ is not dict and value.__class__ is not list:
-            return 1 + (len(value) // 64 if isinstance(value, str) else 0)
-        known = self._weights.get(id(value))
-        if known is not None:
-            return known
-        total = 0
-        waiting: list[Iterator[Any]] = [iter((value,))]
-        while waiting and total <= MAX_ALIASED:
-            for inner in waiting.pop():
-                total += 1
-                if inner.__class__ is dict:
-                    waiting.append(iter(inner.values()))
-                    total += len(inner)
-                elif inner.__class__ is list:
-                    waiting.append(iter(inner))
-                elif inner.__class__ is str:
-                    total += len(inner) // 64
-                if total > MAX_ALIASED:
-                    break
-        self._weights[id(value)] = total
-        return total
 
     def _merge(self, container: Any) -> None:
         """Add what `<<` brought: explicit keys win, then whichever was merged first."""
@@ -363,6 +337,6 @@ class Builder:
     def _stop(self, event: Any, message: str, fix: str) -> NoReturn:
         if self._places is None:
             raise LookAgain
-        at = event.start_mark.index if event is not None else 0
+        at = event.start_mark.index if event is not None else self._places.start
         self._places.findings.append(Finding(at, "", message, fix))
         raise StopBuilding

@@ -49,7 +49,10 @@ _ESCAPE = (
 )
 
 _RULES = (
-    _Rule(("mapping values are not allowed",), "`:` cannot stand here",
+    _Rule(("",), "a line that begins with `%` is a directive",
+          f"remove the line, or {_QUOTE_IT}", context="directive", opens=True),
+    _Rule(("incompatible YAML",), "a version of YAML that is not known here", "remove the line"),
+    _Rule(("mapping values are not allowed", "found unexpected ':'"), "`:` cannot stand here",
           "check the indentation, put a text that contains `: ` in quotes, and leave a blank after "
           "the `:` of a key"),
     _Rule(("could not find expected ':'",), "a key without `:`",
@@ -84,8 +87,6 @@ _RULES = (
     _Rule(("node content",), "a value is missing before this", f"write it, or {_QUOTE_IT}"),
     _Rule(("document start",), "this cannot stand after the end of a document",
           "keep one document in a file, without `...`"),
-    _Rule(("directive", "incompatible YAML"), "a directive that is not known here",
-          f"remove the line, or {_QUOTE_IT} that begins with %"),
 )  # fmt: skip
 
 

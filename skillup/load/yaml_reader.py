@@ -26,7 +26,7 @@ from skillup.load.file_text import decode, line_and_column, read_text
 from skillup.load.yaml_builder import Builder, EventKind, LookAgain, Places, StopBuilding
 
 try:
-    from yaml.cyaml import CParser
+    from yaml._yaml import CParser
 except ImportError:  # PyYAML without libyaml is slower, and otherwise the same
     CParser = None  # type: ignore[assignment,misc]
 
@@ -104,6 +104,8 @@ def _explain(error: YAMLError | UnicodeEncodeError, text: str) -> tuple[int, str
         return yaml_errors.forbidden_character(text) or (0, f"this is not YAML ({words})", "")
     # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))
+    if "escape" in (error.problem or "") and text[at - 1 : at] == "\\" != text[at : at + 1]:
+        at -= 1  # PyYAML points behind the backslash, libyaml at it
     opened_at = error.context_mark.index if error.context_mark else at
     line = line_and_column(text, opened_at)[0]
     complaint = yaml_errors.Complaint(
@@ -136,7 +138,7 @@ class _PythonParser(Reader, Scanner, Parser):
             if self.peek() == "#":
                 while self.peek() not in "\0\r\n\x85\u2028\u2029":
                     self.forward()
-            if not self.scan_line_break():
+            if not self.scan_line_break():  # type: ignore[no-untyped-call]
                 return
             if not self.flow_level:
                 self.allow_simple_key = True

@@ -184,25 +184,30 @@ class RunDirectory:
                 f"{path} exists already: a trial is held once",
                 hint="if two case ids differ in upper and lower case only, rename one of them",
             )
-        with disk_errors("write", self.blobs.directory):
-            self.blobs.sync()  # the record names them
-        write_atomic(path, to_json(record, self._mask, indent=None))
+        self._place_record(path, record)
         error = record.first_error()
         self.journal(
             "trial_finished", durable=True, job=job_id, error=error.kind if error else None
         )
 
     def write_attempt(self, job_id: str, record: Record) -> None:
-        """Stores an attempt that met an error and is tried again, as ``record.attempt-<n>.json``.
+        """Keeps the record of an attempt that is tried again, as ``attempt-<n>.json``.
 
-        Such a trial has not finished; the file is for people.
+        It is no result: the job stays unfinished until :meth:`write_record`.
         """
         self._writing()
         directory = trials.make_trial_directory(self._trials, job_id)
-        path = directory / f"record.attempt-{record.attempt}.json"
-        write_atomic(path, to_json(record, self._mask, indent=None))
+        path = directory / f"attempt-{record.attempt}.json"
+        self._place_record(path, record)
         error = record.first_error()
-        self.journal("trial_retried", job=job_id, error=error.kind if error else None)
+        self.journal(
+            "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
+        )
+
+    def _place_record(self, path: Path, record: Record) -> None:
+        with disk_errors("write", self.blobs.directory):
+            self.blobs.sync()  # the record names them
+        write_atomic(path, to_json(record, self._mask, indent=None))
 
     def read_record(self, job_id: str) -> Record:
         """The trial's record. Raises RunDirectoryError if there is none, or a damaged one."""

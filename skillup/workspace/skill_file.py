@@ -60,8 +60,6 @@ def _parsed(text: str, path: Path) -> dict[str, object] | Problem:
         data = parse_yaml(text, path).data
     except InvalidFilesError as invalid:
         return invalid.problems[0]
-    if not isinstance(data, dict):
-        return Problem(path, 2, 1, "", "its front matter is no mapping", "write `name: …`")
     return _checked(data, path)
 
 

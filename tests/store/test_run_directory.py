@@ -144,7 +144,7 @@ def test_a_retried_attempt_is_kept_and_does_not_finish_the_trial(run: RunDirecto
     run.begin_trial(JOB)
     run.write_attempt(JOB, a_record(error=error))
     assert run.finished_jobs() == set()
-    assert (run.trial_directory(JOB) / "record.attempt-1.json").is_file()
+    assert (run.trial_directory(JOB) / "attempt-1.json").is_file()
     assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"]
 
 

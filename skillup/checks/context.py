@@ -1,0 +1,53 @@
+"""What a check is asked of: the context handed in from above, and the subject it comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult
+from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
+
+ReadFile = Callable[[FileState], bytes | None]
+"""The bytes of a stored file, found by its hash; None if they were not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckContext:
+    """The record, and the turn in question (None: the whole conversation)."""
+
+    record: Record
+    turn: TurnRecord | None
+    read_file: ReadFile
+    ask: Callable[[Check, CheckContext], CheckResult] | None = None
+    """Evaluates the checks that need a judge: script, rubric, similar, relevance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a check may look at, once it is known that it may look: completed turns, at least one.
+
+    One turn for a check of a turn, all of them for a check of the conversation. The answer and the
+    workspace are then those of the last.
+    """
+
+    record: Record
+    turns: tuple[TurnRecord, ...]
+    read_file: ReadFile
+    case_sensitive: bool
+
+    @property
+    def last(self) -> TurnRecord:
+        """The turn whose answer and workspace count."""
+        return self.turns[-1]
+
+    @property
+    def answer(self) -> str:
+        """The agent's last message."""
+        return self.turns[-1].response
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """Every tool call, in order."""
+        return [call for turn in self.turns for call in turn.tool_calls]

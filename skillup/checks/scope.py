@@ -1,0 +1,76 @@
+"""Which turns a check is asked of, and whether they can be asked at all.
+
+Only completed turns can: what a turn would have said, had it been held to its end, nobody knows.
+So a check of a missing, skipped, failed or errored turn fails, and so does its negation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillup.checks.context import CheckContext
+from skillup.schema.record import Record, TurnRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a check looks."""
+
+    label: str
+    """``turn 2`` or ``conversation``."""
+    turns: tuple[TurnRecord, ...]
+    turn: TurnRecord | None
+    """The one turn; None: the conversation."""
+    problem: str | None
+    """Why it cannot be asked; None: it can."""
+
+
+def resolve(context: CheckContext, number: int | None) -> Scope:
+    """The turn called `number`; without one, the context's turn; without that, all turns."""
+    if number is None or (context.turn is not None and context.turn.turn_number == number):
+        # The context's own object wins: while its gate is asked, a turn is not in the record yet.
+        if context.turn is None:
+            return _conversation(context.record)
+        return _one_turn(context.record, context.turn)
+    turn = _by_number(context.record, number)
+    if turn is None:
+        held = len(context.record.turns)
+        why = f"there is no turn {number}: the conversation has {held} turn{'s'[: held != 1]}"
+        return Scope(f"turn {number}", (), None, why)
+    return _one_turn(context.record, turn)
+
+
+def _by_number(record: Record, number: int) -> TurnRecord | None:
+    named = [turn for turn in record.turns if turn.turn_number == number]
+    return next((turn for turn in named if turn.source != "follow_up"), named[0] if named else None)
+
+
+def _one_turn(record: Record, turn: TurnRecord) -> Scope:
+    problem = _problem(turn)
+    if problem is None and record.execution_mode == "single_shot":
+        problem = "the conversation was held as one message (single_shot): it has no turns"
+    return Scope(f"turn {turn.turn_number}", (turn,), turn, problem)
+
+
+def _conversation(record: Record) -> Scope:
+    turns = tuple(record.turns)
+    if record.skipped is not None:
+        problem: str | None = f"the case was skipped: {record.skipped}"
+    elif record.error is not None:
+        problem = f"the case ended in an error ({record.error.kind}): {record.error.message}"
+    elif not turns:
+        problem = "no turn was held"
+    else:
+        problem = next((why for turn in turns if (why := _problem(turn))), None)
+    return Scope("conversation", turns, None, problem)
+
+
+def _problem(turn: TurnRecord) -> str | None:
+    if turn.status == "completed":
+        return None
+    number = turn.turn_number
+    if turn.status == "error":
+        kind = f" ({turn.error.kind})" if turn.error is not None else ""
+        return f"turn {number} ended in an error{kind}"
+    said = "was skipped" if turn.status == "skipped" else "failed"
+    return f"turn {number} {said}" + (f": {turn.reason}" if turn.reason else "")

@@ -1,0 +1,37 @@
+"""Comparing values that came from JSON and YAML."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from skillup.checks.folding import plain
+
+
+def same_value(wanted: Any, actual: Any, *, partly: bool = False) -> bool:
+    """Equal as JSON means it: 1 is 1.0, true is not 1, text is compared exactly.
+
+    With `partly`, a mapping may have more keys than are wanted of it.
+    """
+    if isinstance(wanted, bool) or isinstance(actual, bool):
+        return wanted is actual
+    if isinstance(wanted, str) and isinstance(actual, str):
+        return wanted == actual or plain(wanted) == plain(actual)
+    if isinstance(wanted, dict) and isinstance(actual, dict):
+        if not (wanted.keys() <= actual.keys() if partly else wanted.keys() == actual.keys()):
+            return False
+        return all(same_value(v, actual[k], partly=partly) for k, v in wanted.items())
+    if isinstance(wanted, list) and isinstance(actual, list):
+        return len(wanted) == len(actual) and all(
+            same_value(w, a, partly=partly) for w, a in zip(wanted, actual, strict=True)
+        )
+    return bool(wanted == actual)
+
+
+def as_text(value: Any) -> str:
+    """A value as the text that patterns are matched with; null is the empty text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,218 @@
+"""Filling in other tools' templates (nunjucks) while importing.
+
+What is known now (a test's vars) is filled in now. What is known only later stays a name: an
+environment variable, a stored answer, a variable or secret that the other tool keeps. In a message
+such a name becomes ``<<name>>``; in a check, which knows no names, its default or itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from skillup.interop.node import Node
+
+_PATH = re.compile(r"\s*\{\{-?\s*(?:vars\.)?([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*)\s*-?\}\}\s*")
+_STEP = re.compile(r"\w+")
+_OURS = re.compile(r"<<(?=\s*[A-Za-z_][A-Za-z0-9_.-]*\s*>>)")
+_MARKED = re.compile("\ue000([^\ue001]*)\ue001")
+_BAD_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_DEEPEST = 8
+
+
+class UnreadableTemplateError(ValueError):
+    """A template that cannot be filled in; the text says why."""
+
+
+@dataclass
+class Later:
+    """A name whose value is known only when the case is run."""
+
+    name: str
+    original: str
+    default: str | None = None
+
+    def __str__(self) -> str:
+        return f"\ue000{self.name}\ue001"
+
+
+@dataclass
+class Scope:
+    """The names that the templates of one test know.
+
+    `needed` gathers, by name, the :class:`Later` ones that messages have come to use: the case must
+    define them (or capture them).
+    """
+
+    variables: Mapping[str, Node] = field(default_factory=dict)
+    captured: frozenset[str] = frozenset()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    keeps_names: bool = True
+    needed: dict[str, Later] = field(default_factory=dict)
+    _seen: dict[str, Later] = field(default_factory=dict)
+    _missing: list[str] = field(default_factory=list)
+    _depth: int = 0
+
+    def fill(self, value: Any, node: Node, *, live: bool) -> Any:
+        """`value` with every template in it filled in; a text that is one placeholder keeps the
+        type of what it stands for. With `live`, names stay and ``<<`` of the source is escaped.
+        """  # noqa: D205
+        filled = self._deep(value, node)
+        for name in dict.fromkeys(self._missing):
+            node.changed(f"`{name}` has no value", "it became an empty text, as in the other tool")
+        self._missing.clear()
+        return self._finish(filled, node, live=live)
+
+    def _deep(self, value: Any, node: Node) -> Any:
+        if isinstance(value, str):
+            return self._text(value, node)
+        if isinstance(value, list):
+            return [self._deep(item, node) for item in value]
+        if isinstance(value, dict):
+            return {key: self._deep(item, node) for key, item in value.items()}
+        return value
+
+    def _text(self, text: str, node: Node) -> Any:
+        if "{{" not in text and "{%" not in text:
+            return text
+        if self._depth > _DEEPEST:
+            node.changed("templates that name each other", "left as it is")
+            return text
+        self._depth += 1
+        try:
+            whole = _PATH.fullmatch(text)
+            if whole and whole[1] in self.variables and whole[1] not in self.captured:
+                found = self.lookup(whole[1], _STEP.findall(whole[2]))
+                if found is not None:
+                    return found
+            return self._render(text)
+        except UnreadableTemplateError as error:
+            node.changed(f"a template that cannot be filled in ({error})", "left as it is")
+            return text
+        finally:
+            self._depth -= 1
+
+    def lookup(self, name: str, steps: list[str]) -> Any:
+        """The variable's value, or what `steps` lead to in it; None if there is no such thing."""
+        node = self.variables.get(name)
+        if node is None:
+            return None
+        node.use()
+        value = self._deep(node.value, node)
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                return None
+        return value
+
+    def later(self, name: str, original: str, default: str | None = None) -> Later:
+        """A name that is known only when the case runs."""
+        clean = _BAD_IN_NAME.sub("_", name)
+        clean = clean if clean[:1].isalpha() or clean[:1] == "_" else f"_{clean}"
+        later = self._seen.setdefault(clean, Later(clean, original))
+        if default is not None:
+            later.default = default
+        return later
+
+    def missing(self, name: str) -> None:
+        """A template asked for what nothing defines."""
+        self._missing.append(name)
+
+    def _render(self, text: str) -> str:
+        from jinja2 import TemplateError
+
+        from skillup.interop.nunjucks import environment, names_used
+
+        made = environment(self)
+        try:
+            template = made.from_string(text)
+            return template.render({name: self._value(name) for name in names_used(made, text)})
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise UnreadableTemplateError(str(error).splitlines()[0] or "?") from error
+
+    def _value(self, name: str) -> Any:
+        """What a name means at the top of a template; raises KeyError-free: missing is missing."""
+        from skillup.interop.nunjucks import EnvNames, VarNames
+
+        if name in self.captured:
+            return self.later(name, f"{{{{ {name} }}}}")
+        if name in self.variables:
+            return self.lookup(name, [])
+        if name in self.constants:
+            return self.constants[name]
+        if name == "vars":
+            return VarNames(self)
+        if name == "env":
+            return EnvNames(self)
+        if name in ("var", "secret"):
+            return self._kept(name)
+        return _missing_value(self, name)
+
+    def _kept(self, kind: str) -> Callable[[str], Later]:
+        return lambda name: self.later(name, f"{{{{{kind}('{name}')}}}}")
+
+    def _finish(self, value: Any, node: Node, *, live: bool) -> Any:
+        if isinstance(value, list):
+            return [self._finish(item, node, live=live) for item in value]
+        if isinstance(value, dict):
+            return {key: self._finish(item, node, live=live) for key, item in value.items()}
+        if not isinstance(value, str):
+            return value
+        if live:
+            return _MARKED.sub(lambda match: self._live(match[1], node), _OURS.sub(r"\\<<", value))
+        return _MARKED.sub(lambda match: self._dead(match[1], node), value)
+
+    def _live(self, name: str, node: Node) -> str:
+        later = self._seen[name]
+        if name not in self.captured and name not in self.needed:
+            self.needed[name] = later
+            known = f"`{later.default}`" if later.default is not None else "not known here"
+            node.changed(
+                f"{later.original} is filled in when the case is run",
+                f"give its value with --var {name}=…, or write it under the case's `vars` "
+                f"(now: {known})",
+            )
+        return f"<<{name}>>"
+
+    def _dead(self, name: str, node: Node) -> str:
+        later = self._seen[name]
+        if later.default is not None:
+            node.changed(f"{later.original} stands in a check", f"became `{later.default}`")
+            return later.default
+        node.note(
+            f"{later.original} stands in a check, and checks have no variables",
+            "left as it is: write the value in its place",
+        )
+        return later.original
+
+
+def escaped(text: str) -> str:
+    """Text for a message: what looks like a template of ours, but is none, is escaped."""
+    return _OURS.sub(r"\\<<", text)
+
+
+def _missing_value(scope: Scope, name: str) -> Any:
+    from skillup.interop.nunjucks import nothing
+
+    return nothing(scope, name)
+
+
+@cache
+def _nothing_yet() -> None:  # pragma: no cover
+    return None
+
+
+def used_names(made: Environment, text: str) -> Iterator[str]:
+    """Kept for symmetry with :mod:`skillup.interop.nunjucks`."""
+    from skillup.interop.nunjucks import names_used
+
+    yield from names_used(made, text)

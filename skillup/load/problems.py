@@ -1,0 +1,240 @@
+"""From pydantic's validation errors to problems with a place, a field and a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from skillup.errors import Problem
+from skillup.load.document import Document
+from skillup.load.field_names import field_name
+from skillup.load.model_walk import (
+    Loc,
+    Walk,
+    allowed_values,
+    child_models,
+    field_at,
+    keys_of,
+    model_named,
+    walk,
+)
+from skillup.load.problem_words import EXPECTED, key_words, words_for, wrong_kind
+from skillup.load.suggest import near_miss
+
+_MOST_PROBLEMS = 200
+_MOST_ERRORS = 1000
+_KEYS_LISTED = 12
+_KEY_MARK = "[key]"
+
+
+@dataclass(slots=True)
+class _Found:
+    """One of pydantic's errors, and where it is in the model and in the file."""
+
+    details: Mapping[str, Any]
+    loc: Loc
+    walk: Walk
+    path: tuple[Any, ...]
+    """The part of `loc` that was written in the file, and below it a key that is missing."""
+    on_key: bool = False
+    kinds: tuple[str, ...] = ()
+    """For a union none of whose branches fits: what each of them expected."""
+    place: tuple[int, int] = (0, 0)
+
+    @property
+    def type(self) -> str:
+        return str(self.details["type"])
+
+
+def problems_from(
+    error: ValidationError,
+    document: Document,
+    *,
+    root: Loc = (),
+    model: type[BaseModel] | None = None,
+) -> list[Problem]:
+    """The problems behind `error`, in the order of the file, each once.
+
+    `root` is where in `document` the validated data stands. `model` is needed only where several
+    models have the name that the error tells. Beyond 200 problems, the rest is only counted.
+    """
+    model = model or model_named(error.title)
+    data: Any = document.data
+    for part in root:
+        data = data[part]
+    errors = error.errors(include_url=False)
+    found = [_find(dict(details), model, data) for details in errors[:_MOST_ERRORS]]
+    found = _without_repeats(_one_branch_each(found))
+    for one in found:
+        one.place = _place(one, document, root, data)
+    found.sort(key=lambda one: one.place)
+    problems: dict[Problem, None] = {}
+    for one in found:
+        if len(problems) == _MOST_PROBLEMS:
+            rest = f"there are more problems in this file ({len(errors)} in all)"
+            problems[Problem(document.path, *one.place, "", rest)] = None
+            break
+        message, fix = _words(one)
+        field = field_name((*root, *one.path))
+        problems[Problem(document.path, *one.place, field, message, fix)] = None
+    return list(problems)
+
+
+def _find(details: Mapping[str, Any], model: type[BaseModel] | None, data: Any) -> _Found:
+    loc: Loc = tuple(details["loc"])
+    on_key = details["type"] in ("extra_forbidden", "invalid_key")
+    if loc and loc[-1] == _KEY_MARK:
+        loc, on_key = loc[:-1], True
+    missing = details["type"] == "missing"
+    path = _written(loc[:-1] if missing else loc, data)
+    if missing and loc:
+        path = (*path, loc[-1])
+    return _Found(details, loc, walk(model, loc), path, on_key)
+
+
+def _written(loc: Loc, data: Any) -> tuple[Any, ...]:
+    """The parts of `loc` that lead somewhere in `data`.
+
+    The others are labels of unions, and levels that a short spelling leaves out.
+    """
+    path: list[Any] = []
+    for part in loc:
+        if isinstance(data, dict):
+            if part not in data:
+                continue
+        elif not (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+            continue
+        path.append(part)
+        data = data[part]
+    return tuple(path)
+
+
+def _place(one: _Found, document: Document, root: Loc, data: Any) -> tuple[int, int]:
+    path = one.path
+    if one.type == "missing":
+        path = path[:-1]
+    value = data
+    for part in path:
+        value = value[part]
+    # A mapping's own first line says more about it than the first key inside.
+    on_key = one.on_key or (isinstance(value, dict | list) and bool(path))
+    return document.locate((*root, *path), key=on_key)
+
+
+def _one_branch_each(found: Iterable[_Found], after: int = 0) -> list[_Found]:
+    """Of each union that did not fit, one branch's errors: those of the branch that was meant."""
+    kept: list[_Found] = []
+    unions: dict[Loc, dict[Any, list[_Found]]] = {}
+    for one in found:
+        label = next((index for index in one.walk.labels if index >= after), None)
+        if label is None:
+            kept.append(one)
+        else:
+            branches = unions.setdefault(one.loc[:label], {})
+            branches.setdefault(one.loc[label], []).append(one)
+    for loc, branches in unions.items():
+        depth = len(loc) + 1
+        fitting = [
+            errors
+            for errors in branches.values()
+            if not any(len(one.loc) == depth and one.type in EXPECTED for one in errors)
+        ]
+        if fitting:
+            meant = min(fitting, key=_distance)
+            kept.extend(_one_branch_each(meant, depth))
+        else:
+            wrong = [one for errors in branches.values() for one in errors if one.type in EXPECTED]
+            wrong[0].kinds = tuple(EXPECTED[one.type] for one in wrong)
+            kept.append(wrong[0])
+    return kept
+
+
+def _distance(errors: list[_Found]) -> tuple[int, int]:
+    """How far what was written is from a branch."""
+    return len(errors), sum(one.type in EXPECTED for one in errors)
+
+
+def _without_repeats(found: list[_Found]) -> list[_Found]:
+    """Without `missing` keys that were only misspelled: one mistake, one message."""
+    misspelled: list[tuple[tuple[Any, ...], FieldInfo]] = []
+    for one in found:
+        model = one.walk.model(len(one.loc) - 1) if one.type == "extra_forbidden" else None
+        guess = near_miss(str(one.loc[-1]), keys_of(model)) if model else None
+        if model is not None and guess is not None:
+            misspelled.append((one.path[:-1], keys_of(model)[guess]))
+
+    def explained(one: _Found) -> bool:
+        model = one.walk.model(len(one.loc) - 1) if one.type == "missing" else None
+        field = field_at(model, str(one.loc[-1])) if model else None
+        return any(place == one.path[:-1] and meant is field for place, meant in misspelled)
+
+    return [one for one in found if not explained(one)]
+
+
+def _words(one: _Found) -> tuple[str, str]:
+    if one.type == "extra_forbidden":
+        return _unknown_key(one)
+    if one.type == "missing":
+        return _missing(one)
+    if one.kinds:
+        return wrong_kind(one.details["input"], list(one.kinds))
+    if one.on_key:
+        return key_words(one.details)
+    return words_for(one.details, allowed_values(one.walk.annotations[-1]))
+
+
+def _missing(one: _Found) -> tuple[str, str]:
+    key = str(one.loc[-1])
+    model = one.walk.model(len(one.loc) - 1)
+    field = field_at(model, key) if model else None
+    about = field.description if field else None
+    fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})" if about else "add it"
+    return f"`{key}` is missing", fix
+
+
+def _unknown_key(one: _Found) -> tuple[str, str]:
+    key = str(one.loc[-1])
+    message = f"unknown key `{key}`" if len(key) <= 60 else f"unknown key `{key[:59]}…`"
+    depth = len(one.loc) - 1
+    model = one.walk.model(depth)
+    if model is None:
+        return message, "remove it"
+    keys = keys_of(model)
+    elsewhere = _owner(key, one, model)
+    if elsewhere is not None:
+        return message, f"it belongs to {elsewhere}: check the indentation"
+    guess = near_miss(key, keys)
+    if guess is not None:
+        return message, f"did you mean `{guess}`?"
+    if len(keys) <= _KEYS_LISTED:
+        return message, "known here: " + ", ".join(f"`{name}`" for name in keys)
+    return message, "`skillup schema` lists the keys that are known here"
+
+
+def _owner(key: str, one: _Found, model: type[BaseModel]) -> str | None:
+    """Where near the place of an unknown key exactly this key is known."""
+    for name, child in child_models(model):
+        if key in keys_of(child):
+            return f"`{field_name((*one.path[:-1], name))}`"
+    for depth in range(len(one.loc) - 2, -1, -1):
+        outer = one.walk.model(depth)
+        if outer is not None and key in keys_of(outer):
+            shown = field_name(_upto(one, depth))
+            return f"`{shown}`" if shown else "the top level"
+    return None
+
+
+def _upto(one: _Found, depth: int) -> tuple[Any, ...]:
+    """The written part of the first `depth` parts of an error's location."""
+    wanted = list(one.loc[:depth])
+    path: list[Any] = []
+    for part in one.path:
+        if part not in wanted:
+            break
+        wanted = wanted[wanted.index(part) + 1 :]
+        path.append(part)
+    return tuple(path)

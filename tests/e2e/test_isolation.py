@@ -1,0 +1,229 @@
+"""What the user has at home stays out of a clean trial, and is there in a shared one.
+
+The model server's log holds every word that reached the model, so a decoy that leaks is found
+wherever in the request it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from skillup.engines.base import Engine, TurnOutcome
+from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.codex import Codex
+from skillup.schema.profile import Profile
+from tests.support.held_turns import (
+    Conversation,
+    error_kind,
+    make_trial,
+    write_files,
+    write_skill,
+)
+from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.e2e
+
+Serve = Callable[..., ModelServer]
+
+DECOY = "DECOY"
+OWN_INSTRUCTIONS = "OWN-INSTRUCTIONS"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One CLI between a user's home full of decoys and a workspace with a skill of its own."""
+
+    engine: Engine
+    command: Path
+    base: Path
+    url: str
+    files_of_the_workspace: dict[str, str]
+
+    def say(self, isolation: str = "clean") -> tuple[Conversation, TurnOutcome]:
+        is_claude = self.engine.name == "claude_code"
+        profile = Profile.model_validate(
+            {
+                "engine": self.engine.name,
+                "command": [str(self.command)],
+                "base_url": self.url if is_claude else f"{self.url}/v1",
+                "model": None if is_claude else "gpt-5.5",
+                "api_key_env": "LAB_KEY",
+                "isolation": isolation,
+                "retries": 0,
+            }
+        )
+        trial = make_trial(self.base / "above", profile)
+        user_home = self.base / "above" / "user-home"
+        environment = {
+            **trial.environment,
+            "LAB_KEY": "sk-lab-0123456789",
+            "HOME": str(user_home),
+            "DECOY_VARIABLE": f"{DECOY}-variable",
+        }
+        (folder,) = self.engine.skill_directories()
+        if not (trial.workspace / folder).exists():
+            write_skill(trial.workspace / folder)
+            write_files(trial.workspace, self.files_of_the_workspace)
+        conversation = Conversation(self.engine, replace(trial, environment=environment))
+        outcome = conversation.say("hello")
+        assert error_kind(outcome) is None
+        return conversation, outcome
+
+
+def decoys_of_claude(home: Path, marker: Path) -> None:
+    hook = {"hooks": [{"type": "command", "command": f"touch {marker}; echo {DECOY}-hook"}]}
+    hooks = {"SessionStart": [hook], "UserPromptSubmit": [hook]}
+    write_files(
+        home / ".claude",
+        {
+            "CLAUDE.md": f"{DECOY}-instructions",
+            "settings.json": json.dumps({"hooks": hooks, "env": {"X": f"{DECOY}-env"}}),
+            "agents/decoy.md": f"---\nname: decoy\ndescription: {DECOY}-agent\n---\nx\n",
+            "commands/decoy.md": f"---\ndescription: {DECOY}-command\n---\nx\n",
+            "output-styles/decoy.md": f"---\nname: decoy\ndescription: {DECOY}-style\n---\nx\n",
+        },
+    )
+    write_skill(home / ".claude" / "skills", f"{DECOY}-skill".lower(), DECOY)
+    server = {"mcpServers": {"decoy": {"command": f"/nonexistent/{DECOY}"}}}
+    write_files(home, {".claude.json": json.dumps(server)})
+
+
+def decoys_of_codex(home: Path) -> None:
+    write_files(
+        home / ".codex",
+        {
+            "AGENTS.md": f"{DECOY}-instructions",
+            "config.toml": f'developer_instructions = "{DECOY}-config"\n',
+            "prompts/decoy.md": f"{DECOY}-prompt",
+        },
+    )
+    write_skill(home / ".codex" / "skills", f"{DECOY}-one".lower(), DECOY)
+    write_skill(home / ".agents" / "skills", f"{DECOY}-two".lower(), DECOY)
+
+
+def decoys_above(directory: Path) -> None:
+    """In a git repository around the workspace."""
+    subprocess.run(["git", "init", "--quiet", str(directory)], check=True)
+    write_files(
+        directory,
+        {
+            "CLAUDE.md": f"{DECOY}-above",
+            "CLAUDE.local.md": f"{DECOY}-above-local",
+            ".claude/CLAUDE.md": f"{DECOY}-above-dot",
+            ".claude/rules/rule.md": f"{DECOY}-above-rule",
+            "AGENTS.md": f"{DECOY}-above-agents",
+            ".mcp.json": json.dumps({"mcpServers": {"decoy": {"command": f"/x/{DECOY}"}}}),
+        },
+    )
+    write_skill(directory / ".agents" / "skills", f"{DECOY}-above".lower(), DECOY)
+
+
+def leaks(server: ModelServer) -> list[str]:
+    """Where the decoy's word stands in what reached the model, with what is around it."""
+    found = []
+    for request in server.requests:
+        text = request.raw_text
+        folded = text.upper()
+        position = folded.find(DECOY)
+        while position >= 0:
+            found.append(text[max(0, position - 60) : position + 60])
+            position = folded.find(DECOY, position + 1)
+    return found
+
+
+@pytest.fixture
+def claude(claude_cli: Path, tmp_path: Path, model_server: Serve) -> tuple[Bench, ModelServer]:
+    decoys_of_claude(tmp_path / "above" / "user-home", tmp_path / "hook-ran")
+    decoys_above(tmp_path / "above")
+    server = model_server()
+    files = {"CLAUDE.md": OWN_INSTRUCTIONS}
+    return Bench(ClaudeCode(), claude_cli, tmp_path, server.url, files), server
+
+
+@pytest.fixture
+def codex(codex_cli: Path, tmp_path: Path, model_server: Serve) -> tuple[Bench, ModelServer]:
+    decoys_of_codex(tmp_path / "above" / "user-home")
+    decoys_above(tmp_path / "above")
+    server = model_server()
+    files = {"AGENTS.md": OWN_INSTRUCTIONS}
+    return Bench(Codex(), codex_cli, tmp_path, server.url, files), server
+
+
+def test_nothing_of_the_users_reaches_claude(claude: tuple[Bench, ModelServer]) -> None:
+    bench, server = claude
+
+    conversation, outcome = bench.say()
+    conversation.say("again")
+
+    assert leaks(server) == []
+    assert not (bench.base / "hook-ran").exists()
+    assert "Says hello politely (greeter)" in server.requests[0].raw_text
+    assert OWN_INSTRUCTIONS in server.requests[0].raw_text
+    assert not any("DECOY" in notice.upper() for notice in outcome.notices)
+
+
+def test_nothing_of_the_users_reaches_codex(codex: tuple[Bench, ModelServer]) -> None:
+    bench, server = codex
+
+    conversation, _ = bench.say()
+    conversation.say("again")
+
+    assert leaks(server) == []
+    assert "Says hello politely (greeter)" in server.requests[0].raw_text
+    assert OWN_INSTRUCTIONS in server.requests[0].raw_text
+
+
+def test_claude_memory_of_an_earlier_trial_does_not_come_back(
+    claude: tuple[Bench, ModelServer],
+) -> None:
+    bench, server = claude
+    conversation, _ = bench.say()
+    (project,) = (conversation.trial.home / "home" / ".claude" / "projects").iterdir()
+    write_files(project, {"memory/MEMORY.md": f"{DECOY}-memory"})
+
+    conversation.say("again")
+
+    assert leaks(server) == []
+
+
+def test_a_shared_trial_has_the_users_own_claude(claude: tuple[Bench, ModelServer]) -> None:
+    bench, server = claude
+
+    conversation, _ = bench.say("shared")
+
+    assert (bench.base / "hook-ran").exists()
+    found = " ".join(leaks(server))
+    for name in ("instructions", "skill", "above"):
+        assert f"{DECOY}-{name}".upper() in found.upper()
+    assert not (conversation.trial.home / "home").exists()
+    assert conversation.say("again").session_verified is True
+
+
+def test_a_shared_trial_has_the_users_own_codex(codex: tuple[Bench, ModelServer]) -> None:
+    bench, server = codex
+
+    conversation, _ = bench.say("shared")
+
+    found = " ".join(leaks(server))
+    for name in ("instructions", "one", "two", "config", "above"):
+        assert f"{DECOY}-{name}".upper() in found.upper()
+    assert conversation.say("again").session_verified is True
+
+
+def test_skills_above_a_workspace_without_git_are_told_of(
+    claude_cli: Path, tmp_path: Path, model_server: Serve
+) -> None:
+    """Claude cannot be kept from reading them; a trial's workspace belongs where there are none."""
+    above = tmp_path / "above" / ".claude" / "skills"
+    write_skill(above, "elsewhere")
+
+    bench = Bench(ClaudeCode(), claude_cli, tmp_path, model_server().url, {})
+    _, outcome = bench.say()
+
+    assert any(str(above.resolve()) in notice for notice in outcome.notices)

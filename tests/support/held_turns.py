@@ -1,0 +1,100 @@
+"""Holds conversations through an engine's adapter, as a trial does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anyio
+
+from skillup.engines.base import (
+    Engine,
+    SessionRef,
+    SessionResumer,
+    TrialContext,
+    TurnOutcome,
+    TurnRequest,
+)
+from skillup.process import new_marker
+from skillup.schema.profile import Profile
+from skillup.schema.record import ToolCall
+
+
+def make_trial(base: Path, profile: Profile, **changes: Any) -> TrialContext:
+    """A trial with directories of its own below `base`, and an environment with little in it."""
+    workspace = base / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
+    trial = TrialContext(
+        profile=profile,
+        workspace=workspace.resolve(),
+        home=base / "trial-home",
+        raw_dir=base / "raw",
+        environment={"PATH": os.environ["PATH"], "HOME": str(base / "user-home")},
+        extra_env={},
+        marker=new_marker(),
+        session_id=str(uuid4()),
+    )
+    return replace(trial, **changes)
+
+
+@dataclass
+class Conversation:
+    """Turns of one trial, one after the other; each knows what the one before left."""
+
+    engine: Engine
+    trial: TrialContext
+    outcomes: list[TurnOutcome] = field(default_factory=list)
+
+    def say(self, prompt: str, **request: Any) -> TurnOutcome:
+        """The next turn."""
+        previous = self.outcomes[-1].fingerprint if self.outcomes else None
+        number = len(self.outcomes) + 1
+        turn = TurnRequest(number, prompt, previous=previous, **{"timeout_seconds": 60, **request})
+        session = self.outcomes[-1].session if self.outcomes else None
+        outcome = self.resume(session, turn) if session else self.start(turn)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def start(self, turn: TurnRequest) -> TurnOutcome:
+        """A first turn."""
+        return anyio.run(self.engine.start, turn, self.trial)
+
+    def resume(self, session: SessionRef, turn: TurnRequest) -> TurnOutcome:
+        """A later turn, of any session."""
+        assert isinstance(self.engine, SessionResumer)
+        return anyio.run(self.engine.resume, session, turn, self.trial)
+
+
+def calls(outcome: TurnOutcome) -> list[ToolCall]:
+    """The tool calls of a turn."""
+    return [item.tool_call for item in outcome.items if item.tool_call is not None]
+
+
+def error_kind(outcome: TurnOutcome) -> str | None:
+    """The kind of a turn's error; fails if there is an answer besides."""
+    if outcome.error is None:
+        return None
+    assert outcome.response == "", "an answer must not stand beside an error"
+    assert outcome.error.message
+    return outcome.error.kind
+
+
+def write_skill(folder: Path, name: str = "greeter", text: str = "Always bow first.") -> Path:
+    """A skill in `folder/NAME`, described as "Says hello politely (NAME)"."""
+    directory = folder / name
+    directory.mkdir(parents=True)
+    front = f"---\nname: {name}\ndescription: Says hello politely ({name})\n---\n"
+    (directory / "SKILL.md").write_text(f"{front}{text}\n")
+    return directory
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    """Text files by their paths relative to `root`."""
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content)

@@ -1,0 +1,178 @@
+"""Preparing a workspace: fixture, files, skills, setup commands, and what can go wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skillup.workspace import PreparedWorkspace, SkillToInstall
+from tests.support.preparation import Preparation
+from tests.support.trees import make_tree, tree_of
+
+
+def test_an_empty_context_makes_an_empty_directory(preparation: Preparation) -> None:
+    root = preparation.made({})
+    assert root == preparation.root.resolve()
+    assert list(root.iterdir()) == []
+
+
+def test_a_fixture_is_copied_and_files_are_written_over_it(preparation: Preparation) -> None:
+    fixture = make_tree(preparation.suite / "fixtures" / "logs", {"a.log": "1", "b/c.log": "2"})
+    (fixture / "a.log").chmod(0o444)
+    root = preparation.made(
+        {
+            "fixture": "fixtures/logs",
+            "files": {"a.log": "new", "b/d/<<x>>.txt": "folder <<folder>>", "e.sh": "#!/bin/sh"},
+        },
+        variables={"folder": "data"},
+    )
+    assert tree_of(root) == {
+        "a.log": "new",
+        "b/c.log": "2",
+        "b/d/<<x>>.txt": "folder data",
+        "e.sh": "#!/bin/sh",
+    }
+    assert not (root / "e.sh").stat().st_mode & 0o111
+    assert (fixture / "a.log").read_text() == "1"
+
+
+def test_a_file_takes_the_place_of_a_link_and_not_of_its_target(preparation: Preparation) -> None:
+    fixture = make_tree(preparation.suite / "f", {"target": "old"})
+    (fixture / "link").symlink_to("target")
+    assert tree_of(preparation.made({"fixture": "f", "files": {"link": "new"}})) == {
+        "link": "new",
+        "target": "old",
+    }
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", ".", "a\0b"])
+def test_a_file_outside_of_the_workspace_is_refused(preparation: Preparation, path: str) -> None:
+    error = preparation.error({"files": {path: "x"}})
+    assert error.kind == "setup"
+    assert "context.files" in error.message
+
+
+@pytest.mark.parametrize("path", ["taken", "file/below"])
+def test_a_file_that_something_is_in_the_way_of_is_refused(
+    preparation: Preparation, path: str
+) -> None:
+    make_tree(preparation.suite / "f", {"taken/x": "", "file": ""})
+    assert "in its way" in preparation.error({"fixture": "f", "files": {path: "x"}}).message
+
+
+def test_a_template_without_a_value_is_an_error_of_its_own_kind(preparation: Preparation) -> None:
+    error = preparation.error({"files": {"a": "<<nothing>>"}})
+    assert error.kind == "template"
+    assert "<<nothing>>" in error.message
+
+
+@pytest.mark.parametrize("fixture", ["missing", "file"])
+def test_a_missing_fixture_is_named(preparation: Preparation, fixture: str) -> None:
+    (preparation.suite / "file").touch()
+    error = preparation.error({"fixture": fixture})
+    assert error.kind == "setup"
+    assert str(preparation.suite.resolve() / fixture) in error.message
+
+
+def test_an_unsafe_fixture_is_refused(preparation: Preparation) -> None:
+    fixture = make_tree(preparation.suite / "f", {})
+    (fixture / "out").symlink_to("/etc")
+    assert "leads out of it" in preparation.error({"fixture": "f"}).message
+
+
+def test_setup_commands_run_in_order_in_the_workspace_and_see_everything(
+    preparation: Preparation, tmp_path: Path
+) -> None:
+    skill = make_tree(tmp_path / "s", {"SKILL.md": ""})
+    root = preparation.made(
+        {
+            "files": {"seed": "x"},
+            "git": {"init": True},
+            "setup": ["cat seed suite > both", "git log --oneline | wc -l | tr -d ' ' > commits"],
+        },
+        skills=[SkillToInstall("s", skill)],
+        setup_steps=["ls .claude/skills > suite", "pwd -P > where"],
+    )
+    assert tree_of(root) | {".claude/skills/s/SKILL.md": ""} == {
+        ".claude/skills/s/SKILL.md": "",
+        "seed": "x",
+        "suite": "s\n",
+        "both": "xs\n",
+        "commits": "1\n",
+        "where": f"{root}\n",
+    }
+
+
+def test_a_failing_setup_command_stops_with_its_output(preparation: Preparation) -> None:
+    error = preparation.error(
+        {"setup": ["touch first", "echo out; echo err >&2; exit 7", "touch third"]}
+    )
+    assert error.kind == "setup"
+    assert "exit code 7" in error.message
+    assert "`context.setup`" in error.message
+    assert "out" in error.evidence
+    assert "err" in error.evidence
+    assert sorted(tree_of(preparation.root)) == ["first"]
+
+
+def test_a_long_output_is_cut_at_its_beginning(preparation: Preparation) -> None:
+    script = "i=0; while [ $i -lt 5000 ]; do echo line $i >&2; i=$((i+1)); done; exit 1"
+    evidence = preparation.error({}, setup_steps=[script]).evidence
+    assert len(evidence) < 5000
+    assert evidence.endswith("line 4999")
+
+
+def test_a_setup_command_that_hangs_is_ended(preparation: Preparation) -> None:
+    error = preparation.error({"setup": ["echo begun; sleep 300"]}, timeout_seconds=1.0)
+    assert "did not end within 1 s" in error.message
+    assert "begun" in error.evidence
+
+
+def test_a_setup_command_that_kills_itself_is_named(preparation: Preparation) -> None:
+    assert "signal 9" in preparation.error({"setup": ["kill -9 $$"]}).message
+
+
+def test_setup_commands_have_no_input_and_the_given_environment_only(
+    preparation: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "secret")
+    root = preparation.made({"setup": ["cat > empty; env > env"]})
+    assert (root / "empty").read_text() == ""
+    assert "secret" not in (root / "env").read_text()
+
+
+def test_no_shell_is_an_error_and_no_exception(preparation: Preparation) -> None:
+    error = preparation.error({"setup": ["true"]}, env={"PATH": "/nonexistent"})
+    assert "is there a shell" in error.message
+
+
+def test_skills_are_installed_and_told(preparation: Preparation, tmp_path: Path) -> None:
+    one = make_tree(tmp_path / "one", {"SKILL.md": ""})
+    two = make_tree(tmp_path / "two", {"SKILL.md": ""})
+    outcome = preparation.outcome(
+        {}, skills=[SkillToInstall("one", one), SkillToInstall("two", two, role="neighbour")]
+    )
+    assert isinstance(outcome, PreparedWorkspace)
+    assert [(skill.name, skill.role) for skill in outcome.skills] == [
+        ("one", "under_test"),
+        ("two", "neighbour"),
+    ]
+    assert outcome.skill_paths["one"] == outcome.root / ".claude" / "skills" / "one"
+    assert outcome.skill_paths["one"].is_dir()
+
+
+def test_an_unusable_skill_is_an_error(preparation: Preparation, tmp_path: Path) -> None:
+    outcome = preparation.outcome({}, skills=[SkillToInstall("x", tmp_path / "missing")])
+    assert "SKILL.md" in getattr(outcome, "message", "")
+
+
+def test_a_disk_that_refuses_is_an_error_and_no_exception(preparation: Preparation) -> None:
+    preparation.root.parent.mkdir()
+    preparation.root.parent.chmod(0o555)
+    if os.access(preparation.root.parent, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    error = preparation.error({})
+    preparation.root.parent.chmod(0o755)
+    assert "Permission denied" in error.message
