@@ -17,7 +17,7 @@ _VISIBLE = {code: chr(0x2400 + code) for code in range(0x20)} | {
     0x0D: "",
     0x09: " ",
     0x7F: "␡",
-    **{code: "·" for code in range(0x80, 0xA0)},
+    **dict.fromkeys(range(0x80, 0xA0), "·"),
 }
 
 

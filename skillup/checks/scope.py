@@ -34,8 +34,7 @@ def resolve(context: CheckContext, number: int | None) -> Scope:
         return _one_turn(context.record, context.turn)
     turn = _by_number(context.record, number)
     if turn is None:
-        held = len(context.record.turns)
-        why = f"there is no turn {number}: the conversation has {held} turn{'s'[: held != 1]}"
+        why = f"there is no turn {number}; turns held: {len(context.record.turns)}"
         return Scope(f"turn {number}", (), None, why)
     return _one_turn(context.record, turn)
 

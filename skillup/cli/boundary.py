@@ -14,19 +14,18 @@ from skillup.errors import ExitCode, InvalidFilesError, SkillupError
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
-    import click
+    import typer
 
     from skillup.cli.app import app
 
+    # Some versions of Typer bring a Click of their own; both have this class, by this name.
+    usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         code = app(list(arguments), standalone_mode=False)
-    except click.exceptions.Exit as leave:
+    except typer.Exit as leave:
         return leave.exit_code
-    except click.exceptions.Abort:
+    except typer.Abort:
         return ExitCode.INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return ExitCode.USAGE
     except InvalidFilesError as error:
         _show_problems(error)
         return error.exit_code
@@ -43,6 +42,9 @@ def run_app(arguments: Sequence[str]) -> int:
         sys.stderr.close()
         return ExitCode.PASSED
     except Exception as defect:  # noqa: BLE001 - the boundary: nothing may escape as a traceback
+        if isinstance(defect, usage_error):
+            defect.show()  # type: ignore[attr-defined]
+            return ExitCode.USAGE
         _report_defect(defect)
         return ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.PASSED

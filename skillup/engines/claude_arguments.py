@@ -55,17 +55,16 @@ def input_bytes(turn: TurnRequest) -> bytes:
 
 
 def isolation_notices(trial: TrialContext) -> list[str]:
-    """What `clean` cannot keep out: skills of directories above the workspace.
+    """What `clean` cannot keep out: skills, agents and commands of directories above the workspace.
 
     Claude looks for them up to the git root; without one, up to the file system's root.
     """
     if trial.profile.isolation != "clean":
         return []
-    leaking = [str(path) for path in _skills_above(trial.workspace) if path.is_dir()]
+    leaking = [str(path) for path in _customs_above(trial.workspace) if path.is_dir()]
     if not leaking:
         return []
-    what = ", ".join(leaking)
-    return [f"the agent also sees the skills in {what}: place the workspace elsewhere"]
+    return [f"the agent also sees what is in {', '.join(leaking)}: place the workspace elsewhere"]
 
 
 def _must_be_literal(turn: TurnRequest) -> bool:
@@ -93,9 +92,9 @@ def _as_pattern(directory: Path) -> str:
     return _GLOB_CHARACTERS.sub(r"\\\1", directory.as_posix().rstrip("/"))
 
 
-def _skills_above(workspace: Path) -> Iterator[Path]:
-    for directory in (workspace, *workspace.parents):
-        if directory != workspace:
-            yield directory / ".claude" / "skills"
-        if (directory / ".git").exists():
-            return
+def _customs_above(workspace: Path) -> Iterator[Path]:
+    directory = workspace
+    while not (directory / ".git").exists() and directory != directory.parent:
+        directory = directory.parent
+        for name in ("skills", "agents", "commands"):
+            yield directory / ".claude" / name

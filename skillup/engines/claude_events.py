@@ -96,7 +96,7 @@ class ClaudeEvents:
         if isinstance(event, str):
             self._transcript.unknown_event(event)
             return
-        kind = event.get("type")
+        kind = as_text(event.get("type"))
         if kind == "system":
             self._system(event)
         elif kind == "assistant":
@@ -131,7 +131,7 @@ class ClaudeEvents:
         )
 
     def _system(self, event: dict[str, Any]) -> None:
-        subtype = event.get("subtype")
+        subtype = as_text(event.get("subtype"))
         if subtype == "init":
             self._session_id = as_text(event.get("session_id")) or None
             self._model = as_text(event.get("model")) or None

@@ -44,7 +44,9 @@ def with_silent_calls(
         position = tool_ends[after - 1] if after else _first_call(items)
         inserts.append((position, _items_of(call)))
     merged = list(items)
-    for position, new in reversed(sorted(inserts, key=lambda insert: insert[0])):
+    # From the end, so that positions stay right; of equal ones the last first, to keep their order.
+    inserts.sort(key=lambda insert: insert[0])
+    for position, new in reversed(inserts):
         merged[position:position] = new
     return merged
 

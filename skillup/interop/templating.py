@@ -8,14 +8,11 @@ such a name becomes ``<<name>>``; in a check, which knows no names, its default 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from skillup.interop.node import Node
 
 _PATH = re.compile(r"\s*\{\{-?\s*(?:vars\.)?([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*)\s*-?\}\}\s*")
@@ -53,7 +50,6 @@ class Scope:
     variables: Mapping[str, Node] = field(default_factory=dict)
     captured: frozenset[str] = frozenset()
     constants: Mapping[str, Any] = field(default_factory=dict)
-    keeps_names: bool = True
     needed: dict[str, Later] = field(default_factory=dict)
     _seen: dict[str, Later] = field(default_factory=dict)
     _missing: list[str] = field(default_factory=list)
@@ -62,7 +58,7 @@ class Scope:
     def fill(self, value: Any, node: Node, *, live: bool) -> Any:
         """`value` with every template in it filled in; a text that is one placeholder keeps the
         type of what it stands for. With `live`, names stay and ``<<`` of the source is escaped.
-        """  # noqa: D205
+        """
         filled = self._deep(value, node)
         for name in dict.fromkeys(self._missing):
             node.changed(f"`{name}` has no value", "it became an empty text, as in the other tool")
@@ -130,35 +126,12 @@ class Scope:
     def _render(self, text: str) -> str:
         from jinja2 import TemplateError
 
-        from skillup.interop.nunjucks import environment, names_used
+        from skillup.interop.nunjucks import render
 
-        made = environment(self)
         try:
-            template = made.from_string(text)
-            return template.render({name: self._value(name) for name in names_used(made, text)})
+            return render(text, self)
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise UnreadableTemplateError(str(error).splitlines()[0] or "?") from error
-
-    def _value(self, name: str) -> Any:
-        """What a name means at the top of a template; raises KeyError-free: missing is missing."""
-        from skillup.interop.nunjucks import EnvNames, VarNames
-
-        if name in self.captured:
-            return self.later(name, f"{{{{ {name} }}}}")
-        if name in self.variables:
-            return self.lookup(name, [])
-        if name in self.constants:
-            return self.constants[name]
-        if name == "vars":
-            return VarNames(self)
-        if name == "env":
-            return EnvNames(self)
-        if name in ("var", "secret"):
-            return self._kept(name)
-        return _missing_value(self, name)
-
-    def _kept(self, kind: str) -> Callable[[str], Later]:
-        return lambda name: self.later(name, f"{{{{{kind}('{name}')}}}}")
+            raise UnreadableTemplateError(str(error).partition("\n")[0] or "?") from error
 
     def _finish(self, value: Any, node: Node, *, live: bool) -> Any:
         if isinstance(value, list):
@@ -198,21 +171,3 @@ class Scope:
 def escaped(text: str) -> str:
     """Text for a message: what looks like a template of ours, but is none, is escaped."""
     return _OURS.sub(r"\\<<", text)
-
-
-def _missing_value(scope: Scope, name: str) -> Any:
-    from skillup.interop.nunjucks import nothing
-
-    return nothing(scope, name)
-
-
-@cache
-def _nothing_yet() -> None:  # pragma: no cover
-    return None
-
-
-def used_names(made: Environment, text: str) -> Iterator[str]:
-    """Kept for symmetry with :mod:`skillup.interop.nunjucks`."""
-    from skillup.interop.nunjucks import names_used
-
-    yield from names_used(made, text)

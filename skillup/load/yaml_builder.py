@@ -7,7 +7,7 @@ carefully, with :class:`Places`, where every oddity is noted and building goes o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NoReturn
@@ -73,15 +73,21 @@ class Places:
     data: Any = None
     start: int = 0
     findings: list[Finding] = field(default_factory=list)
-    inside: dict[int, dict[Any, tuple[int, int]]] = field(default_factory=dict)
-    """By the ``id`` of a list or mapping in `data`: by index or key, (key's, value's) offset."""
+    of_items: dict[int, list[int]] = field(default_factory=dict)
+    """By the ``id`` of a list in `data`: the offset of each item."""
+    of_keys: dict[int, dict[Any, tuple[int, int]]] = field(default_factory=dict)
+    """By the ``id`` of a mapping in `data`, by key: the offsets of the key and of its value."""
 
     def of(self, container: Any, part: Any) -> tuple[int, int] | None:
         """Offsets of the key and of the value that `part` names in `container`."""
-        try:
-            return self.inside.get(id(container), {}).get(part)
-        except TypeError:  # an unhashable part names nothing
+        if isinstance(container, list):
+            items = self.of_items.get(id(container), [])
+            if isinstance(part, int) and 0 <= part < len(items):
+                return items[part], items[part]
             return None
+        if isinstance(container, dict) and isinstance(part, Hashable):
+            return self.of_keys.get(id(container), {}).get(part)
+        return None
 
 
 class _Waiting(Enum):
@@ -169,7 +175,7 @@ class Builder:
                     at = event.start_mark.index
                     if not stack:
                         places.start = at
-                    places.inside.setdefault(id(container), {})[len(container)] = (at, at)
+                    places.of_items.setdefault(id(container), []).append(at)
                 container.append(value)
                 name = len(container) - 1
             elif key is _FOR_KEY:
@@ -188,7 +194,7 @@ class Builder:
                         # An empty value has no place of its own.
                         empty = kind is _SCALAR and not event.value and not event.style
                         value_at = key_at if empty else event.start_mark.index
-                        inside = places.inside.setdefault(id(container), {})
+                        inside = places.of_keys.setdefault(id(container), {})
                         inside[key] = (key_at, value_at)
                 key = _FOR_KEY
             if starts:
@@ -201,6 +207,8 @@ class Builder:
         places = self._places
         data = top[0] if top else None
         if data is None:
+            if places is not None:
+                places.start = 0
             self._stop(None, "the file is empty", "write `key: value` lines")
         if not isinstance(data, dict):
             what = "a list" if isinstance(data, list) else "a single value"
@@ -244,7 +252,9 @@ class Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = value
         if self._places is not None:
-            self._places.inside.pop(id(value), None)  # of a refused value whose id is free again
+            # The id may have belonged to a value that was refused, and is no more.
+            self._places.of_items.pop(id(value), None)
+            self._places.of_keys.pop(id(value), None)
         return value
 
     def _key(self, value: Any, event: Any, container: dict[Any, Any], starts: bool) -> Any:
@@ -263,7 +273,7 @@ class Builder:
             return value
         if self._places is None:
             raise LookAgain
-        first = self._places.inside[id(container)][value][0]
+        first = self._places.of_keys[id(container)][value][0]
         self._note(event, f"the key `{event.value}` was given already, at {{first}}",
                    "keep one of the two", container, value, first)  # fmt: skip
         return _FOR_NOTHING
@@ -301,8 +311,8 @@ class Builder:
                         continue
                     container[key] = value
                     if self._places is not None:
-                        inside = self._places.inside.setdefault(id(container), {})
-                        inside[key] = self._places.inside[id(source)][key]
+                        inside = self._places.of_keys.setdefault(id(container), {})
+                        inside[key] = self._places.of_keys[id(source)][key]
 
     def _refuse_tag(self, event: Any, container: Any, key: Any) -> None:
         tag = event.tag.replace(_CORE_TAG, "!!", 1)

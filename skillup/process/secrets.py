@@ -102,7 +102,8 @@ def _forms(value: str) -> set[str]:
     forms = {value, quote(value, safe="")}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-        forms |= {once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_only)[1:-1]}
+        twice = (json.dumps(once, ensure_ascii=outer)[1:-1] for outer in (True, False))
+        forms |= {once, once.replace("/", "\\/"), *twice}
     return forms
 
 

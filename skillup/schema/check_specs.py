@@ -72,8 +72,11 @@ class ArgMatch(Model):
     exists: Bool | None = Field(None, description="The argument is there (or, false, is not).")
 
 
+_ARG_KEYS = frozenset(ArgMatch.model_fields)
+
+
 def _arg(value: Any) -> Any:
-    if isinstance(value, dict) and value and set(value) <= set(ArgMatch.model_fields):
+    if isinstance(value, dict) and value and value.keys() <= _ARG_KEYS:
         return value
     return {"equals": value}
 

@@ -91,11 +91,15 @@ class CheckKeys(Model):
     tool_not_called_in_turn: ToolMatchInTurn | None = Field(None, description="skill-up, by turn.")
 
     def given(self) -> Iterator[tuple[str, Any]]:
-        """The keys that are set, as written in YAML, with their arguments."""
-        for key, field in CHECK_FIELDS.items():
-            value = getattr(self, field)
+        """The keys that are set, as written in YAML, with their arguments, in a fixed order."""
+        # A check has one key of fifty: looking at those that are set is what keeps this cheap.
+        names = [name for name in self.model_fields_set if name in _KEYS]
+        if len(names) > 1:
+            names.sort(key=_ORDER.__getitem__)
+        for name in names:
+            value = getattr(self, name)
             if value is not None:
-                yield key, value
+                yield _KEYS[name], value
 
 
 class CheckSet(CheckKeys):
@@ -173,3 +177,6 @@ CHECK_FIELDS: dict[str, str] = {
     (field.alias or name): name for name, field in CheckKeys.model_fields.items()
 }
 """YAML key → field name of :class:`CheckKeys`."""
+
+_KEYS = {field: key for key, field in CHECK_FIELDS.items()}
+_ORDER = {field: number for number, field in enumerate(_KEYS)}

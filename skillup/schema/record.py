@@ -159,6 +159,10 @@ class TurnRecord(Model):
     duration_ms: int = 0
     changes: WorkspaceChanges | None = None
     files: dict[str, FileState] | None = Field(None, description="The workspace after the turn.")
+    notes: list[str] = Field(
+        default_factory=list,
+        description="Warnings of the engine, and what of the workspace was not kept; a line each.",
+    )
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
     process: ProcessInfo | None = None
     error: TurnError | None = None

@@ -32,7 +32,7 @@ from skillup.store.atomic import (
 )
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.journal import Journal, read_journal
-from skillup.store.json_text import Mask, no_mask, to_json
+from skillup.store.json_text import Mask, masking_bytes, no_mask, to_json
 from skillup.store.lock import RunLock
 from skillup.store.scratch import Scratch
 from skillup.store.trials import DamagedRecordError, TrialPlace
@@ -53,7 +53,7 @@ class RunDirectory:
 
     def __init__(self, path: Path, lock: RunLock | None, mask: Mask) -> None:
         self.path = path
-        self.blobs = BlobStore(path / "blobs")
+        self.blobs = BlobStore(path / "blobs", None if mask is no_mask else masking_bytes(mask))
         self._trials = path / "trials"
         self._mask = mask
         self._lock = lock

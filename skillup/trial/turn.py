@@ -110,6 +110,7 @@ async def hold_turn(
         duration_ms=duration,
         changes=changes,
         files=dict(snapshot.files),
+        notes=[*outcome.notices, *snapshot.notes],
         unknown_events=outcome.unknown_events,
         process=outcome.process,
         error=outcome.error,

@@ -6,7 +6,7 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -24,8 +24,10 @@ class BlobStore:
     stores the same content twice stores it once. Methods raise OSError where the disk does.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, mask: Callable[[bytes], bytes] | None = None) -> None:
+        """`mask` takes secrets out of what is put; the SHA-256 is that of what is stored."""
         self.directory = directory
+        self._mask = mask
         self._set_lock = threading.Lock()
         self._sync_lock = threading.Lock()
         self._unsynced: set[Path] = set()
@@ -33,6 +35,8 @@ class BlobStore:
     def put(self, content: bytes | Path) -> str:
         """Stores bytes, or those of a file (read once, in pieces); returns their SHA-256 in hex."""
         if isinstance(content, bytes):
+            if self._mask is not None:
+                content = self._mask(content)
             sha = hashlib.sha256(content).hexdigest()
             if not self._has(sha, len(content)):
                 with self._new_file() as file:
@@ -44,6 +48,8 @@ class BlobStore:
 
     def put_stream(self, source: BinaryIO) -> str:
         """As :meth:`put`, for an open file; what was hashed is stored, even if the file changes."""
+        if self._mask is not None:
+            return self.put(source.read())  # in pieces, a secret could lie across two of them
         piece = source.read(_CHUNK_BYTES)
         if len(piece) < _CHUNK_BYTES:
             return self.put(piece)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
@@ -123,7 +124,7 @@ def test_a_turn_has_its_own_calls_and_tokens_only(begin: Begin, model_server: Se
 
 
 def test_tool_calls_have_portable_kinds_and_results(begin: Begin, model_server: Serve) -> None:
-    steps = [
+    steps: list[Reply] = [
         (Text("First."), WriteFile("notes.txt", "kept\n")),
         ReadFile("notes.txt"),
         Shell("exit 3"),
@@ -260,8 +261,16 @@ def test_the_users_login_file_is_used_without_a_key(begin: Begin, model_server: 
     login = conversation.trial.workspace.parent / "user-home" / ".claude" / ".credentials.json"
     login.parent.mkdir(parents=True)
     login.write_text(
-        '{"claudeAiOauth": {"accessToken": "%s", "refreshToken": "r", '
-        '"expiresAt": 99999999999999, "scopes": ["user:inference"]}}' % token
+        json.dumps(
+            {
+                "claudeAiOauth": {
+                    "accessToken": token,
+                    "refreshToken": "r",
+                    "expiresAt": 99999999999999,
+                    "scopes": ["user:inference"],
+                }
+            }
+        )
     )
     environment = {**conversation.trial.environment, "ANTHROPIC_API_KEY": ""}
     conversation.trial = replace(conversation.trial, environment=environment)
@@ -470,7 +479,11 @@ def test_the_permission_is_the_same_on_every_turn(
     def script(request: ModelRequest) -> Reply:
         name = request.latest
         python = f"python3 -c \"open('{name}-ran', 'w')\""
-        steps = [WriteFile(f"{name}-written", "x"), Shell(python), Shell("echo harmless")]
+        steps: list[Reply] = [
+            WriteFile(f"{name}-written", "x"),
+            Shell(python),
+            Shell("echo harmless"),
+        ]
         return steps[request.tool_round] if request.tool_round < 3 else Text("ok")
 
     conversation = begin(model_server(script).url, permission=permission)

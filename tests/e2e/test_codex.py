@@ -137,7 +137,7 @@ def test_each_turn_has_its_own_calls_and_tokens_although_codex_tells_the_total(
 
 
 def test_tool_calls_have_portable_kinds_and_results(begin: Begin, model_server: Serve) -> None:
-    steps = [
+    steps: list[Reply] = [
         (Text("First."), WriteFile("notes.txt", "kept\n")),
         ReadFile("notes.txt"),
         Shell("echo bad; exit 3"),
@@ -311,9 +311,7 @@ def test_a_thread_that_never_was_is_lost(begin: Begin, model_server: Serve) -> N
     assert error_kind(outcome) == "session_lost"
 
 
-def test_a_resume_that_begins_a_new_thread_is_a_mismatch(
-    begin: Begin, model_server: Serve
-) -> None:
+def test_a_resume_that_begins_a_new_thread_is_a_mismatch(begin: Begin, model_server: Serve) -> None:
     conversation = begin(model_server().url)
 
     outcome = conversation.resume(SessionRef("not-a-thread"), TurnRequest(2, "hello"))
@@ -530,7 +528,7 @@ def test_an_mcp_call_is_named_by_server_and_tool(
     program.write_text(MCP_SERVER)
     servers = ["-c", 'mcp_servers.tiny.command="python3"']
     servers += ["-c", f'mcp_servers.tiny.args=["{program}"]']
-    steps = [McpCall("tiny", "add", {"a": 2, "b": 3}), Text("ok")]
+    steps: list[Reply] = [McpCall("tiny", "add", {"a": 2, "b": 3}), Text("ok")]
     conversation = begin(model_server(by_rules(Rule("add", steps))).url, args=servers)
 
     outcome = conversation.say("add")

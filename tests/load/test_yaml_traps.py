@@ -41,8 +41,8 @@ def problem_in(path: Path) -> Problem:
         ("a: 'it's'\n", 1, 8, "if a quote ended early, quote the whole text"),
         ('a: "\\d+"\n', 1, 5, "an escape that YAML does not know"),
         ('a: "\\xZZ"\n', 1, 7, "an escape that YAML does not know"),
-        ('a: "\\ud800"\n', 1, 4, "an escape that YAML does not know"),
-        ('a: "\\UFFFFFFFF"\n', 1, 4, "an escape that YAML does not know"),
+        ('a: "\\ud800"\n', 1, 4, "an escape for a character that does not exist"),
+        ('a: "\\UFFFFFFFF"\n', 1, 4, "an escape for a character that does not exist"),
         ('a: "x\n---\n', 1, 4, "a document ends inside the quoted text"),
         # texts that need quotes
         ("a: [*.log]\n", 1, 5, "`*` begins an alias (`*name`), not a text; put the text in quotes"),
@@ -84,7 +84,7 @@ def problem_in(path: Path) -> Problem:
         # documents
         ("", 1, 1, "the file is empty"),
         ("\n# only a comment\n", 1, 1, "the file is empty"),
-        ("---\n", 1, 4, "the file is empty"),
+        ("---\n", 1, 1, "the file is empty"),
         ("# list\n- a\n", 2, 1, "the file holds a list, not a mapping"),
         ("just words\n", 1, 1, "the file holds a single value, not a mapping"),
         ("a: 1\n---\nb: 2\n", 2, 1, "a second document begins here"),
@@ -174,10 +174,17 @@ def test_a_value_that_contains_itself_is_refused(text: str, libyaml: bool) -> No
 
 
 @BOTH
-@pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "? ", "[{a: "])
+@pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "[{a: "])
 def test_deep_nesting_is_refused_and_not_a_recursion_error(unit: str, libyaml: bool) -> None:
     (problem,) = problems_in("a:\n  " + unit * 20_000, libyaml=libyaml)
     assert "more than 100 levels of nesting" in problem.message
+
+
+@BOTH
+def test_deep_nesting_in_keys_is_refused(libyaml: bool) -> None:
+    problems = problems_in("a:\n  " + "? " * 20_000, libyaml=libyaml)
+    assert problems[0].message == "a list or a mapping cannot be a key"
+    assert len(problems) <= 100
 
 
 def test_ninety_levels_are_read() -> None:

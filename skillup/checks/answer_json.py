@@ -1,0 +1,36 @@
+"""The JSON in an answer: agents wrap it in words and fences."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_FENCE = re.compile(
+    r"^[ \t]*```[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE
+)
+
+
+def answer_json(answer: str) -> tuple[bool, Any]:
+    """Whether there is JSON in the answer, and its value.
+
+    The whole answer; else the last fenced block that is JSON, one marked ``json`` first; else what
+    stands between the first and the last brace or bracket.
+    """
+    for candidate in _candidates(answer):
+        try:
+            return True, json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+    return False, None
+
+
+def _candidates(answer: str) -> Iterator[str]:
+    text = answer.replace("\r\n", "\n").strip().removeprefix("\ufeff")
+    yield text
+    blocks = [(match[1].lower(), match[2]) for match in _FENCE.finditer(text)]
+    yield from (body for language, body in reversed(blocks) if language in ("json", "jsonc"))
+    yield from (body for language, body in reversed(blocks) if language not in ("json", "jsonc"))
+    spans = [(text.find(opening), text.rfind(closing)) for opening, closing in ("{}", "[]")]
+    yield from (text[start : end + 1] for start, end in sorted(spans) if 0 <= start < end)

@@ -1,0 +1,108 @@
+"""Taking values out of a turn, for messages of later turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from skillup.checks.evidence import beginning
+from skillup.checks.finding import CannotEvaluateError
+from skillup.checks.folding import plain
+from skillup.checks.jsonpath import find_values, jsonpath_problem
+from skillup.checks.patterns import Searcher, named_groups, pattern_problem
+from skillup.checks.turn_view import turn_view
+from skillup.checks.values import as_text
+from skillup.schema.conversation import Capture
+from skillup.schema.record import TurnRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureMiss:
+    """A capture that found nothing to keep."""
+
+    variable: str
+    why: str
+    where: str
+    """What was looked at, shortened."""
+
+    @property
+    def message(self) -> str:
+        """One line for users, with what to do."""
+        return (
+            f"capture `{self.variable}`: {self.why}; looked at {self.where or 'an empty answer'}; "
+            "correct the capture, or give it a `default`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The values by variable, up to the first miss (None: every capture found its value)."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    miss: CaptureMiss | None = None
+
+
+def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
+    """Apply the captures in order. An empty value is a miss, unless there is a default."""
+    values: dict[str, str] = {}
+    for rule in rules:
+        try:
+            value = _value(rule, turn)
+        except CannotEvaluateError as trouble:
+            # A default stands for what the agent did not say, not for a rule that cannot be used.
+            return Captured(values, CaptureMiss(rule.variable, str(trouble), _where(rule, turn)))
+        if value is not None and value.strip():
+            values[rule.variable] = value
+        elif rule.default is not None:
+            values[rule.variable] = rule.default
+        else:
+            sought = f"/{rule.pattern}/" if rule.pattern is not None else rule.jsonpath
+            why = f"{sought} " + ("found nothing" if value is None else "found an empty value")
+            return Captured(values, CaptureMiss(rule.variable, why, _where(rule, turn)))
+    return Captured(values)
+
+
+def capture_problem(rule: Capture) -> str | None:
+    """Why `rule` cannot be used, whatever the agent says; None if it can."""
+    if rule.jsonpath is not None:
+        return jsonpath_problem(rule.jsonpath)
+    pattern = rule.pattern or ""
+    problem = pattern_problem(pattern)
+    if problem is not None:
+        return problem
+    try:
+        _group(pattern)
+    except CannotEvaluateError as trouble:
+        return str(trouble)
+    return None
+
+
+def _value(rule: Capture, turn: TurnRecord) -> str | None:
+    if rule.jsonpath is not None:
+        values = find_values(rule.jsonpath, turn_view((turn,)))
+        return as_text(values[0]) if values else None
+    pattern = rule.pattern or ""
+    match = Searcher(fold=False).search(pattern, plain(turn.response))
+    group = _group(pattern)
+    if match is None:
+        return None
+    found: str | None = match[group]
+    return found
+
+
+def _group(pattern: str) -> str | int:
+    """Group `value`, else the only one."""
+    count, names = named_groups(pattern)
+    if "value" in names:
+        return "value"
+    if count == 1:
+        return 1
+    said = f"has {count} groups" if count else "has no group"
+    raise CannotEvaluateError(f"/{pattern}/ {said}; name the one to keep: (?P<value>…)")
+
+
+def _where(rule: Capture, turn: TurnRecord) -> str:
+    if rule.jsonpath is None or not turn.transcript:
+        return f'the answer "{beginning(turn.response)}"' if turn.response.strip() else ""
+    calls, results = len(turn.tool_calls), len(turn.tool_results)
+    return f"turn {turn.turn_number}: its answer, {calls} tool calls and {results} results"

@@ -1,0 +1,125 @@
+"""A check in one line, for lists, reports and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from skillup.checks.evidence import listed, one_line, quoted
+from skillup.checks.tools import show_match
+from skillup.schema.check_specs import TextSet, ToolCount
+from skillup.schema.checks import Check
+
+_LONGEST = 200
+
+
+def describe(check: Check) -> str:
+    r"""``tool_not_called shell args.command ~ /\brm\b/``: the key and what it looks for."""
+    key, spec = check.key, check.spec
+    if key == "follow_up":
+        return f"follow-up {quoted(check.prompt or '')}"
+    line = f"{key} {expected(key, spec)}"
+    return line if check.turn is None else f"{line} (turn {check.turn})"
+
+
+def expected(key: str, spec: Any) -> str:
+    """What a check looks for, in one line."""
+    text = one_line(_ARGUMENTS.get(key, _plainly)(spec))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _plainly(spec: Any) -> str:
+    return str(spec)
+
+
+def _texts(spec: Sequence[str]) -> str:
+    return listed(map(quoted, spec))
+
+
+def _one_of(spec: Sequence[str]) -> str:
+    return quoted(spec[0]) if len(spec) == 1 else f"any of {_texts(spec)}"
+
+
+def _text_set(spec: TextSet) -> str:
+    parts = [_texts(spec.all)] if spec.all else []
+    parts += [_one_of(spec.any)] if spec.any else []
+    parts += [f"none of {_texts(spec.none)}"] if spec.none else []
+    return "; ".join(parts)
+
+
+def _patterns(spec: TextSet) -> str:
+    parts = [_slashed(spec.all)] if spec.all else []
+    parts += [f"any of {_slashed(spec.any)}"] if spec.any else []
+    parts += [f"none of {_slashed(spec.none)}"] if spec.none else []
+    return "; ".join(parts)
+
+
+def _slashed(patterns: Sequence[str]) -> str:
+    return listed(f"/{pattern}/" for pattern in patterns)
+
+
+def _tool_count(spec: ToolCount) -> str:
+    least = [f"at least {spec.min}"] if spec.min is not None else []
+    most = [f"at most {spec.max}"] if spec.max is not None else []
+    times = " and ".join(least + most)
+    return show_match(spec) + (f", {times} times" if times else "")
+
+
+def _json(spec: Any) -> str:
+    if "equals" in spec.model_fields_set:
+        return f"{spec.path} = {spec.equals!r}"
+    if spec.matches is not None:
+        return f"{spec.path} ~ /{spec.matches}/"
+    return f"{spec.path} {'is absent' if spec.exists is False else 'exists'}"
+
+
+def _turn_contains(spec: Any) -> str:
+    parts = [_texts(spec.contains_all)] if spec.contains_all else []
+    parts += [_one_of(spec.contains_any)] if spec.contains_any else []
+    return f"turn {spec.turn}: {'; '.join(parts)}"
+
+
+def _file(spec: Any) -> str:
+    what = quoted(spec.content) if spec.content is not None else f"~ /{spec.matches}/"
+    return f"{spec.path} {what}"
+
+
+def _check_list(spec: Sequence[Check]) -> str:
+    return "[" + "; ".join(check.name or describe(check) for check in spec) + "]"
+
+
+_ARGUMENTS: dict[str, Callable[[Any], str]] = {
+    "contains": _text_set,
+    "not_contains": _texts,
+    "matches": _patterns,
+    "glob": _texts,
+    "not_glob": _texts,
+    "equals": quoted,
+    "json": _json,
+    "tool_called": _tool_count,
+    "tool_not_called": show_match,
+    "tool_sequence": lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}",
+    "files_exist": listed,
+    "files_not_exist": listed,
+    "file_contains": lambda s: "; ".join(map(_file, s)),
+    "golden_file": lambda s: f"{s.file or 'the answer'} = {s.path}",
+    "max_cost_usd": lambda s: f"${s:g}",
+    "max_duration_seconds": lambda s: f"{s:g} s",
+    "script": lambda s: s.path,
+    "rubric": lambda s: listed(quoted(line.outcome) for line in s.criteria),
+    "similar": lambda s: f"{quoted(s.to)} ≥ {s.threshold:g}",
+    "relevance": lambda s: f"≥ {s.threshold:g} in windows of {s.window_size}",
+    "any_of": _check_list,
+    "all_of": _check_list,
+    "none_of": _check_list,
+    "must_contain": _texts,
+    "must_contain_all": _texts,
+    "must_contain_any": _one_of,
+    "must_not_contain": _texts,
+    "output_contains": _text_set,
+    "output_matches": _patterns,
+    "turn_response_contains": _turn_contains,
+    "turn_response_not_contains": lambda s: f"turn {s.turn}: {_texts(s.not_contains)}",
+    "tool_called_in_turn": lambda s: f"turn {s.turn}: {_tool_count(s)}",
+    "tool_not_called_in_turn": lambda s: f"turn {s.turn}: {show_match(s)}",
+}

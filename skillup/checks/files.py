@@ -1,0 +1,119 @@
+"""Checks of the workspace as it stood after the turn."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+
+from skillup.checks.context import Subject
+from skillup.checks.evidence import around, beginning, listed, quoted
+from skillup.checks.finding import CannotEvaluateError, Finding, not_assertable
+from skillup.checks.folding import Haystack
+from skillup.checks.paths import files_named, found_by, near_misses, path_problem
+from skillup.checks.text import Find, searching
+from skillup.schema.check_specs import FileContains
+from skillup.schema.record import FileState
+
+NO_SNAPSHOT = "the workspace was not looked at after the turn"
+
+
+def files_exist(spec: Sequence[str], subject: Subject) -> Finding:
+    """Each path or glob finds something."""
+    files = subject.last.files
+    if files is None:
+        return not_assertable(NO_SNAPSHOT)
+    missing: list[str] = []
+    found: list[str] = []
+    for pattern in spec:
+        _refuse_outside(pattern)
+        hits = found_by(pattern, files)
+        found.extend(hits[:10])
+        if not hits:
+            missing.append(pattern)
+    if missing:
+        return Finding(False, f"not there: {listed(missing)}", _instead(missing[0], files))
+    return Finding(True, "all are there", listed(found))
+
+
+def files_not_exist(spec: Sequence[str], subject: Subject) -> Finding:
+    """No path or glob finds anything."""
+    files = subject.last.files
+    if files is None:
+        return not_assertable(NO_SNAPSHOT)
+    for pattern in spec:
+        _refuse_outside(pattern)
+    for pattern in spec:
+        hits = found_by(pattern, files)
+        if hits:
+            return Finding(False, f"{pattern} is there", listed(hits))
+    return Finding(True, "none is there", _show(files))
+
+
+def file_contains(spec: Sequence[FileContains], subject: Subject) -> Finding:
+    """In each item, some file that the path finds has the content."""
+    if subject.last.files is None:
+        return not_assertable(NO_SNAPSHOT)
+    finding = Finding(False, "there is nothing to look for")
+    for wanted in spec:
+        finding = _one_file(wanted, subject.last.files, subject)
+        if not finding.passed:
+            return finding
+    return finding
+
+
+def _one_file(wanted: FileContains, files: Mapping[str, FileState], subject: Subject) -> Finding:
+    _refuse_outside(wanted.path)
+    named = files_named(wanted.path, files)
+    if not named:
+        return Finding(False, f"{wanted.path} is not there", _instead(wanted.path, files))
+    unread: list[str] = []
+    last = ""
+    for path in named:
+        content = read_text(path, files, subject)
+        if content is None:
+            unread.append(path)
+            continue
+        text, find = _looking(wanted, content, subject)
+        span = find(wanted.content if wanted.content is not None else wanted.matches or "")
+        if span is not None:
+            return Finding(True, f"found in {path}", around(text, span))
+        last = f"{path}: {beginning(text)}"
+    if unread:
+        raise CannotEvaluateError(f"the content of {listed(unread)} was not kept in the record")
+    where = next(iter(named)) if len(named) == 1 else f"any of {len(named)} files"
+    what = quoted(wanted.content) if wanted.content is not None else f"/{wanted.matches}/"
+    return Finding(False, f"{what} is not in {where}", last)
+
+
+def _looking(wanted: FileContains, content: str, subject: Subject) -> tuple[str, Find]:
+    if wanted.matches is not None:
+        return searching(content, fold=not subject.case_sensitive)
+    haystack = Haystack(content, case_sensitive=subject.case_sensitive)
+    return haystack.text, haystack.find
+
+
+def read_text(path: str, files: Mapping[str, FileState], subject: Subject) -> str | None:
+    """A file of the snapshot as text, a symbolic link followed within it; None: not kept."""
+    state: FileState | None = files[path]
+    for _ in range(8):
+        if state is None or state.link is None:
+            break
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))
+        state = files.get(path)
+    content = None if state is None or state.sha256 is None else subject.read_file(state)
+    return None if content is None else content.decode("utf-8-sig", errors="replace")
+
+
+def _refuse_outside(pattern: str) -> None:
+    problem = path_problem(pattern)
+    if problem is not None:
+        raise CannotEvaluateError(problem)
+
+
+def _instead(pattern: str, files: Mapping[str, FileState]) -> str:
+    near = near_misses(pattern, list(files))
+    return f"near misses: {listed(near)}" if near else _show(files)
+
+
+def _show(files: Mapping[str, FileState]) -> str:
+    return f"the workspace has: {listed(files, nothing='no files')}"

@@ -1,0 +1,103 @@
+"""JSONPath: compiled once; and the check of a value inside the answer."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from skillup.checks.answer_json import answer_json
+from skillup.checks.context import Subject
+from skillup.checks.evidence import around, beginning, listed
+from skillup.checks.finding import CannotEvaluateError, Finding
+from skillup.checks.folding import plain
+from skillup.checks.patterns import Searcher
+from skillup.checks.turn_view import VIEW_FIELDS, turn_view
+from skillup.checks.values import as_text, same_value
+from skillup.schema.check_specs import JsonMatch
+
+if TYPE_CHECKING:
+    from jsonpath_ng import JSONPath
+
+_FIRST_FIELD = re.compile(r"""\s*\$?\s*\.?\s*\[?\s*['"]?(\w+)""")
+# jsonpath-ng hands these to `re`, which has no time limit.
+_UNLIMITED = re.compile(r"=~|`(?:sub|split)\(")
+
+
+def jsonpath_problem(path: str) -> str | None:
+    """Why `path` is no JSONPath that can be used; None if it is one."""
+    try:
+        _compiled(path)
+    except CannotEvaluateError as trouble:
+        return str(trouble)
+    return None
+
+
+def find_values(path: str, root: Any) -> list[Any]:
+    """All values at `path`. Raises CannotEvaluateError for a bad path."""
+    compiled = _compiled(path)
+    try:
+        return [match.value for match in compiled.find(root)]
+    except Exception as trouble:  # noqa: BLE001 - jsonpath-ng fails in many ways on odd data
+        what = f"{type(trouble).__name__}: {trouble}"
+        raise CannotEvaluateError(f"the JSONPath {path} could not be followed: {what}") from None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(path: str) -> JSONPath:
+    import warnings
+
+    from jsonpath_ng.ext.parser import parse
+
+    if _UNLIMITED.search(path):
+        message = f"the JSONPath {path} has a regex inside; use `matches` beside `path` instead"
+        raise CannotEvaluateError(message)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return parse(path)
+    except Exception as trouble:  # noqa: BLE001 - its parser raises more than its own errors
+        message = f"{path} is not a valid JSONPath: {trouble}"
+        raise CannotEvaluateError(message) from None
+
+
+def json_value(spec: JsonMatch, subject: Subject) -> Finding:
+    """A value inside the answer, read as JSON (or inside the turn, see :func:`turn_view`)."""
+    is_json, answer = answer_json(subject.answer)
+    root: Any = answer
+    if _means_the_turn(spec.path, answer):
+        root = turn_view(subject.turns)
+    elif not is_json:
+        _compiled(spec.path)
+        return Finding(False, "the answer is not JSON", beginning(subject.answer))
+    values = find_values(spec.path, root)
+    if "equals" in spec.model_fields_set:
+        hit = [value for value in values if same_value(spec.equals, value)]
+        return _say(bool(hit), values, hit, root)
+    if spec.matches is not None:
+        return _matching(spec.matches, values, subject, root)
+    return _say((spec.exists is not False) == bool(values), values, values, root)
+
+
+def _means_the_turn(path: str, answer: Any) -> bool:
+    match = _FIRST_FIELD.match(path)
+    if match is None or match[1] not in VIEW_FIELDS:
+        return False
+    return not (isinstance(answer, dict) and match[1] in answer)
+
+
+def _matching(pattern: str, values: list[Any], subject: Subject, root: Any) -> Finding:
+    searcher = Searcher(fold=not subject.case_sensitive)
+    for value in values:
+        text = plain(as_text(value))
+        match = searcher.search(pattern, text)
+        if match is not None:
+            return Finding(True, f"found {beginning(text, 80)}", around(text, match.span()))
+    return _say(False, values, [], root)
+
+
+def _say(passed: bool, values: list[Any], hits: list[Any], root: Any) -> Finding:
+    if not values:
+        return Finding(passed, "nothing at this path", beginning(as_text(root)))
+    shown = listed((beginning(as_text(value), 80) or '""' for value in values), longest=200)
+    return Finding(passed, f"found {shown}", beginning(as_text((hits or values)[0])))

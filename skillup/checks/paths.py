@@ -1,0 +1,72 @@
+"""Paths and globs as checks write them, and the files of a snapshot that they find."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from skillup.workspace.globs import matches_any_glob, matches_glob
+
+State = TypeVar("State")
+
+_WILD = frozenset("*?[{")
+
+
+def path_problem(pattern: str) -> str | None:
+    """Why `pattern` cannot name a file of the workspace; None if it can."""
+    path = pattern.replace("\\", "/")
+    if path.startswith(("/", "~/")) or path[1:3] == ":/":
+        return f"{pattern} is absolute; write it relative to the workspace"
+    if ".." in path.split("/"):
+        return f"{pattern} leads out of the workspace; write it without `..`"
+    try:
+        matches_glob("", normal_path(pattern))
+    except re.error as trouble:
+        return f"{pattern} is not a valid glob: {trouble}"
+    return None
+
+
+def normal_path(pattern: str) -> str:
+    """With forward slashes, without ``./`` and double slashes."""
+    parts = pattern.replace("\\", "/").split("/")
+    directory = "/" if len(parts) > 1 and not parts[-1] else ""
+    return "/".join(part for part in parts if part not in ("", ".")) + directory
+
+
+def found_by(pattern: str, files: Mapping[str, object]) -> list[str]:
+    """Files that a path or glob finds; a directory is found by way of the files in it."""
+    path = normal_path(pattern)
+    bare = path.rstrip("/")
+    if path in files:
+        return [path]
+    if not bare:
+        return list(files)
+    inside = [name for name in files if name.startswith(bare + "/")]
+    if inside or not _WILD.intersection(bare):
+        return inside
+    if path.endswith("/"):
+        return [name for name in files if "/" in name and matches_any_glob(_parent(name), [bare])]
+    return [name for name in files if matches_any_glob(name, [bare])]
+
+
+def files_named(pattern: str, files: Mapping[str, State]) -> dict[str, State]:
+    """Files whose own path is, or matches, the pattern; directories do not count."""
+    path = normal_path(pattern)
+    if path in files:
+        return {path: files[path]}
+    return {name: state for name, state in files.items() if matches_glob(name, path)}
+
+
+def near_misses(pattern: str, files: Sequence[str]) -> list[str]:
+    """Up to three paths that look like the one that was not found."""
+    import difflib
+
+    wanted = normal_path(pattern)
+    name = wanted.rpartition("/")[2].casefold()
+    same_name = [path for path in files if path.rpartition("/")[2].casefold() == name]
+    return same_name[:3] or difflib.get_close_matches(wanted, files[:2000], n=3, cutoff=0.6)
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]

@@ -1,0 +1,86 @@
+"""Whether the agent used a skill.
+
+Some agents have a tool for it (Claude Code's `Skill`); others just read the skill's SKILL.md
+(Codex, by a shell command).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from skillup.checks.context import Subject
+from skillup.checks.evidence import listed
+from skillup.checks.finding import Finding
+from skillup.checks.folding import folded
+from skillup.checks.tool_args import argument_text
+from skillup.checks.tool_calls import show_call, show_calls
+from skillup.schema.record import ToolCall
+
+_NAMING = ("skill", "name", "command")
+_FILE = "/skill.md"
+
+
+def skill_used(spec: str, subject: Subject) -> Finding:
+    """A call names the skill, or reads its SKILL.md."""
+    call = _use(spec, subject)
+    if call is not None:
+        return Finding(True, "used", show_call(call, 200))
+    others = listed(_skills_named(subject.calls), nothing="")
+    found = f"not used; used instead: {others}" if others else "not used"
+    return Finding(False, found, show_calls(subject.calls))
+
+
+def skill_not_used(spec: str, subject: Subject) -> Finding:
+    """No call names the skill or reads its SKILL.md."""
+    call = _use(spec, subject)
+    if call is not None:
+        return Finding(False, "used", show_call(call, 200))
+    return Finding(True, "not used", show_calls(subject.calls))
+
+
+def _use(skill: str, subject: Subject) -> ToolCall | None:
+    wanted = folded(skill, case_sensitive=subject.case_sensitive)
+    for call in subject.calls:
+        if call.kind == "skill" and any(
+            name == wanted or name.rpartition(":")[2] == wanted
+            for name in _names(call, subject.case_sensitive)
+        ):
+            return call
+        if call.kind in ("read", "shell") and _reads(call, wanted, subject.case_sensitive):
+            return call
+    return None
+
+
+def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
+    for key in _NAMING:
+        value = call.arguments.get(key)
+        if isinstance(value, str) and value.strip():
+            # `command` may be what a user would type: "/name and the rest".
+            yield folded(value.split()[0].removeprefix("/"), case_sensitive=case_sensitive)
+
+
+def _skills_named(calls: list[ToolCall]) -> Iterator[str]:
+    named = (name for call in calls if call.kind == "skill" for name in _names(call, True))
+    yield from dict.fromkeys(named)
+
+
+def _reads(call: ToolCall, skill: str, case_sensitive: bool) -> bool:
+    # The directory of `plugin:name` is `name`.
+    directory = skill.rpartition(":")[2]
+    for text in map(_argument, call.arguments.values()):
+        if _FILE not in text.casefold():
+            continue
+        path = text.replace("\\", "/")
+        path = folded(path, case_sensitive=case_sensitive)
+        wanted = f"{directory}{'/SKILL.md' if case_sensitive else _FILE}"
+        at = path.find(wanted)
+        while at >= 0:
+            if at == 0 or path[at - 1] in "/ \"'=\n\t(":
+                return True
+            at = path.find(wanted, at + 1)
+    return False
+
+
+def _argument(value: Any) -> str:
+    return argument_text(value).replace("\\", "/")

@@ -1,0 +1,77 @@
+"""Arguments of tool calls: which one is meant, and whether it is as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skillup.checks.evidence import around
+from skillup.checks.folding import Haystack, plain
+from skillup.checks.patterns import Searcher
+from skillup.checks.values import as_text, same_value
+from skillup.schema.check_specs import ArgMatch
+
+_ABSENT = object()
+
+
+def argument(arguments: Mapping[str, Any], path: str) -> Any:
+    """The argument called `path`; failing that, the one that the dotted path leads to.
+
+    What is not there is a value of its own, different from null: see :func:`is_there`.
+    """
+    if path in arguments:
+        return arguments[path]
+    here: Any = arguments
+    for step in path.split("."):
+        if isinstance(here, Mapping) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and step.isdecimal() and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return _ABSENT
+    return here
+
+
+def is_there(value: Any) -> bool:
+    """Whether :func:`argument` found something."""
+    return value is not _ABSENT
+
+
+def argument_text(value: Any) -> str:
+    """An argument as text. A list of words, such as an argv, is the words with spaces between."""
+    if isinstance(value, list):
+        return " ".join(as_text(item) for item in value)
+    return as_text(value)
+
+
+def argument_matches(
+    wanted: ArgMatch, value: Any, searcher: Searcher, *, case_sensitive: bool
+) -> bool:
+    """Whether `value` is as wanted: all the conditions that are given hold."""
+    if not is_there(value):
+        return wanted.exists is False and wanted.model_fields_set == {"exists"}
+    if wanted.exists is False:
+        return False
+    if "equals" in wanted.model_fields_set and not same_value(wanted.equals, value, partly=True):
+        return False
+    if wanted.contains is not None:
+        haystack = Haystack(argument_text(value), case_sensitive=case_sensitive)
+        if haystack.find(wanted.contains) is None:
+            return False
+    if wanted.matches is not None:
+        return searcher.search(wanted.matches, plain(argument_text(value))) is not None
+    return True
+
+
+def argument_excerpt(wanted: ArgMatch, value: Any, *, case_sensitive: bool) -> str:
+    """The piece of an argument's text that its condition is about; "" if it has no such piece."""
+    if not is_there(value):
+        return ""
+    haystack = Haystack(argument_text(value), case_sensitive=case_sensitive)
+    if wanted.matches is not None:
+        match = Searcher(fold=not case_sensitive).search(wanted.matches, haystack.text)
+        return "" if match is None else around(haystack.text, match.span())
+    if wanted.contains is not None:
+        span = haystack.find(wanted.contains)
+        return "" if span is None else around(haystack.text, span)
+    return ""

@@ -1,0 +1,68 @@
+"""Which calls a tool match means, and how calls are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skillup.checks.evidence import beginning, listed
+from skillup.checks.patterns import Searcher
+from skillup.checks.tool_args import argument, argument_excerpt, argument_matches
+from skillup.checks.tool_names import same_tool
+from skillup.checks.values import as_text
+from skillup.schema.check_specs import ToolMatch
+from skillup.schema.record import ToolCall
+
+
+class CallMatcher:
+    """Tells, for one check, which calls match. Its patterns share one time limit."""
+
+    __slots__ = ("_case_sensitive", "_searcher")
+
+    def __init__(self, *, case_sensitive: bool) -> None:
+        self._case_sensitive = case_sensitive
+        self._searcher = Searcher(fold=not case_sensitive)
+
+    def matches(self, wanted: ToolMatch, call: ToolCall) -> bool:
+        """Whether `call` is of the wanted name, kind and arguments."""
+        return self.is_meant(wanted, call) and all(
+            argument_matches(
+                match,
+                argument(call.arguments, path),
+                self._searcher,
+                case_sensitive=self._case_sensitive,
+            )
+            for path, match in wanted.args.items()
+        )
+
+    def is_meant(self, wanted: ToolMatch, call: ToolCall) -> bool:
+        """Whether `call` is of the wanted name and kind, whatever its arguments."""
+        if wanted.kind is not None and wanted.kind != call.kind:
+            return False
+        return wanted.name is None or same_tool(wanted.name, call.name, self._case_sensitive)
+
+    def excerpt(self, wanted: ToolMatch, call: ToolCall) -> str:
+        """The call, and the pieces of its arguments that made it match."""
+        pieces = [
+            f"{path}: {piece}"
+            for path, match in wanted.args.items()
+            if (
+                piece := argument_excerpt(
+                    match, argument(call.arguments, path), case_sensitive=self._case_sensitive
+                )
+            )
+        ]
+        return f"{call.name}({', '.join(pieces)})" if pieces else show_call(call, 200)
+
+
+def show_call(call: ToolCall, longest: int = 100) -> str:
+    """``Bash(command="rm -rf data")``, shortened."""
+    arguments = ", ".join(
+        f'{name}="{value}"' if isinstance(value, str) else f"{name}={as_text(value)}"
+        for name, value in call.arguments.items()
+    )
+    return f"{call.name}({beginning(arguments, longest)})"
+
+
+def show_calls(calls: Iterable[ToolCall]) -> str:
+    """The calls in order, as many as fit."""
+    return listed((show_call(call) for call in calls), nothing="no tool was called")

@@ -1,0 +1,184 @@
+"""Rollouts: fingerprints, a turn's own tokens, and calls that the event stream does not show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from skillup.engines.codex_session import fingerprint, read_part, session_file, usage_of
+from skillup.engines.codex_silent import with_silent_calls
+from skillup.engines.session_files import has_grown, still_holds
+from skillup.engines.transcript import Transcript
+
+THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
+
+
+def entry(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload}
+
+
+def user(text: str) -> dict[str, Any]:
+    item = {"type": "UserMessage", "content": [{"type": "text", "text": text}]}
+    return entry("event_msg", type="item_completed", item=item)
+
+
+def request(total: int, **usage: int) -> list[dict[str, Any]]:
+    info = {"total_token_usage": {"input_tokens": total, "output_tokens": total // 10}}
+    return [
+        entry("token_usage_record", usage=usage),
+        entry("event_msg", type="token_count", info=info),
+    ]
+
+
+def call(call_id: str, command: str) -> dict[str, Any]:
+    arguments = json.dumps({"cmd": command})
+    return entry(
+        "response_item",
+        type="function_call",
+        name="exec_command",
+        arguments=arguments,
+        call_id=call_id,
+    )
+
+
+def output(call_id: str, text: str) -> dict[str, Any]:
+    return entry("response_item", type="function_call_output", call_id=call_id, output=text)
+
+
+def ended(call_id: str) -> dict[str, Any]:
+    item = {"type": "CommandExecution", "id": call_id}
+    return entry("event_msg", type="item_completed", item=item)
+
+
+def write(home: Path, *entries: dict[str, Any], append: bool = False) -> Path:
+    path = home / "sessions" / "2026" / "01" / "01" / f"rollout-2026-01-01T00-00-00-{THREAD}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a" if append else "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in entries)
+    return path
+
+
+def test_a_session_that_went_on_still_holds_its_beginning(tmp_path: Path) -> None:
+    meta = entry("session_meta", id=THREAD, cli_version="0.169.0")
+    path = write(tmp_path, meta, user("one"))
+    first = fingerprint(tmp_path, THREAD)
+    write(tmp_path, user("two"), append=True)
+    second = fingerprint(tmp_path, THREAD)
+
+    assert first is not None
+    assert second is not None
+    assert (first.messages, second.messages) == (1, 2)
+    assert still_holds(path, first)
+    assert has_grown(second, first)
+    assert not has_grown(first, first)
+    assert session_file(tmp_path, THREAD) == path
+
+
+def test_a_session_that_was_rewritten_or_cut_does_not(tmp_path: Path) -> None:
+    path = write(tmp_path, user("one"), user("two"))
+    before = fingerprint(tmp_path, THREAD)
+    assert before is not None
+
+    write(tmp_path, user("eno"), user("two"), user("three"))
+    assert not still_holds(path, before)
+    write(tmp_path, user("one"))
+    assert not still_holds(path, before)
+    path.unlink()
+    assert not still_holds(path, before)
+    assert fingerprint(tmp_path, THREAD) is None
+
+
+def test_the_tokens_of_the_third_turn_are_its_own(tmp_path: Path) -> None:
+    path = write(tmp_path, *request(100, input_tokens=100, output_tokens=10))
+    write(tmp_path, *request(200, input_tokens=100, output_tokens=10), append=True)
+    offset = path.stat().st_size
+    write(tmp_path, *request(230, input_tokens=30, output_tokens=3), append=True)
+    write(
+        tmp_path,
+        *request(270, input_tokens=40, output_tokens=4, cached_input_tokens=5),
+        append=True,
+    )
+
+    usage = usage_of(path, offset, read_part(path, offset))
+
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens, usage.requests) == (70, 7, 2)
+    assert usage.cached_input_tokens == 5
+    assert usage.reasoning_tokens is None
+
+
+def test_without_records_of_requests_the_total_before_is_subtracted(tmp_path: Path) -> None:
+    path = write(tmp_path, request(200)[1])
+    offset = path.stat().st_size
+    write(tmp_path, request(230)[1], request(270)[1], append=True)
+
+    own = usage_of(path, offset, read_part(path, offset))
+    first = usage_of(path, 0, read_part(path, 0, offset))
+
+    assert own is not None
+    assert (own.input_tokens, own.output_tokens, own.requests) == (70, 7, None)
+    assert first is not None
+    assert first.input_tokens == 200
+
+
+def test_without_any_counts_the_usage_is_unknown(tmp_path: Path) -> None:
+    path = write(tmp_path, user("one"), request(100)[1])
+    offset = path.stat().st_size
+    write(tmp_path, user("two"), append=True)
+
+    assert usage_of(path, offset, read_part(path, offset)) is None
+
+
+def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Delete File: b.txt\n*** End Patch\n"
+    path = write(
+        tmp_path,
+        *[call("c0", "touch zero"), output("c0", "Exit\nOutput:\nRead-only")],
+        *[call("c1", "echo one"), ended("c1"), output("c1", "one")],
+        *[call("c2", "touch two"), output("c2", "Read-only")],
+        entry(
+            "response_item",
+            type="custom_tool_call",
+            name="apply_patch",
+            call_id="c3",
+            input=patch,
+        ),
+        entry("response_item", type="custom_tool_call_output", call_id="c3", output="refused"),
+        *[call("c4", "sleep 99"), output("c4", "Process running with session ID 7")],
+    )
+    seen = Transcript()
+    seen.message("First.")
+    seen.call("item_0", "command_execution", "shell", {"command": "echo one"})
+    seen.result("item_0", "success", "one")
+    ends = [len(seen.items)]
+    seen.message("Last.")
+
+    items = with_silent_calls(seen.items, ends, [], read_part(path, 0), [])
+
+    assert [
+        (item.tool_call.kind, *item.tool_call.arguments.values()) if item.tool_call else item.text
+        for item in items
+        if item.tool_result is None
+    ] == [
+        "First.",
+        ("shell", "touch zero"),
+        ("shell", "echo one"),
+        ("shell", "touch two"),
+        ("write", "a.txt", "add"),
+        ("edit", "b.txt", "delete"),
+        "Last.",
+    ]
+    contents = [item.tool_result.content for item in items if item.tool_result]
+    assert contents == ["Read-only", "one", "Read-only", "refused", "refused"]
+
+
+def test_a_skill_that_the_prompt_loaded_is_a_call(tmp_path: Path) -> None:
+    content = [{"type": "input_text", "text": "<skill>\n<name>greeter</name>\nBow.\n</skill>"}]
+    path = write(tmp_path, entry("response_item", type="message", role="user", content=content))
+
+    items = with_silent_calls([], [], [], read_part(path, 0), ["greeter"])
+    unknown = with_silent_calls([], [], [], read_part(path, 0), ["other"])
+
+    assert [item.tool_call.arguments for item in items if item.tool_call] == [{"skill": "greeter"}]
+    assert unknown == []

@@ -1,0 +1,134 @@
+"""What the end of an agent's process means for its turn, with small real processes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.codex import Codex
+from skillup.schema.profile import Profile
+from tests.support.held_turns import Conversation, error_kind, make_trial
+
+RESULT = (
+    '{"type": "result", "subtype": "success", "is_error": false, "result": "Done.", '
+    '"session_id": "SESSION"}'
+)
+
+
+def agent(tmp_path: Path, program: str, engine: str = "claude_code", **keys: Any) -> Conversation:
+    """An agent that runs the Python program, in which SESSION and ARGV stand for what they say."""
+    script = tmp_path / "agent.py"
+    profile = Profile(engine=engine, command=[sys.executable, str(script)], **keys)
+    trial = make_trial(tmp_path, profile)
+    script.write_text(program.replace("SESSION", trial.session_id))
+    return Conversation(ClaudeCode() if engine == "claude_code" else Codex(), trial)
+
+
+def say(text: str) -> str:
+    return f"import sys\nsys.stdin.read()\nprint({text!r})\n"
+
+
+def test_an_agent_that_exits_cleanly_with_its_result_has_answered(tmp_path: Path) -> None:
+    outcome = agent(tmp_path, say(RESULT)).say("hello")
+
+    assert error_kind(outcome) is None
+    assert outcome.response == "Done."
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        ("pass", "protocol"),
+        ("print('this is no JSON')", "protocol"),
+        ("import sys; sys.exit(3)", "crash"),
+        (say(RESULT) + "sys.exit(3)", "crash"),
+        ("import os; os.kill(os.getpid(), 11)", "crash"),
+        ("import sys; sys.exit(127)", "engine_not_usable"),
+        ("import sys; sys.exit('error: unknown option --x')", "engine_not_usable"),
+        (say(RESULT.replace("SESSION", "another")), "session_mismatch"),
+        ("import time; time.sleep(60)", "timeout"),
+    ],
+)
+def test_any_other_end_is_an_error_of_its_kind(tmp_path: Path, program: str, kind: str) -> None:
+    outcome = agent(tmp_path, program).say("hello", timeout_seconds=2)
+
+    assert error_kind(outcome) == kind
+
+
+def test_the_evidence_holds_what_the_agent_said(tmp_path: Path) -> None:
+    program = "import sys; print('half a line of'); sys.exit('the reason')"
+
+    outcome = agent(tmp_path, program).say("hello")
+
+    assert outcome.error is not None
+    assert "the reason" in outcome.error.message
+    assert "the reason" in outcome.error.evidence
+    assert "half a line of" in outcome.error.evidence
+
+
+def test_the_raw_streams_are_kept_turn_by_turn(tmp_path: Path) -> None:
+    program = say(RESULT) + "sys.stderr.write('a warning')"
+    conversation = agent(tmp_path, program)
+
+    conversation.say("one")
+    conversation.say("two")
+
+    names = sorted(path.name for path in conversation.trial.raw_dir.iterdir())
+    assert names == [
+        "turn-01.stderr.txt",
+        "turn-01.stdout.jsonl",
+        "turn-02.stderr.txt",
+        "turn-02.stdout.jsonl",
+    ]
+    first = conversation.trial.raw_dir / "turn-01.stdout.jsonl"
+    assert first.read_text() == RESULT.replace("SESSION", conversation.trial.session_id) + "\n"
+    assert (conversation.trial.raw_dir / "turn-02.stderr.txt").read_text() == "a warning"
+
+
+def test_an_argument_that_is_a_secret_is_masked_in_the_record(tmp_path: Path) -> None:
+    conversation = agent(tmp_path, say(RESULT), args=["--header", "Bearer key-0123456789"])
+    environment = {**conversation.trial.environment, "GATEWAY_TOKEN": "key-0123456789"}
+    conversation.trial = replace(conversation.trial, environment=environment)
+
+    outcome = conversation.say("hello")
+
+    assert outcome.process is not None
+    assert "Bearer ***GATEWAY_TOKEN***" in outcome.process.argv
+    assert "key-0123456789" not in str(outcome)
+
+
+def test_a_program_that_may_not_be_run_is_not_usable(tmp_path: Path) -> None:
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\n")
+    trial = make_trial(tmp_path, Profile(engine="claude_code", command=[str(program)]))
+
+    outcome = Conversation(ClaudeCode(), trial).say("hello")
+
+    assert error_kind(outcome) == "engine_not_usable"
+
+
+def test_warnings_on_stderr_do_not_make_codex_fail_by_themselves(tmp_path: Path) -> None:
+    program = "import sys; sys.exit('WARNING: proceeding\\nERROR codex_core: something')"
+
+    outcome = agent(tmp_path, program, "codex").say("hello")
+
+    assert error_kind(outcome) == "crash"
+
+
+def test_progress_is_told_while_the_turn_runs(tmp_path: Path) -> None:
+    call = (
+        '{"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "1", '
+        '"name": "Bash", "input": {"command": "ls   -l"}}]}}'
+    )
+    told: list[str] = []
+    conversation = agent(tmp_path, say(call + "\n" + RESULT))
+    conversation.trial = replace(conversation.trial, progress=told.append)
+
+    conversation.say("hello")
+
+    assert told == ["Bash ls -l"]

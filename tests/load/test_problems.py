@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from skillup.errors import Problem
+from skillup.load.problems import problems_from
+from skillup.load.yaml_reader import parse_yaml
+from skillup.schema.case import Case
+from skillup.schema.profile import Profile
+from skillup.schema.suite import Suite
+
+FILE = Path("x.yaml")
+
+
+def problems_in(text: str, validator: type[BaseModel], **options: Any) -> list[Problem]:
+    document = parse_yaml(text, FILE)
+    data: Any = document.data
+    for part in options.get("root", ()):
+        data = data[part]
+    with pytest.raises(ValidationError) as caught:
+        validator.model_validate(data)
+    return problems_from(caught.value, document, **options)
+
+
+def told(text: str, model: type[BaseModel]) -> list[str]:
+    return [str(problem).removeprefix("x.yaml:") for problem in problems_in(text, model)]
+
+
+TURNS = """\
+id: a
+input:
+  turns:
+    - content: "Delete"
+      post_condition:
+        must_contain_any: [sure]
+        on_fail: skip
+      capture:
+        - variabel: n
+          pattern: x
+      assertions:
+        - contians: x
+        - contains: {any: [a], al: [b]}
+        - tool_called: {kind: shel}
+"""
+
+
+def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
+    assert told(TURNS, Case) == [
+        (
+            "7:18: input.turns[0].post_condition.on_fail: `skip` is not allowed here; "
+            "allowed: `fail`, `skip_remaining`"
+        ),
+        (
+            "9:11: input.turns[0].capture[0].variabel: unknown key `variabel`; "
+            "did you mean `variable`?"
+        ),
+        (
+            "12:11: input.turns[0].assertions[0].contians: unknown key `contians`; "
+            "did you mean `contains`?"
+        ),
+        "13:32: input.turns[0].assertions[1].contains.al: unknown key `al`; did you mean `all`?",
+        (
+            "14:31: input.turns[0].assertions[2].tool_called.kind: `shel` is not allowed here; "
+            "did you mean `shell`? allowed: `shell`, `read`, `write`, `edit`, `search`, `web`, "
+            "`mcp`, `skill`, `agent`, `other`"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # keys
+        ("id: x", "1:1: input: `input` is missing; add it (what the agent is told)"),
+        ("input: {prompt: a}\nconstraints:\n  max_turn: 1\n",
+         "3:3: constraints.max_turn: unknown key `max_turn`; did you mean `max_turns`?"),
+        ("input: {prompt: a}\ncontext: {git: {zzz: 1}}",
+         ("2:17: context.git.zzz: unknown key `zzz`; "
+         "known here: `init`, `checkout`, `apply_diff`, `remotes`")),
+        ("input: {prompt: a}\nqqqq: 1",
+         "2:1: qqqq: unknown key `qqqq`; `skillup schema` lists the keys that are known here"),
+        ("input: {prompt: a}\nMax-Turns: 1", ("2:1: Max-Turns: unknown key `Max-Turns`; did you "
+         "mean `max_turns`?")),
+        ("input: {prompt: a}\n12: x", "2:1: [12]: the key `12` is not a text; put it in quotes"),
+        ("input: {prompt: a}\nvars: {1: x}", "2:8: vars[1]: the key `1` is not a text"),
+        ("input: {prompt: a}\nvars: {a b: x}",
+         '2:8: vars["a b"]: the key `a b` has not the right form; it must match ^'),
+        # a key in the wrong place
+        ("input: {system: x, prompt: a, trials: 2}",
+         "1:31: input.trials: unknown key `trials`; it belongs to the top level: check the"),
+        ("input: {prompt: a}\nhistory: []",
+         "2:1: history: unknown key `history`; it belongs to `input`: check the indentation"),
+        (("input:\n  turns:\n    - content: a\n      capture:\n      - {variable: v, pattern: p, "
+         "timeout_seconds: 1}"), ("5:35: input.turns[0].capture[0].timeout_seconds: unknown key "
+         "`timeout_seconds`; it belongs to `input.turns[0]`: check the indentation")),
+        # the wrong kind of value
+        ("input: {prompt: a}\ntrials: many",
+         "2:9: trials: `many` is not a whole number; write a number, such as 3"),
+        ("input: {prompt: a}\ntrials: '3'",
+         "2:9: trials: `3` is not a whole number; write 3 without quotes"),
+        ("input: {prompt: a}\ntrials: 1.5", ("2:9: trials: `1.5` is not a whole number; write a "
+         "number without a decimal point")),
+        ("input: {prompt: a}\ntimeout_seconds: 5m",
+         "2:18: timeout_seconds: `5m` is not a number; write a number, such as 3"),
+        ("input: {prompt: a}\ncontext: {git: {init: yes}}",
+         "2:23: context.git.init: `yes` is not true or false; write `true`"),
+        ("input: {prompt: a}\ncontext: {git: {init: 'off'}}",
+         "2:23: context.git.init: `off` is not true or false; write `false`"),
+        ("input: {prompt: a}\nassertions: x", ("2:13: assertions: `x` is not a list; begin each "
+         "item with `- ` on a line of its own, or write [one, other]")),
+        ("input: {prompt: a}\nassertions:\n  contains: x",
+         "2:1: assertions: a mapping is not a list; begin each item with `- `"),
+        ("input: hello", "1:8: input: `hello` is not a mapping; write `key: value` lines below it"),
+        ("input: [a]", "1:1: input: a list is not a mapping"),
+        ("input: {prompt: a}\ncontext:", ("2:1: context: nothing is written here; write a mapping, "
+         "or remove the key")),
+        ("input:\n  prompt: {x: y}",
+         "2:3: input.prompt: a mapping is not a text; write a text"),
+        ("input: {prompt: a}\nscripted:\n- say: x\n  steps: [{run: 1.5}]",
+         "4:17: scripted[0].steps[0].run: this is read as a decimal number; put it in quotes"),
+        # bounds
+        ("input: {prompt: a}\ntrials: 0",
+         "2:9: trials: `0` is out of range; it must be above 0"),
+        ("input: {prompt: a}\npass_threshold: 1.5",
+         "2:17: pass_threshold: `1.5` is out of range; it must be at most 1"),
+        ("input: {prompt: a}\npass_threshold: -1",
+         "2:17: pass_threshold: `-1` is out of range; it must be at least 0"),
+        ("input: {turns: []}", "1:9: input.turns: it is empty; at least 1 item must be there"),
+        ("input: {prompt: a}\ndepends_on: ['']",
+         "2:14: depends_on[0]: the text is empty; write a text, or remove the key"),
+        ("input: {prompt: a}\nassertions:\n- must_contain: ''",
+         "3:17: assertions[0].must_contain: the text is empty"),
+        # choices
+        ("input: {prompt: a}\non_turn_failure: halt",
+         "2:18: on_turn_failure: `halt` is not allowed here; allowed: `continue`, `stop`"),
+        ("input: {prompt: a}\njudge: {type: rule-based}",
+         "2:15: judge.type: `rule-based` is not allowed here; did you mean `rule_based`?"),
+        ("input: {turns: [{role: assistant, content: x}]}",
+         "1:24: input.turns[0].role: `assistant` is not allowed here; write `user`"),
+        # rules of the models
+        ("input:\n  system: x\n", ("1:1: input: `input` needs one of `prompt`, `turns`, "
+         "`conversation`; add exactly one of them")),
+        ("input: {prompt: a}\nassertions:\n- contains: x\n  equals: y\n",
+         "3:3: assertions[0]: `contains` and `equals` in one item; make each its own list item"),
+        ("input: {prompt: a}\nassertions:\n- contains: [1.10]\n",
+         "3:14: assertions[0].contains[0]: this is read as a decimal number; put it in quotes"),
+        ("input: {prompt: a}\nassertions:\n- {type: contains, value: 1.10}\n",
+         "3:3: assertions[0]: this is read as a decimal number; put it in quotes"),
+        # unions: one message
+        ("input: {conversation: {max_turns: 2, chatter: {objective: x, knowledge: 5}}}",
+         "1:73: input.conversation.chatter.knowledge: `5` is not a list or a mapping"),
+    ],
+)  # fmt: skip
+def test_one_problem_of_a_case_is_one_message(text: str, message: str) -> None:
+    (line,) = told(text, Case)
+    assert line.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("engine: x\nprices: {inpt: 1, output: 2}",
+         ["2:10: prices.inpt: unknown key `inpt`; did you mean `input`?"]),
+        ("engine: x\nprices:\n  sonnet: {input: 1, outpt: 2}",
+         ["3:22: prices.sonnet.outpt: unknown key `outpt`; did you mean `output`?"]),
+        ("engine: x\nprices: free",
+         ["2:9: prices: `free` is not a mapping; write `key: value` lines below it"]),
+        ("engine: x\nprices: {sonnet: {input: a, output: 2}}",
+         ["2:26: prices.sonnet.input: `a` is not a number; write a number, such as 3"]),
+    ],
+)  # fmt: skip
+def test_a_union_is_told_by_the_branch_that_was_meant(text: str, messages: list[str]) -> None:
+    assert told(text, Profile) == messages
+
+
+def test_a_misspelled_alias_explains_the_missing_field() -> None:
+    assert told("engine: {typ: x}", Suite) == [
+        "1:10: engine.typ: unknown key `typ`; did you mean `type`?"
+    ]
+
+
+def test_a_missing_key_stands_where_its_mapping_does() -> None:
+    text = "mcp:\n  servers:\n    - mode: real\nenvironment:\n  setup_steps:\n    - {}\n"
+    assert told(text, Suite) == [
+        "3:7: mcp.servers[0].name: `name` is missing; add it (its name)",
+        "6:7: environment.setup_steps[0].run: `run` is missing; add it (a shell command)",
+    ]
+
+
+def test_merged_and_aliased_values_are_located_where_they_are_written() -> None:
+    text = "cases:\n  defaults: &d {trials: 0}\nbenchmark: {<<: *d}\n"
+    assert told(text, Suite) == [
+        "2:17: benchmark.trials: unknown key `trials`; known here: `enabled`",
+        "2:25: cases.defaults.trials: `0` is out of range; it must be above 0",
+    ]
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    size: int = 1
+    colour: Colour = Colour.RED
+
+
+def _one(value: Any) -> Any:
+    return {"size": value} if isinstance(value, int) else value
+
+
+class Sample(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    by_name: dict[str, list[Annotated[Inner, BeforeValidator(_one)]]] = Field(default_factory=dict)
+    choice: Inner | list[Inner] | None = None
+    number: int | Literal["auto"] = 0
+    few: Annotated[list[int], Field(min_length=2, max_length=3)] = Field(default=[1, 2])
+    short: Annotated[str, Field(max_length=3)] = ""
+    long: Annotated[str, Field(min_length=3)] = "abc"
+    multiple: Annotated[int, Field(multiple_of=5)] = 5
+    below: Annotated[float, Field(lt=1.5)] = 1
+    asserted: int = 0
+
+    @field_validator("asserted")
+    @classmethod
+    def _small(cls, value: int) -> int:
+        assert value < 10, "too much || take less"
+        return value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("by_name: {a: [1, {siez: 2}]}",
+         "1:19: by_name.a[1].siez: unknown key `siez`; did you mean `size`?"),
+        ("by_name: {a.b: [{size: x}]}", '1:24: by_name["a.b"][0].size: `x` is not a whole number'),
+        ("choice: [{size: 1}, {colur: red}]", "1:22: choice[1].colur: unknown key `colur`; did"),
+        ("choice: {colour: bleu}", "1:18: choice.colour: `bleu` is not allowed here; allowed:"),
+        ("choice: 5", "1:9: choice: `5` is not a mapping or a list"),
+        ("number: all", "1:9: number: `all` is not "),
+        ("few: [1]", "1:1: few: it has 1 item; at least 2 items must be there"),
+        ("few: [1, 2, 3, 4]", "1:1: few: it has too many items; at most 3 items may be there"),
+        ("short: abcd", "1:8: short: `abcd` is too long; at most 3 characters"),
+        ("long: ab", "1:7: long: `ab` is too short; at least 3 characters are needed"),
+        ("multiple: 3", "1:11: multiple: `3` is out of range; it must be a multiple of 5"),
+        ("below: 2", "1:8: below: `2` is out of range; it must be below 1.5"),
+        ("asserted: 11", "1:11: asserted: too much; take less"),
+        ("short: " + "a" * 100, "1:8: short: `" + "a" * 39 + "…` is too long"),
+        ("short: [1,\n  2]", "1:1: short: a list is not a text; write a text"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_model_error_has_plain_words(text: str, message: str) -> None:
+    (line,) = told(text, Sample)
+    assert line.startswith(message)
+
+
+def test_data_below_a_root_is_named_and_located_from_the_top() -> None:
+    text = "samples:\n  - {short: a}\n  - {shrt: a}\n"
+    (problem,) = problems_in(text, Sample, root=("samples", 1))
+    assert str(problem) == (
+        "x.yaml:3:6: samples[1].shrt: unknown key `shrt`; did you mean `short`?"
+    )
+
+
+def test_two_models_of_one_name_are_told_apart_by_the_caller() -> None:
+    class Twin(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        one: int = 0
+
+    first = Twin
+
+    class Twin(BaseModel):  # type: ignore[no-redef]
+        model_config = ConfigDict(extra="forbid")
+        other: int = 0
+
+    (unsure,) = problems_in("onee: 1", first)
+    assert (unsure.message, unsure.fix) == ("unknown key `onee`", "remove it")
+    (sure,) = problems_in("onee: 1", first, model=first)
+    assert sure.fix == "did you mean `one`?"
+
+
+def test_thousands_of_problems_are_told_up_to_a_limit_and_counted() -> None:
+    problems = problems_in("".join(f"key{n}: 1\n" for n in range(5000)), Sample)
+    assert len(problems) == 201
+    assert problems[-1].message == "there are more problems in this file (5000 in all)"
+
+
+def test_the_same_problem_reached_twice_through_an_alias_is_told_once_per_field() -> None:
+    text = "by_name:\n  a: &a [{size: x}]\n  b: *a\n"
+    assert [p.field for p in problems_in(text, Sample)] == [
+        "by_name.a[0].size",
+        "by_name.b[0].size",
+    ]

@@ -1,0 +1,105 @@
+"""What is masked, in which forms, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skillup.process.secrets import Secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GITHUB_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "DB_PASSWORD",
+        "PGPASSWORD",
+        "MY_AUTH",
+        "SERVICE_CREDENTIALS",
+        "github_token",
+        "APIKEY",
+        "LAB_KEY",
+        "SSH_KEY_PASSPHRASE",
+    ],
+)
+def test_values_of_credential_variables_are_masked(name: str) -> None:
+    secrets = Secrets.from_environment({name: "value-0123456789"})
+
+    assert secrets.mask("the value-0123456789!") == f"the ***{name}***!"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HOME", "/home/somebody"),
+        ("KEYBOARD", "dvorak-layout"),
+        ("MONKEY", "chimpanzee"),
+        ("TOKENIZERS_PARALLELISM", "disabled"),
+        ("MAX_OUTPUT_TOKENS", "200000"),
+        ("AUTHOR", "somebody-else"),
+        ("API_KEY", "short"),
+        ("API_KEY", ""),
+    ],
+)
+def test_ordinary_variables_and_short_values_are_not(name: str, value: str) -> None:
+    secrets = Secrets.from_environment({name: value})
+
+    assert not secrets
+    assert secrets.mask(f"a {value} b") == f"a {value} b"
+
+
+def test_a_variable_that_names_a_file_is_no_secret(tmp_path: Path) -> None:
+    file = tmp_path / "credentials.json"
+    file.touch()
+    paths = {"GOOGLE_APPLICATION_CREDENTIALS": str(file), "SSH_AUTH_SOCK": str(file)}
+
+    assert not Secrets.from_environment(paths)
+
+
+def test_named_variables_count_whatever_they_are_called() -> None:
+    secrets = Secrets.from_environment({"PLAIN": "value-0123456789"}, names=("PLAIN", None))
+
+    assert secrets.mask("value-0123456789") == "***PLAIN***"
+
+
+def test_passwords_in_urls_count() -> None:
+    proxy = {"HTTPS_PROXY": "http://user:p4ssw0rd!@proxy.example:8080"}
+
+    assert Secrets.from_environment(proxy).mask("p4ssw0rd!") == "***HTTPS_PROXY.password***"
+
+
+@pytest.mark.parametrize("value", ['quo"ted\\back/slash', "ünï\ncödé-0123", "tab\tand\x00zero"])
+def test_escaped_forms_are_masked(value: str) -> None:
+    secrets = Secrets({"K": value})
+    plain, ascii_only = (json.dumps({"a": value}, ensure_ascii=only) for only in (False, True))
+
+    for text in (value, plain, ascii_only, json.dumps(plain), json.dumps(ascii_only)):
+        assert "***K***" in secrets.mask(text)
+        assert "***K***" in secrets.mask_bytes(text.encode()).decode()
+    assert json.loads(secrets.mask(ascii_only)) == {"a": "***K***"}
+
+
+def test_a_secret_inside_of_another_does_not_spoil_it() -> None:
+    secrets = Secrets({"SHORT": "abcdef", "LONG": "abcdef-0123456789"})
+
+    assert secrets.mask("abcdef-0123456789 abcdef") == "***LONG*** ***SHORT***"
+
+
+def test_data_is_masked_all_over() -> None:
+    secrets = Secrets({"K": "value-0123456789"})
+    data = {"value-0123456789": ["a value-0123456789", 1, None, ("value-0123456789",)], "b": 2.5}
+
+    assert secrets.mask_data(data) == {"***K***": ["a ***K***", 1, None, ("***K***",)], "b": 2.5}
+    assert "0123" not in repr(secrets)
+
+
+def test_more_secrets_can_be_added() -> None:
+    secrets = Secrets({"A": "first-0123"}).also({"B": "second-0123"})
+
+    assert secrets.mask("first-0123 second-0123") == "***A*** ***B***"
