@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from skillup.errors import Problem
+from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
 from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
 from skillup.load.yaml_reader import Document
@@ -17,14 +18,6 @@ from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
 MAX_FOLLOW_UP_DEPTH = 5
-
-
-def field_name(loc: Iterable[str | int]) -> str:
-    """A location as people write it: ``input.turns[2].content``."""
-    text = ""
-    for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def problem_at(

@@ -233,7 +233,7 @@ class Builder:
                 if not isinstance(value, types) or (name != "bool" and isinstance(value, bool)):
                     raise ValueError(f"this is not {called}, as !!{name} says || remove the tag")
                 return float(value) if name == "float" and isinstance(value, int) else value
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             message, _, fix = str(error).partition(" || ")
             self._note(event, message, fix, container, key)
             return None

@@ -94,6 +94,7 @@ def problem_in(path: Path) -> Problem:
         ("a: \x07\n", 1, 4, '"\\x07" in a double-quoted text'),
         ("a: 1\nb: \ud800\n", 2, 4, "the character U+D800 may not be in a YAML file"),
         # numbers that Python would not read
+        ("a: !!float " + "1" * 400, 1, 4, "int too large to convert to float"),
         ("a: " + "1" * 5000, 1, 4, "a number of 5000 characters; the limit is 1000"),
     ],
 )
