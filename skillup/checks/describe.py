@@ -7,23 +7,46 @@ from typing import Any
 
 from skillup.checks.evidence import listed, one_line, quoted
 from skillup.checks.tools import show_match
+from skillup.checks.values import shown
 from skillup.schema.check_specs import TextSet, ToolCount
-from skillup.schema.checks import Check
+from skillup.schema.checks import CHECK_FIELDS, Check
 
+FOLLOW_UP = "follow_up"
 _LONGEST = 200
+_KEYS = {field: key for key, field in CHECK_FIELDS.items()}
 
 
 def describe(check: Check) -> str:
     r"""``tool_not_called shell args.command ~ /\brm\b/``: the key and what it looks for."""
-    key, spec = check.key, check.spec
-    if key == "follow_up":
+    key, spec = key_and_spec(check)
+    return title(key, expected(key, spec), check)
+
+
+def title(key: str, wanted: str, check: Check) -> str:
+    """The line for `check`, once its key and what it looks for are known."""
+    if key == FOLLOW_UP:
         return f"follow-up {quoted(check.prompt or '')}"
-    line = f"{key} {expected(key, spec)}"
-    return line if check.turn is None else f"{line} (turn {check.turn})"
+    return f"{key} {wanted}" if check.turn is None else f"{key} {wanted} (turn {check.turn})"
+
+
+def key_and_spec(check: Check) -> tuple[str, Any]:
+    """The check's key and its arguments; ``("follow_up", None)`` if it is a bare follow-up.
+
+    The same as ``check.key`` and ``check.spec``, but fit for thousands of checks a second.
+    """
+    for field in check.model_fields_set:
+        key = _KEYS.get(field)
+        if key is not None:
+            spec = getattr(check, field)
+            if spec is not None:
+                return key, spec
+    return FOLLOW_UP, None
 
 
 def expected(key: str, spec: Any) -> str:
     """What a check looks for, in one line."""
+    if spec is None:
+        return "a follow-up"
     text = one_line(_ARGUMENTS.get(key, _plainly)(spec))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
@@ -59,15 +82,14 @@ def _slashed(patterns: Sequence[str]) -> str:
 
 
 def _tool_count(spec: ToolCount) -> str:
-    least = [f"at least {spec.min}"] if spec.min is not None else []
-    most = [f"at most {spec.max}"] if spec.max is not None else []
-    times = " and ".join(least + most)
-    return show_match(spec) + (f", {times} times" if times else "")
+    least = f", min {spec.min}" if spec.min is not None else ""
+    most = f", max {spec.max}" if spec.max is not None else ""
+    return show_match(spec) + least + most
 
 
 def _json(spec: Any) -> str:
     if "equals" in spec.model_fields_set:
-        return f"{spec.path} = {spec.equals!r}"
+        return f"{spec.path} = {shown(spec.equals)}"
     if spec.matches is not None:
         return f"{spec.path} ~ /{spec.matches}/"
     return f"{spec.path} {'is absent' if spec.exists is False else 'exists'}"
@@ -114,7 +136,7 @@ _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     "none_of": _check_list,
     "must_contain": _texts,
     "must_contain_all": _texts,
-    "must_contain_any": _one_of,
+    "must_contain_any": _texts,
     "must_not_contain": _texts,
     "output_contains": _text_set,
     "output_matches": _patterns,

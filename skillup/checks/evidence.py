@@ -23,6 +23,8 @@ _VISIBLE = {code: chr(0x2400 + code) for code in range(0x20)} | {
 
 def one_line(text: str) -> str:
     """`text` with newlines shown as ⏎ and other control characters as pictures."""
+    if text.isprintable():
+        return text
     return text.translate(_VISIBLE)
 
 
@@ -48,11 +50,11 @@ def quoted(text: str, longest: int = 80) -> str:
 
 
 def listed(items: Iterable[str], *, nothing: str = "none", longest: int = _LONGEST) -> str:
-    """The items with commas between; what does not fit is counted."""
+    """The items with commas between, each once; what does not fit is counted."""
     shown: list[str] = []
     room = longest
     left_out = 0
-    for item in items:
+    for item in dict.fromkeys(items):
         if left_out or room < len(item) + 2:
             left_out += 1
             continue

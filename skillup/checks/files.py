@@ -67,9 +67,14 @@ def _one_file(wanted: FileContains, files: Mapping[str, FileState], subject: Sub
     if not named:
         return Finding(False, f"{wanted.path} is not there", _instead(wanted.path, files))
     unread: list[str] = []
+    leading_out: list[str] = []
     last = ""
     for path in named:
-        content = read_text(path, files, subject)
+        state = followed(path, files)
+        if state is None:
+            leading_out.append(path)
+            continue
+        content = text_of(state, subject)
         if content is None:
             unread.append(path)
             continue
@@ -80,6 +85,8 @@ def _one_file(wanted: FileContains, files: Mapping[str, FileState], subject: Sub
         last = f"{path}: {beginning(text)}"
     if unread:
         raise CannotEvaluateError(f"the content of {listed(unread)} was not kept in the record")
+    if leading_out:
+        return not_assertable(f"links that lead to no file of the workspace: {listed(leading_out)}")
     where = next(iter(named)) if len(named) == 1 else f"any of {len(named)} files"
     what = quoted(wanted.content) if wanted.content is not None else f"/{wanted.matches}/"
     return Finding(False, f"{what} is not in {where}", last)
@@ -92,15 +99,19 @@ def _looking(wanted: FileContains, content: str, subject: Subject) -> tuple[str,
     return haystack.text, haystack.find
 
 
-def read_text(path: str, files: Mapping[str, FileState], subject: Subject) -> str | None:
-    """A file of the snapshot as text, a symbolic link followed within it; None: not kept."""
-    state: FileState | None = files[path]
+def followed(path: str, files: Mapping[str, FileState]) -> FileState | None:
+    """The file at `path`, symbolic links followed; None if they lead to no file of the snapshot."""
     for _ in range(8):
-        if state is None or state.link is None:
-            break
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))
         state = files.get(path)
-    content = None if state is None or state.sha256 is None else subject.read_file(state)
+        if state is None or state.link is None:
+            return state
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))
+    return None
+
+
+def text_of(state: FileState, subject: Subject) -> str | None:
+    """The file as text, whatever its bytes; None: they were not kept."""
+    content = None if state.sha256 is None else subject.read_file(state)
     return None if content is None else content.decode("utf-8-sig", errors="replace")
 
 

@@ -6,7 +6,7 @@ import difflib
 
 from skillup.checks.context import Subject
 from skillup.checks.evidence import beginning
-from skillup.checks.files import NO_SNAPSHOT, read_text
+from skillup.checks.files import NO_SNAPSHOT, followed, text_of
 from skillup.checks.finding import CannotEvaluateError, Finding, not_assertable
 from skillup.checks.folding import plain
 from skillup.checks.paths import normal_path, path_problem
@@ -20,7 +20,7 @@ def golden_file(spec: GoldenFile, subject: Subject) -> Finding:
     reference = subject.record.references.get(spec.path)
     if reference is None:
         return not_assertable(f"the reference {spec.path} was not found when the case ran")
-    stored = subject.read_file(reference)
+    stored = text_of(reference, subject)
     if stored is None:
         raise CannotEvaluateError(f"the content of {spec.path} was not kept in the record")
     actual, name = subject.answer, "answer"
@@ -32,13 +32,14 @@ def golden_file(spec: GoldenFile, subject: Subject) -> Finding:
         if files is None:
             return not_assertable(NO_SNAPSHOT)
         name = normal_path(spec.file)
-        if name not in files:
+        state = followed(name, files)
+        if state is None:
             return Finding(False, f"{name} is not there")
-        content = read_text(name, files, subject)
+        content = text_of(state, subject)
         if content is None:
             raise CannotEvaluateError(f"the content of {name} was not kept in the record")
         actual = content
-    wanted = _lines(stored.decode("utf-8-sig", errors="replace"))
+    wanted = _lines(stored)
     lines = _lines(actual)
     if wanted == lines:
         return Finding(True, f"the {name} is the same as {spec.path}", beginning(actual))

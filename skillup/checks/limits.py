@@ -30,7 +30,7 @@ def max_cost_usd(spec: float, subject: Subject) -> Finding:
     total = _total(subject, lambda turn: turn.cost_usd)
     if total is None:
         return not_assertable("the engine did not tell what it cost")
-    return Finding(total <= spec, f"${total:.6f}")
+    return Finding(total <= spec, f"${total:.6g}")
 
 
 def max_duration_seconds(spec: float, subject: Subject) -> Finding:
@@ -60,4 +60,5 @@ def _total(subject: Subject, part: Callable[[TurnRecord], float | None]) -> floa
         if value is None:
             return None
         total += value
-    return total
+    # Sums of cents are not exact in binary: 0.1 + 0.2 must still be within 0.3.
+    return round(total, 9)

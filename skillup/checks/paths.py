@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from skillup.workspace.globs import matches_any_glob, matches_glob
+from skillup.workspace.globs import matches_glob
 
 State = TypeVar("State")
 
@@ -45,9 +45,17 @@ def found_by(pattern: str, files: Mapping[str, object]) -> list[str]:
     inside = [name for name in files if name.startswith(bare + "/")]
     if inside or not _WILD.intersection(bare):
         return inside
-    if path.endswith("/"):
-        return [name for name in files if "/" in name and matches_any_glob(_parent(name), [bare])]
-    return [name for name in files if matches_any_glob(name, [bare])]
+    known: dict[str, bool] = {"": False}
+
+    def within(directory: str) -> bool:
+        if directory not in known:
+            known[directory] = matches_glob(directory, bare) or within(_parent(directory))
+        return known[directory]
+
+    also_files = not path.endswith("/")
+    return [
+        name for name in files if within(_parent(name)) or (also_files and matches_glob(name, bare))
+    ]
 
 
 def files_named(pattern: str, files: Mapping[str, State]) -> dict[str, State]:

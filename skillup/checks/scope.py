@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from skillup.checks.context import CheckContext
 from skillup.schema.record import Record, TurnRecord
 
+CONVERSATION = "conversation"
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -61,7 +63,7 @@ def _conversation(record: Record) -> Scope:
         problem = "no turn was held"
     else:
         problem = next((why for turn in turns if (why := _problem(turn))), None)
-    return Scope("conversation", turns, None, problem)
+    return Scope(CONVERSATION, turns, None, problem)
 
 
 def _problem(turn: TurnRecord) -> str | None:

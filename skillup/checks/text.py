@@ -22,13 +22,14 @@ def look(
     all_of: Sequence[str] | None = None,
     any_of: Sequence[str] | None = None,
     none_of: Sequence[str] | None = None,
+    show: Callable[[str], str] = quoted,
 ) -> Finding:
     """Look for texts (or patterns) with `find`; all three conditions hold at once."""
     first: Span | None = None
     for unwanted in none_of or ():
         span = find(unwanted)
         if span is not None:
-            return Finding(False, f"found {quoted(unwanted)}", around(text, span))
+            return Finding(False, f"found {show(unwanted)}", around(text, span))
     missing = []
     for wanted in all_of or ():
         span = find(wanted)
@@ -36,15 +37,15 @@ def look(
             missing.append(wanted)
         first = first or span
     if missing:
-        return Finding(False, f"not found: {listed(map(quoted, missing))}", _closest(text, first))
+        return Finding(False, f"not found: {listed(map(show, missing))}", _closest(text, first))
     if any_of:
         spans = (span for wanted in any_of if (span := find(wanted)) is not None)
         hit = next(spans, None)
         if hit is None:
-            return Finding(False, f"found none of {listed(map(quoted, any_of))}", beginning(text))
+            return Finding(False, f"found none of {listed(map(show, any_of))}", beginning(text))
         first = first or hit
     if first is None:
-        return Finding(True, f"found none of {listed(map(quoted, none_of or ()))}", beginning(text))
+        return Finding(True, f"found none of {listed(map(show, none_of or ()))}", beginning(text))
     start, end = first
     return Finding(True, f"found {quoted(text[start:end])}", around(text, first))
 
@@ -101,14 +102,17 @@ def turn_not_contains(spec: TurnNotContains, subject: Subject) -> Finding:
 
 def matches(spec: TextSet, subject: Subject) -> Finding:
     """The answer matches regexes; case is folded unless it matters."""
-    text, find = searching(subject.answer, fold=not subject.case_sensitive)
-    return look(text, find, all_of=spec.all, any_of=spec.any, none_of=spec.none)
+    return _look_for_patterns(spec, subject, fold=not subject.case_sensitive)
 
 
 def matches_with_case(spec: TextSet, subject: Subject) -> Finding:
     """skill-up's spelling: its patterns are Go's, which tell upper and lower case apart."""
-    text, find = searching(subject.answer, fold=False)
-    return look(text, find, all_of=spec.all, any_of=spec.any, none_of=spec.none)
+    return _look_for_patterns(spec, subject, fold=False)
+
+
+def _look_for_patterns(spec: TextSet, subject: Subject, *, fold: bool) -> Finding:
+    text, find = searching(subject.answer, fold=fold)
+    return look(text, find, all_of=spec.all, any_of=spec.any, none_of=spec.none, show="/{}/".format)
 
 
 def equals(spec: str, subject: Subject) -> Finding:

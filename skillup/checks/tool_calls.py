@@ -8,7 +8,7 @@ from skillup.checks.evidence import beginning, listed
 from skillup.checks.patterns import Searcher
 from skillup.checks.tool_args import argument, argument_excerpt, argument_matches
 from skillup.checks.tool_names import same_tool
-from skillup.checks.values import as_text
+from skillup.checks.values import shown
 from skillup.schema.check_specs import ToolMatch
 from skillup.schema.record import ToolCall
 
@@ -57,7 +57,7 @@ class CallMatcher:
 def show_call(call: ToolCall, longest: int = 100) -> str:
     """``Bash(command="rm -rf data")``, shortened."""
     arguments = ", ".join(
-        f'{name}="{value}"' if isinstance(value, str) else f"{name}={as_text(value)}"
+        f'{name}="{value}"' if isinstance(value, str) else f"{name}={shown(value)}"
         for name, value in call.arguments.items()
     )
     return f"{call.name}({beginning(arguments, longest)})"

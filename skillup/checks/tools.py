@@ -7,6 +7,7 @@ from skillup.checks.evidence import listed
 from skillup.checks.finding import Finding
 from skillup.checks.sequences import first_out_of_order, first_unlike, unpaired
 from skillup.checks.tool_calls import CallMatcher, show_call, show_calls
+from skillup.checks.values import shown
 from skillup.schema.check_specs import ToolCount, ToolMatch, ToolSequence
 
 
@@ -43,28 +44,26 @@ def tool_sequence(spec: ToolSequence, subject: Subject) -> Finding:
     """Tools were called in an order (or, with `any_order`, each by a call of its own)."""
     matcher = CallMatcher(case_sensitive=subject.case_sensitive)
     calls = subject.calls
-    shown = show_calls(calls)
+    made = show_calls(calls)
     if spec.mode == "any_order":
         left = unpaired(spec.calls, calls, matcher.matches)
         if left:
             wanted = listed(show_match(spec.calls[index]) for index in left)
-            return Finding(False, f"no call for {wanted}", shown)
-        return Finding(True, "every call was made", shown)
+            return Finding(False, f"no call for {wanted}", made)
+        return Finding(True, "every call was made", made)
     if spec.mode == "exact":
         at = first_unlike(spec.calls, calls, matcher.matches)
         if at is None:
-            return Finding(True, "exactly these calls were made", shown)
+            return Finding(True, "exactly these calls were made", made)
         if at >= len(spec.calls):
-            return Finding(False, f"call {at + 1} is one too many: {show_call(calls[at])}", shown)
+            return Finding(False, f"call {at + 1} is one too many: {show_call(calls[at])}", made)
         instead = show_call(calls[at]) if at < len(calls) else "no further call"
-        return Finding(
-            False, f"call {at + 1} is not {show_match(spec.calls[at])}: {instead}", shown
-        )
+        return Finding(False, f"call {at + 1} is not {show_match(spec.calls[at])}: {instead}", made)
     at = first_out_of_order(spec.calls, calls, matcher.matches)
     if at is None:
-        return Finding(True, "called in this order", shown)
+        return Finding(True, "called in this order", made)
     after = f" after {show_match(spec.calls[at - 1])}" if at else ""
-    return Finding(False, f"{show_match(spec.calls[at])} was not called{after}", shown)
+    return Finding(False, f"{show_match(spec.calls[at])} was not called{after}", made)
 
 
 def show_match(match: ToolMatch) -> str:
@@ -73,9 +72,9 @@ def show_match(match: ToolMatch) -> str:
     for path, wanted in match.args.items():
         where = f"args.{path}"
         if "equals" in wanted.model_fields_set:
-            named.append(f"{where} = {wanted.equals!r}")
+            named.append(f"{where} = {shown(wanted.equals)}")
         if wanted.contains is not None:
-            named.append(f"{where} has {wanted.contains!r}")
+            named.append(f"{where} has {shown(wanted.contains)}")
         if wanted.matches is not None:
             named.append(f"{where} ~ /{wanted.matches}/")
         if wanted.exists is not None:

@@ -28,10 +28,15 @@ def same_value(wanted: Any, actual: Any, *, partly: bool = False) -> bool:
     return bool(wanted == actual)
 
 
+def shown(value: Any) -> str:
+    """A value as it stands in JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 def as_text(value: Any) -> str:
     """A value as the text that patterns are matched with; null is the empty text."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return shown(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from skillup.errors import ExitCode, SkillupError
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import ADAPTERS, load_profile, profile_files
 from skillup.process import new_marker
+from skillup.reports.console import make_console
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Reply, Script
@@ -138,7 +140,6 @@ async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
 
 def print_findings(findings: Sequence[Finding]) -> None:
     """A line for each engine, and what to do about those that do not work."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -155,7 +156,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
             Text({None: "–", "ok": "ok"}.get(finding.probed, "failed")),
             Text(plain(" ".join(available.command))),
         )
-    console = Console(highlight=False)
+    console = make_console(sys.stdout)
     console.print(table)
     for finding in findings:
         problem = finding.available.problem

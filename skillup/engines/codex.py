@@ -30,15 +30,14 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 
 HOME = EngineHome("CODEX_HOME", ".codex", "auth.json")
-BUILT_IN_KEY = "CODEX_API_KEY"
-KEY_VARIABLES = (BUILT_IN_KEY, "CODEX_ACCESS_TOKEN")
+_CODEX_KEY = "CODEX_API_KEY"
+_ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
+_OPENAI_KEY = "OPENAI_API_KEY"
 CLI = Cli(
     name="codex",
     install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
     login="log in with `codex login`, or set CODEX_API_KEY or the profile's `api_key_env`",
 )
-# Not read by codex itself; used if there is no other way to log in.
-_LAST_RESORT_KEY = "OPENAI_API_KEY"
 
 
 class Codex:
@@ -58,9 +57,8 @@ class Codex:
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         """Say whether `codex` could be run, without asking a model anything."""
-        login, problem = describe_login(profile, environment, KEY_VARIABLES, HOME)
-        if login is None and problem is None and environment.get(_LAST_RESORT_KEY):
-            login = f"variable {_LAST_RESORT_KEY}"
+        variables = _key_variables(profile, environment)
+        login, problem = describe_login(profile, environment, variables, HOME)
         return await check_cli(CLI, _command(profile), environment, login, problem)
 
     def skill_directories(self) -> Sequence[str]:
@@ -81,15 +79,8 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
         if not intact:
             error = _lost(thread_id)
             return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
-    login_file = HOME.login_of(env)
-    options = arguments(
-        turn,
-        trial,
-        thread_id,
-        key_variable=key_variable,
-        use_login_file=login_file is not None,
-    )
-    secrets = secrets_of(trial, login_file)
+    options = arguments(turn, trial, thread_id, key_variable=key_variable)
+    secrets = secrets_of(trial, HOME.login_of(env))
     argv = (*_command(trial.profile), *options)
     invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
     parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
@@ -164,16 +155,23 @@ def _command(profile: Profile) -> tuple[str, ...]:
 
 
 def _login(trial: TrialContext) -> Login:
-    login = find_login(trial, KEY_VARIABLES)
-    has_other = login.value or login.missing or HOME.login_of(trial.environment)
-    return login if has_other else find_login(trial, (_LAST_RESORT_KEY,))
+    return find_login(trial, _key_variables(trial.profile, trial.environment))
+
+
+def _key_variables(profile: Profile, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that may hold the key, best first."""
+    if profile.base_url:
+        return (_CODEX_KEY, _OPENAI_KEY)
+    own = (_CODEX_KEY, _ACCESS_VARIABLE)
+    # Codex itself does not read OPENAI_API_KEY: it serves where there is no other way to log in.
+    return own if HOME.login_of(environment) else (*own, _OPENAI_KEY)
 
 
 def _key_variable(profile: Profile, login: Login) -> str | None:
     """The variable in which codex gets the key: a provider of our own takes any name."""
-    if login.variable is None or profile.base_url or login.variable in KEY_VARIABLES:
+    if login.variable == _ACCESS_VARIABLE or profile.base_url:
         return login.variable
-    return BUILT_IN_KEY
+    return _CODEX_KEY if login.variable else None
 
 
 def _explain(outcome: ProcessOutcome) -> Failure | None:

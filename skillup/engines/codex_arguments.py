@@ -22,12 +22,12 @@ def arguments(
     thread_id: str | None,
     *,
     key_variable: str | None,
-    use_login_file: bool,
 ) -> list[str]:
     """What follows the command; the same on every turn but for the word `resume` and the id.
 
     Options stand before `resume`, which knows few of them. A profile with a `base_url` gets a
-    provider of its own; its key is in `key_variable`, or in the login file.
+    provider of its own, with the key in `key_variable` or without any: the tokens of the login
+    file are for OpenAI, not for any address that a profile may name.
     """
     profile = trial.profile
     given = ["exec", "--json", "--skip-git-repo-check", "-s", _SANDBOX_MODES[profile.permission]]
@@ -55,8 +55,6 @@ def arguments(
         }
         if key_variable:
             provider["env_key"] = key_variable
-        elif use_login_file:
-            provider["requires_openai_auth"] = True
         settings |= {
             f"model_providers.{PROVIDER}.{name}": value for name, value in provider.items()
         }

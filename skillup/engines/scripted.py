@@ -14,6 +14,7 @@ from pathlib import Path
 from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
 from skillup.engines.environment import clean_variables
 from skillup.engines.failures import Cli, turn_error
+from skillup.engines.login import secrets_of
 from skillup.engines.prices import cost_usd
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
@@ -21,7 +22,6 @@ from skillup.engines.scripted_events import ScriptedEvents
 from skillup.engines.scripted_session import agent_home, is_user_message, session_file
 from skillup.engines.session_files import still_holds, take_fingerprint
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
-from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, TurnError
 from skillup.schema.scripted import Script
@@ -84,7 +84,7 @@ class ScriptedEngine:
             argv=(*_command(trial.profile), *arguments, f"{option}={session_id}"),
             env=environment,
             stdin=turn.prompt.encode("utf-8", "replace"),
-            secrets=Secrets.from_environment(environment, [trial.profile.api_key_env]),
+            secrets=secrets_of(trial, None),
         )
         events = ScriptedEvents(trial.progress)
         held = await hold_turn(_CLI, invocation, events, turn, trial, lambda _: None)

@@ -6,7 +6,8 @@ YAML is nearly a superset of JSON, but only nearly (surrogate pairs, tabs), and 
 from __future__ import annotations
 
 import re
-from json.decoder import JSONDecodeError, scanstring
+from json import JSONDecodeError
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -72,7 +73,7 @@ class JsonText:
         if match := _NUMBER.match(self._text, at):
             return self._number(match, at), match.end()
         what = f"`{first}` cannot stand here" if first else "it ends too early"
-        self._refuse(at, what)
+        return self._refuse(at, what)
 
     def _number(self, match: re.Match[str], at: int) -> int | float:
         if len(match[0]) > _LONGEST_NUMBER:

@@ -120,9 +120,7 @@ def content_text(
     return "\n\n".join(part.strip("\n") for part in parts if part)
 
 
-def _file(
-    name: str, node: Node, placed: list[Placed], *, base: Path | None, inline: bool
-) -> str:
+def _file(name: str, node: Node, placed: list[Placed], *, base: Path | None, inline: bool) -> str:
     if not inline:
         return f"[attached file: {references.place(name, node, placed, base=base)}]"
     text = references.read(name, node, base=base)

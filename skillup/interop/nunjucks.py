@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jinja2 import ChainableUndefined, Undefined
+from jinja2.exceptions import SecurityError
 from jinja2.meta import find_undeclared_variables
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from skillup.interop.templating import Later, Scope
 

@@ -1,7 +1,8 @@
 """Files that a source names: found, if they are where a suite may look, and read or copied.
 
 A suite comes from anybody, and what it names is copied into a workspace that an agent reads. So a
-file outside of the source's project, or hidden in it, is not touched: ``../.ssh/id_rsa`` is no fixture.
+file outside of the source's project, or hidden in it, is not touched: ``../.ssh/id_rsa`` is no
+fixture.
 """
 
 from __future__ import annotations

@@ -36,18 +36,22 @@ def _short(criteria: list[Check]) -> Any:
 
 def _criteria(assertion: Assertion, given: Node) -> list[Check]:
     if isinstance(given.value, list):
-        found = [_criterion(item, index) for index, item in enumerate(given.elements(), start=1)]
-        return [criterion for criterion in found if criterion]
+        return criteria_of(given)
     if isinstance(given.value, dict):
         inner = given.get("criteria", "rubrics")
         if inner is not None:
             return _criteria(assertion, inner)
-        return [made] if (made := _criterion(given, 1)) else []
+        return [made] if (made := _criterion(given)) else []
     text = assertion.value() if given.loc[-1] == "value" else given.take()
     return [{"outcome": as_text(text)}] if as_text(text).strip() else []
 
 
-def _criterion(node: Node, number: int) -> Check:
+def criteria_of(listed: Node) -> list[Check]:
+    """The criteria of a list: texts, or mappings with weights."""
+    return [criterion for item in listed.elements() if (criterion := _criterion(item))]
+
+
+def _criterion(node: Node) -> Check:
     if not isinstance(node.value, dict):
         text = node.text()
         return {"outcome": text, "required": True} if text.strip() else {}
@@ -73,11 +77,10 @@ def _criterion(node: Node, number: int) -> Check:
     made: Check = {"id": named} if named else {}
     made["outcome"] = text
     weight, required = node.get("weight"), node.get("required")
-    if weight is not None and (number_ := weight.number()) not in (None, 1):
-        made["weight"] = number_
+    if weight is not None and (share := weight.number()) not in (None, 1):
+        made["weight"] = share
     if required is not None and required.take() is True:
         made["required"] = True
-    del number
     return made
 
 
@@ -92,9 +95,7 @@ def _levels(subject: str, ranges: Node, least: float | None) -> str:
             shown = "–".join(bounds.texts()) if bounds is not None else "?"
             levels.append((shown, outcome.text() if outcome is not None else ""))
     wanted = _LEAST_PASS if least is None else least
-    ranges.changed(
-        "a scale of 0 to 10", f"became one criterion: level {wanted * 10:g} or better"
-    )
+    ranges.changed("a scale of 0 to 10", f"became one criterion: level {wanted * 10:g} or better")
     listed = "\n".join(f"{key}: {' '.join(outcome.split())}" for key, outcome in levels)
     return f"{subject}: reaches level {wanted * 10:g} or better of these:\n{listed}"
 

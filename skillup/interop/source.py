@@ -36,6 +36,16 @@ class Source:
     ledger: Ledger = field(default_factory=Ledger)
     prefix: Loc = ()
     """What stands before a place's name: the index of the line, for JSON lines."""
+    related: dict[Path, list[Source]] = field(default_factory=dict)
+    """The files that this one names and that were read with it; shared with them."""
+
+    def open_related(self, path: Path) -> list[Source]:
+        """A file that this one names; each is read once, and its notes belong to this one's."""
+        if path not in self.related:
+            self.related[path] = open_sources(path)
+            for source in self.related[path]:
+                source.related = self.related
+        return self.related[path]
 
     def problem(self, loc: Loc, message: str, fix: str = "") -> Problem:
         """Something that makes the file impossible to convert."""
@@ -73,11 +83,8 @@ def open_sources(path: Path) -> list[Source]:
         return [Source(path, value.data, value.locate)]
     if suffix in _YAML:
         return [parse_source(read_text(path), path)]
-    refuse(
-        path,
-        f"`{path.suffix or path.name}` files are not read",
-        "give a .yaml, .json or .jsonl file",
-    )
+    what = f"`{path.suffix or path.name}` files are not read"
+    return refuse(path, what, "give a .yaml, .json or .jsonl file")
 
 
 def parse_source(text: str, path: Path) -> Source:

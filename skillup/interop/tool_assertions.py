@@ -145,7 +145,7 @@ def old_trajectory(assertion: Assertion) -> Parts:
 def _args_match(node: Node) -> None:
     how = node.text()
     if how not in ("superset", "ignore"):
-        node.changed(f"arguments compared by `{how}`", "the given ones are compared, others allowed")
+        node.changed(f"arguments compared by `{how}`", "the given ones are compared, no others")
 
 
 def _old_call(node: Node) -> Check:

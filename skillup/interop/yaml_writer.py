@@ -55,9 +55,10 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, bool) or value is None:
         return value
-    for kind in (int, float, str):
-        if isinstance(value, kind):
-            return kind.__str__(value) if kind is str else value + 0
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int | float):
+        return value + 0
     raise TypeError(f"{type(value).__name__} cannot be written as YAML")
 
 

@@ -34,10 +34,11 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
         if not path.is_file():
             raise UsageError(f"--engine {name}: no such file", hint="give a profile's path or name")
         return read_profile(path, environment)
-    name = _ALIASES.get(name, name)
     files = profile_files(root)
-    if name in files:
-        return read_profile(files[name], environment)
+    for wanted in (name, _ALIASES.get(name, name)):
+        if wanted in files:
+            return read_profile(files[wanted], environment)
+    name = _ALIASES.get(name, name)
     if name in ADAPTERS:
         return Profile(name=name, engine=name)
     known = sorted({*files, *ADAPTERS})

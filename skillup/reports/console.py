@@ -80,12 +80,13 @@ class PlainReporter:
         del record
         if self.quiet:
             return
-        line = Text(f"{grade.status:<5}", style=STYLE[grade.status])
+        line = Text()
+        line.append(f"{grade.status:<5}", style=STYLE[grade.status])
         turns = sum(turn.status != "skipped" for turn in grade.turns)
-        line.append(f"  {self.label(job):<{self.widest}}", style="default")
+        line.append(f"  {self.label(job):<{self.widest}}")
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
         why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, 300)}"
-        line.append(why, style="dim" if grade.status == "SKIP" else "default")
+        line.append(why, style="dim" if grade.status == "SKIP" else "")
         self.console.print(line, soft_wrap=True)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from skillup.load.model import LoadedCase, LoadedSuite
+from skillup.reports.console import make_console
 from skillup.reports.problems import shown_path
 from skillup.reports.text import one_line
 
@@ -32,7 +34,6 @@ def turn_count(loaded: LoadedCase) -> int | None:
 
 def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
     """One table for all suites, to stdout."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -52,4 +53,4 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
                 Text(", ".join(loaded.case.tags)),
                 Text(one_line(loaded.case.title or "")),
             )
-    Console(highlight=False).print(table)
+    make_console(sys.stdout).print(table)

@@ -6,12 +6,17 @@ a type that has no counterpart is left as it is and reported as unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def _escaped(pattern: str, value: Any) -> Any:
+    return pattern.format(re.escape(value)) if isinstance(value, str) else value
 
 
 _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
@@ -25,6 +30,8 @@ _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
     "not-icontains": lambda v: {"contains": {"none": _as_list(v)}},
     "regex": lambda v: {"matches": v, "case_sensitive": True},
     "not-regex": lambda v: {"matches": {"none": _as_list(v)}, "case_sensitive": True},
+    "starts-with": lambda v: {"matches": _escaped(r"\A\s*{}", v), "case_sensitive": True},
+    "ends-with": lambda v: {"matches": _escaped(r"{}\s*\Z", v), "case_sensitive": True},
     "equals": lambda v: {"equals": v, "case_sensitive": True},
     "is-json": lambda _: {"json": {"path": "$", "exists": True}},
     "cost": lambda v: {"max_cost_usd": v},
@@ -36,6 +43,9 @@ _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
+_SPELT = frozenset({"type", "value", "threshold"})
+
+
 def widen_check(value: Any) -> Any:
     """The full form of a check as written; what is no known short form comes back as it is."""
     if isinstance(value, str):
@@ -43,9 +53,19 @@ def widen_check(value: Any) -> Any:
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return value
     kind = value["type"].replace("_", "-")
-    spelled = _BY_TYPE.get(kind)
-    if spelled is None:
+    negated = value.get("negate") is True
+    if kind not in _BY_TYPE and kind.startswith("not-"):
+        kind, negated = kind.removeprefix("not-"), not negated
+    if kind not in _BY_TYPE:
         return value
     argument = value.get("value", value.get("threshold"))
-    rest = {k: v for k, v in value.items() if k not in ("type", "value", "threshold")}
-    return {**spelled(argument), **rest}
+    spelled = _BY_TYPE[kind](argument)
+    if kind in ("regex", "not-regex") and value.get("flags") == "i":
+        value = {k: v for k, v in value.items() if k != "flags"}
+        spelled["case_sensitive"] = False
+    if negated:
+        spelled = {"none_of": [spelled]}
+    rest = {k: v for k, v in value.items() if k not in _SPELT}
+    if isinstance(rest.get("negate"), bool):
+        del rest["negate"]
+    return {**spelled, **rest}

@@ -1,30 +1,24 @@
-"""The codex adapter with the real `codex`, against a scripted model server."""
+"""The codex adapter with the real `codex`: conversations at a scripted model server."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import stat
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
-from skillup.engines.base import SessionRef, TurnRequest
 from skillup.engines.codex import Codex
-from skillup.engines.codex_session import session_file
 from skillup.schema.profile import Price, Profile
-from tests.support.held_turns import Conversation, calls, error_kind, make_trial, write_skill
+from tests.support.held_turns import Conversation, calls, error_kind, write_skill
+from tests.support.lab_engines import KEY, codex_conversation, state_of, with_variables
 from tests.support.model_server import (
     Answer,
-    CutStream,
-    Drop,
-    Garbage,
-    Hang,
-    HttpError,
     McpCall,
     ModelRequest,
     ModelServer,
@@ -40,45 +34,15 @@ from tests.support.model_server import (
 )
 
 pytestmark = pytest.mark.e2e
-
 Serve = Callable[..., ModelServer]
 Begin = Callable[..., Conversation]
-
-KEY = "sk-lab-0123456789"
 NO_THREAD = "3f0e7a54-0000-4000-8000-000000000000"
 
 
 @pytest.fixture
 def begin(codex_cli: Path, tmp_path: Path) -> Begin:
     """`begin(url, **profile keys)`: a conversation with codex."""
-
-    def start(url: str, **keys: object) -> Conversation:
-        settings = {
-            "engine": "codex",
-            "command": [str(codex_cli)],
-            "model": "gpt-5.5",
-            "base_url": f"{url}/v1",
-            "api_key_env": "LAB_KEY",
-            "retries": 0,
-            **keys,
-        }
-        trial = make_trial(tmp_path, Profile.model_validate(settings))
-        trial = replace(trial, environment={**trial.environment, "LAB_KEY": KEY})
-        return Conversation(Codex(), trial)
-
-    return start
-
-
-def home_of(conversation: Conversation) -> Path:
-    return conversation.trial.home / "home" / ".codex"
-
-
-def file_of(conversation: Conversation) -> Path:
-    session = conversation.outcomes[-1].session
-    assert session is not None
-    path = session_file(home_of(conversation), session.id)
-    assert path is not None
-    return path
+    return partial(codex_conversation, codex_cli, tmp_path)
 
 
 def test_a_conversation_of_three_turns_is_one_thread_with_its_history(
@@ -159,172 +123,6 @@ def test_tool_calls_have_portable_kinds_and_results(begin: Begin, model_server: 
     assert [result.call_id for result in results] == [call.id for call in calls(outcome)]
     assert results[-1].content == "bad\n"
     assert outcome.response == "Done."
-
-
-@pytest.mark.parametrize("retries", [0, 1])
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        (HttpError(401, "wrong key"), "auth"),
-        (HttpError(404, "no such model"), "model_error"),
-        (HttpError(429, "slow down"), "rate_limit"),
-        (HttpError(529, "overloaded"), "overloaded"),
-        (Drop(), "network"),
-    ],
-    ids=str,
-)
-def test_a_failure_of_the_model_is_an_error_of_its_kind(
-    begin: Begin, model_server: Serve, reply: Reply, kind: str, retries: int
-) -> None:
-    server = model_server(lambda request: reply)
-
-    outcome = begin(server.url, retries=retries).say("hello")
-
-    assert error_kind(outcome) == kind
-    assert len(server.requests) <= 1 + retries
-    assert outcome.error is not None
-    assert outcome.error.evidence
-
-
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        (HttpError(400, "bad"), "model_error"),
-        (HttpError(400, "unexpected status 401 in a text"), "model_error"),
-        (HttpError(403, "forbidden"), "auth"),
-        (HttpError(500, "boom"), "overloaded"),
-        (HttpError(503, "busy"), "overloaded"),
-        (CutStream(), "network"),
-        (Garbage(), "network"),
-        (Answer(Text("part"), stop="max_tokens"), "model_error"),
-    ],
-    ids=str,
-)
-def test_a_rarer_failure_of_the_model_has_its_kind_too(
-    begin: Begin, model_server: Serve, reply: Reply, kind: str
-) -> None:
-    outcome = begin(model_server(lambda request: reply).url).say("hello")
-
-    assert error_kind(outcome) == kind
-
-
-@pytest.mark.parametrize("retries", [0, 1])
-def test_a_refused_connection_ends_as_a_network_error(begin: Begin, retries: int) -> None:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
-        outcome = begin(url, retries=retries).say("hello")
-
-    assert error_kind(outcome) == "network"
-
-
-def test_a_model_that_hangs_is_a_timeout_and_the_wrapper_leaves_nothing(
-    begin: Begin, model_server: Serve
-) -> None:
-    outcome = begin(model_server(lambda request: Hang()).url).say("hello", timeout_seconds=3)
-
-    assert error_kind(outcome) == "timeout"
-    assert outcome.process is not None
-    assert outcome.process.ended_by == "timeout"
-    assert not any("could not be ended" in notice for notice in outcome.notices)
-
-
-def test_a_killed_codex_is_a_crash(begin: Begin, model_server: Serve) -> None:
-    kill = Shell("sleep 0.3; kill -9 $PPID")
-    conversation = begin(model_server(by_rules(Rule("die", [kill]))).url)
-
-    outcome = conversation.say("die")
-
-    assert error_kind(outcome) == "crash"
-
-
-def test_a_missing_codex_says_how_to_install_it(tmp_path: Path) -> None:
-    profile = Profile(engine="codex", command=["no-such-codex"])
-
-    outcome = Conversation(Codex(), make_trial(tmp_path, profile)).say("hello")
-
-    assert error_kind(outcome) == "engine_not_found"
-    assert outcome.error is not None
-    assert "npm install" in outcome.error.message
-
-
-def test_a_wrong_option_makes_the_engine_unusable(begin: Begin, model_server: Serve) -> None:
-    outcome = begin(model_server().url, args=["--no-such-option"]).say("hello")
-
-    assert error_kind(outcome) == "engine_not_usable"
-
-
-def test_a_thread_that_was_deleted_is_lost_and_the_agent_is_not_asked(
-    begin: Begin, model_server: Serve
-) -> None:
-    server = model_server()
-    conversation = begin(server.url)
-    conversation.say("one")
-    file_of(conversation).unlink()
-
-    outcome = conversation.say("two")
-
-    assert error_kind(outcome) == "session_lost"
-    assert outcome.session_verified is False
-    assert len(server.requests) == 1
-
-
-def test_a_thread_that_was_changed_is_lost(begin: Begin, model_server: Serve) -> None:
-    server = model_server()
-    conversation = begin(server.url)
-    conversation.say("My word is walrus.")
-    path = file_of(conversation)
-    path.write_text(path.read_text().replace("walrus", "turtle"))
-
-    outcome = conversation.say("Which word?")
-
-    assert error_kind(outcome) == "session_lost"
-    assert len(server.requests) == 1
-
-
-def test_a_thread_that_changes_during_the_turn_is_not_believed(
-    begin: Begin, model_server: Serve
-) -> None:
-    conversation: Conversation | None = None
-
-    def script(request: ModelRequest) -> Reply:
-        if request.latest == "two" and conversation is not None:
-            path = file_of(conversation)
-            data = path.read_bytes()
-            with path.open("r+b") as file:
-                file.seek(data.index(b'"one"') + 1)
-                file.write(b"eno")
-        return Text("as if nothing were wrong")
-
-    conversation = begin(model_server(script).url)
-    conversation.say("one")
-
-    outcome = conversation.say("two")
-
-    assert error_kind(outcome) == "session_lost"
-    assert outcome.session_verified is False
-
-
-def test_a_thread_that_never_was_is_lost(begin: Begin, model_server: Serve) -> None:
-    outcome = begin(model_server().url).resume(SessionRef(NO_THREAD), TurnRequest(2, "hello"))
-
-    assert error_kind(outcome) == "session_lost"
-
-
-def test_a_resume_that_begins_a_new_thread_is_a_mismatch(begin: Begin, model_server: Serve) -> None:
-    conversation = begin(model_server().url)
-
-    outcome = conversation.resume(SessionRef("not-a-thread"), TurnRequest(2, "hello"))
-
-    assert error_kind(outcome) == "session_mismatch"
-
-
-def test_a_first_turn_that_leaves_no_session_file_is_a_mismatch(
-    begin: Begin, model_server: Serve
-) -> None:
-    outcome = begin(model_server().url, args=["--ephemeral"]).say("hello")
-
-    assert error_kind(outcome) == "session_mismatch"
 
 
 @pytest.mark.parametrize(
@@ -452,14 +250,6 @@ def test_a_limit_on_steps_is_said_not_to_apply(begin: Begin, model_server: Serve
     assert any("max_turns" in notice for notice in outcome.notices)
 
 
-def test_a_warning_is_a_notice_not_a_failure(begin: Begin, model_server: Serve) -> None:
-    outcome = begin(model_server().url, model="no-such-model").say("hello")
-
-    assert error_kind(outcome) is None
-    assert outcome.response == "Turn 1: hello"
-    assert any("no-such-model" in notice for notice in outcome.notices)
-
-
 def test_tool_children_in_sessions_of_their_own_are_ended(
     begin: Begin, model_server: Serve
 ) -> None:
@@ -502,6 +292,7 @@ def test_the_key_is_never_written(begin: Begin, model_server: Serve) -> None:
 def test_the_ways_to_log_in(
     begin: Begin, model_server: Serve, variables: dict[str, str], sent: str, built_in: bool
 ) -> None:
+    """The login file is for OpenAI: its key is not sent to an address of the profile."""
     server = model_server()
     address = {"base_url": None, "args": ["-c", f'openai_base_url="{server.url}/v1"']}
     conversation = begin(server.url, api_key_env=None, **(address if built_in else {}))
@@ -509,23 +300,20 @@ def test_the_ways_to_log_in(
         login = conversation.trial.workspace.parent / "user-home" / ".codex" / "auth.json"
         login.parent.mkdir(parents=True)
         login.write_text(json.dumps({"OPENAI_API_KEY": "sk-file-0123", "tokens": None}))
-    environment = {**conversation.trial.environment, **variables}
-    conversation.trial = replace(conversation.trial, environment=environment)
+    with_variables(conversation, **variables)
 
     outcomes = [conversation.say("one"), conversation.say("two")]
 
     assert [error_kind(outcome) for outcome in outcomes] == [None, None]
-    assert {request.headers.get("authorization") for request in server.requests} == {sent}
+    expected = sent if built_in or variables else None
+    assert {request.headers.get("authorization") for request in server.requests} == {expected}
     if not variables:
-        copy = home_of(conversation) / "auth.json"
+        copy = state_of(conversation) / "auth.json"
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
 
-def test_an_mcp_call_is_named_by_server_and_tool(
-    begin: Begin, model_server: Serve, tmp_path: Path
-) -> None:
-    program = tmp_path / "server.py"
-    program.write_text(MCP_SERVER)
+def test_an_mcp_call_is_named_by_server_and_tool(begin: Begin, model_server: Serve) -> None:
+    program = Path(__file__).parents[1] / "support" / "tiny_mcp_server.py"
     servers = ["-c", 'mcp_servers.tiny.command="python3"']
     servers += ["-c", f'mcp_servers.tiny.args=["{program}"]']
     steps: list[Reply] = [McpCall("tiny", "add", {"a": 2, "b": 3}), Text("ok")]
@@ -552,36 +340,3 @@ def test_check_tells_version_and_login(codex_cli: Path, tmp_path: Path) -> None:
     assert without.login is None
     assert without.notes
     assert with_key.login == "variable CODEX_API_KEY"
-
-
-MCP_SERVER = """
-import json, sys
-
-TOOL = {
-    "name": "add",
-    "description": "Adds two numbers",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-    },
-    "annotations": {"readOnlyHint": True},
-}
-
-def answer(method, params):
-    if method == "initialize":
-        info = {"name": "tiny", "version": "1"}
-        version = params["protocolVersion"]
-        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
-    if method == "tools/list":
-        return {"tools": [TOOL]}
-    if method == "tools/call":
-        arguments = params["arguments"]
-        return {"content": [{"type": "text", "text": str(arguments["a"] + arguments["b"])}]}
-    return {}
-
-for line in sys.stdin:
-    request = json.loads(line)
-    if "id" in request:
-        result = answer(request["method"], request.get("params") or {})
-        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
-"""

@@ -53,9 +53,7 @@ class Project:
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR", "TZ")}
         return {**kept, "HOME": str(self.home), **(extra or {})}
 
-    def run(
-        self, *arguments: str, env: Mapping[str, str] | None = None, cwd: str = "."
-    ) -> Outcome:
+    def run(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: str = ".") -> Outcome:
         """`skillup ARGUMENTS`, to its end."""
         done = subprocess.run(
             [sys.executable, "-m", "skillup", *arguments],

@@ -1,0 +1,98 @@
+"""`skillup import`: from files of other tools to suites on disk, and what there is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.interop import anthropic, langfuse, suite_file, suite_settings, vibecheck
+from skillup.interop.detect import Format, detect
+from skillup.interop.draft import SuiteDraft, slug, unlike
+from skillup.interop.report import Note
+from skillup.interop.source import Source, open_sources
+from skillup.interop.write import Output, lay_out, write
+from skillup.load.suites import load_paths
+
+_EXPLANATIONS = {
+    "agentv": suite_settings.EXPLANATIONS,
+    "promptfoo": suite_settings.EXPLANATIONS,
+    "vibecheck": vibecheck.EXPLANATIONS,
+    "anthropic": anthropic.EXPLANATIONS,
+    "langfuse": langfuse.EXPLANATIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One file that has become a suite."""
+
+    source: Path
+    format: Format
+    draft: SuiteDraft
+    notes: tuple[Note, ...]
+    output: Output
+
+
+def import_files(
+    paths: Sequence[Path], out: Path, *, format_: Format | None = None, force: bool = False
+) -> list[Imported]:
+    """Convert `paths` and write the suites: one file into `out`, several into folders of it.
+
+    Nothing is written if anything is wrong. Raises UsageError for a file that is no suite or that
+    would be overwritten, InvalidFilesError with every place that is wrong.
+    """
+    converted: list[tuple[Path, Format, SuiteDraft, list[Note]]] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            converted.append((path, *_convert(path, format_)))
+        except InvalidFilesError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InvalidFilesError(problems)
+    names: set[str] = set()
+    imported = []
+    for path, found, draft, notes in converted:
+        directory = out / unlike(slug(draft.name, "suite"), names) if len(paths) > 1 else out
+        output = lay_out(draft, directory)
+        imported.append(Imported(path, found, draft, tuple(notes), output))
+    write([item.output for item in imported], force=force)
+    _check(imported)
+    return imported
+
+
+def _convert(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Note]]:
+    sources = open_sources(path)
+    found = format_ or detect(sources)
+    draft = _drafted(found, sources)
+    if not draft.cases:
+        raise UsageError(f"{path}: there is no case in it", hint="it lists nothing to import")
+    draft.settle_ids()
+    everything = [*sources, *(s for listed in sources[0].related.values() for s in listed)]
+    return found, draft, _notes(everything, _EXPLANATIONS[found])
+
+
+def _drafted(format_: Format, sources: list[Source]) -> SuiteDraft:
+    if format_ == "langfuse":
+        return langfuse.convert(sources)
+    if format_ in ("agentv", "promptfoo"):
+        for source in sources[1:]:
+            source.related = sources[0].related
+        return suite_file.convert(sources, promptfoo=format_ == "promptfoo")
+    if len(sources) > 1:
+        raise UsageError(f"{sources[0].path}: {format_} has no files of JSON lines")
+    if format_ == "vibecheck":
+        return vibecheck.convert(sources[0])
+    return anthropic.convert(sources[0])
+
+
+def _notes(sources: Iterable[Source], explanations: dict[str, str]) -> list[Note]:
+    return [note for source in sources for note in source.notes(explanations)]
+
+
+def _check(imported: Sequence[Imported]) -> None:
+    """What was written is read back: a suite of ours that does not load would be our defect."""
+    loaded = load_paths([item.output.directory / "eval.yaml" for item in imported])
+    loaded.or_raise()

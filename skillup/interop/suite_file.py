@@ -1,0 +1,126 @@
+"""promptfoo's and AgentV's suites: tests, prompts and assertions; one file format, two dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from skillup.interop.draft import CaseDraft, SuiteDraft, slug
+from skillup.interop.node import Node
+from skillup.interop.prompts import Prompt, read_prompts
+from skillup.interop.source import Source
+from skillup.interop.suite_settings import read_environment, read_settings
+from skillup.interop.test_case import SuiteContext, build_case, expanded
+from skillup.interop.test_files import Test, read_tests
+from skillup.interop.turns import merged
+
+
+def convert(sources: list[Source], *, promptfoo: bool) -> SuiteDraft:
+    """The suite in `sources`: one suite file, or files (or lines) of bare tests."""
+    first = Node.top(sources[0])
+    draft = SuiteDraft(_name_of(sources[0]))
+    if _is_suite(first):
+        top = first
+        defaults = top.get("default_test", "defaultTest")
+        if defaults is not None and isinstance(defaults.value, str):
+            defaults = _referenced_defaults(defaults)
+        tests = read_tests(top, defaults)
+    else:
+        top, defaults = first.with_scope(None), None
+        tests = [test for source in sources for test in _bare_tests(source)]
+    suite = SuiteContext(top if _is_suite(first) else None, defaults, promptfoo, draft)
+    if suite.top is not None:
+        suite.tags = read_settings(suite.top, draft, promptfoo=promptfoo)
+        read_environment(suite.top, draft, suite.placed, suite.setup)
+        suite.templates = suite.top.get("assertionTemplates")
+    elif not promptfoo:
+        draft.defaults["pass_threshold"] = 0.8
+    prompts = read_prompts(suite.top.get("prompts")) if suite.top is not None else []
+    _cases(suite, prompts, tests)
+    _link_dependencies(draft)
+    return draft
+
+
+def _name_of(source: Source) -> str:
+    """The file's name, or its folder's where every such file is called the same."""
+    stem = source.path.name.split(".")[0]
+    resolved = source.path.resolve()
+    if stem.casefold() not in ("suite", "eval", "evals", "promptfooconfig", "cases", "case"):
+        return slug(stem)
+    directory = resolved.parent
+    return slug((directory.parent if directory.name == "evals" else directory).name, slug(stem))
+
+
+def _is_suite(top: Node) -> bool:
+    keys = {"tests", "scenarios", "cases", "evalcases", "eval_cases"}
+    return isinstance(top.value, dict) and bool(keys & set(top.value))
+
+
+def _referenced_defaults(node: Node) -> Node | None:
+    from skillup.interop import references
+
+    found = references.find(node.text(), node)
+    return None if found is None else Node.top(node.source.open_related(found)[0])
+
+
+def _bare_tests(source: Source) -> Iterable[Test]:
+    base = source.path.resolve().parent
+    for number, node in enumerate(Node.top(source).elements(), start=1):
+        name = base.name if source.path.stem == "case" else f"test-{number}"
+        yield Test(node, base, name)
+
+
+def _cases(suite: SuiteContext, prompts: list[Prompt], tests: list[Test]) -> None:
+    choices: list[Prompt | None] = [*prompts] or [None]
+    for prompt in choices:
+        suffix = ""
+        if len(prompts) > 1 and prompt is not None:
+            suffix = f"-{slug(prompt.name, f'prompt-{prompts.index(prompt) + 1}')}"
+        for group in _conversations(prompt, tests):
+            captured: set[str] = set()
+            made: list[CaseDraft] = []
+            for test in group:
+                for variables in expanded(test, suite):
+                    made.append(build_case(test, variables, prompt, suite, frozenset(captured)))
+                    captured.update(rule["variable"] for rule in made[-1].turns[-1].capture)
+            cases = [merged(made)] if len(group) > 1 else made
+            for case in cases:
+                case.id += suffix
+                suite.draft.cases.append(case)
+
+
+def _conversations(prompt: Prompt | None, tests: list[Test]) -> list[list[Test]]:
+    """Tests that are turns of one conversation, together; every other one by itself."""
+    if any(test.get("mode", "turns") is not None for test in tests):
+        return [[test] for test in tests]
+    continues = prompt is not None and prompt.continues
+    stores = any(_stores(test) for test in tests)
+    keys: list[str] = []
+    for index, test in enumerate(tests):
+        metadata = test.get("metadata")
+        label = metadata.get("conversationId", "conversation_id") if metadata is not None else None
+        if label is not None:
+            keys.append(f"= {label.text()}")
+        else:
+            keys.append("= " if continues or stores else f"{index}")
+    if stores and not continues and not any(key != "= " for key in keys):
+        tests[0].node.changed(
+            "an answer is stored for later tests", "all tests became turns of one conversation"
+        )
+    order = {key: position for position, key in reversed(list(enumerate(keys)))}
+    ordered = sorted(range(len(tests)), key=lambda index: (order[keys[index]], index))
+    return [[tests[i] for i in group] for _, group in groupby(ordered, key=lambda i: keys[i])]
+
+
+def _stores(test: Test) -> bool:
+    options = test.node.value.get("options") if isinstance(test.node.value, dict) else None
+    return isinstance(options, dict) and "storeOutputAs" in options
+
+
+def _link_dependencies(draft: SuiteDraft) -> None:
+    known = {case.id for case in draft.cases}
+    for case in draft.cases:
+        for needed in list(case.depends_on):
+            if needed not in known or needed == case.id:
+                case.depends_on.remove(needed)
+                case.node.note(f"it depends on `{needed}`, which is not here", "left out")

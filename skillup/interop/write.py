@@ -1,0 +1,168 @@
+"""Suites onto disk: an eval.yaml, a file for each case, and copies of the files they need."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.interop import references
+from skillup.interop.draft import CaseDraft, Placed, SuiteDraft, slug, unlike
+from skillup.interop.yaml_writer import to_yaml
+from skillup.load.discover import SUITE_FILE, suite_root, workspace_root
+from skillup.load.json_schema import json_schema
+from skillup.schema.case import Case
+from skillup.schema.suite import Suite
+
+CASES = "cases"
+FIXTURES = "fixtures"
+SCHEMAS = "schema"
+
+
+@dataclass(slots=True)
+class Output:
+    """Everything that is to be written for one suite."""
+
+    directory: Path
+    texts: dict[str, str] = field(default_factory=dict)
+    copies: list[tuple[Path, str]] = field(default_factory=list)
+    cases: list[tuple[CaseDraft, str]] = field(default_factory=list)
+
+    def paths(self) -> list[Path]:
+        """All files, in the order in which they are written."""
+        return [self.directory / name for name in (*self.texts, *(to for _, to in self.copies))]
+
+
+def lay_out(draft: SuiteDraft, directory: Path) -> Output:
+    """`draft` as files of `directory`. Raises InvalidFilesError, with places in the source, for
+    what could not be said in our language.
+    """
+    output = Output(directory)
+    suite_file = directory / SUITE_FILE
+    root = suite_root(suite_file)
+    schemas = _schemas(directory, output)
+    names: set[str] = set()
+    fixtures: dict[tuple[Placed, ...], str] = {}
+    problems: list[Problem] = []
+    texts: dict[str, str] = {}
+    for case in draft.cases:
+        name = f"{CASES}/{unlike(slug(case.id), names)}.yaml"
+        data = case.as_dict(fixture=_fixture(case, fixtures, directory, root, output))
+        try:
+            Case.model_validate(data)
+        except ValidationError as error:
+            problems.extend(_as_problems(error, case))
+            continue
+        header = _header(schemas["case"], (directory / name).parent)
+        texts[name] = to_yaml(data, header=header)
+        output.cases.append((case, name))
+    if problems:
+        raise InvalidFilesError(problems)
+    files = [_from(root, directory / name) for name in texts]
+    skills = [_from(root, skill) for skill in draft.skills]
+    data = draft.as_dict(files, skills)
+    Suite.model_validate(data)
+    output.texts = {
+        SUITE_FILE: to_yaml(data, header=_header(schemas["suite"], directory)),
+        **texts,
+        **output.texts,
+    }
+    return output
+
+
+def _as_problems(error: ValidationError, case: CaseDraft) -> list[Problem]:
+    found = []
+    for detail in error.errors():
+        where = ".".join(str(part) for part in detail["loc"])
+        message = detail["msg"].removeprefix("Value error, ").replace(" || ", "; ")
+        found.append(case.node.problem(f"cannot become a case: {where}: {message}"))
+    return found
+
+
+def _from(start: Path, path: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), start.resolve())).as_posix()
+
+
+def _header(schema: Path, directory: Path) -> str:
+    return f"# yaml-language-server: $schema={_from(directory, schema)}\n"
+
+
+def _schemas(directory: Path, output: Output) -> dict[str, Path]:
+    """Where the schemas lie: those of the workspace, else copies beside the suite."""
+    shared = workspace_root(directory) / "docs" / SCHEMAS
+    found = {name: shared / f"{name}.schema.json" for name in ("suite", "case")}
+    if all(path.is_file() for path in found.values()):
+        return found
+    for name in found:
+        file = f"{SCHEMAS}/{name}.schema.json"
+        output.texts[file] = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
+        found[name] = directory / file
+    return found
+
+
+def _fixture(
+    case: CaseDraft,
+    known: dict[tuple[Placed, ...], str],
+    directory: Path,
+    root: Path,
+    output: Output,
+) -> str:
+    """The directory with what `case` has placed; cases that place the same share one."""
+    placed = tuple(case.placed)
+    if not placed:
+        return ""
+    if placed not in known:
+        taken = {name.rpartition("/")[2].casefold() for name in known.values()}
+        name = f"{FIXTURES}/{unlike(slug(case.id), taken)}"
+        known[placed] = name
+        copies: dict[str, Path] = {}
+        for source, target in placed:
+            if source.is_dir():
+                for path, inner in references.files_below(source):
+                    copies[f"{target}/{inner}".lstrip("/")] = path
+            else:
+                copies[target] = source
+        output.copies.extend((path, f"{name}/{inner}") for inner, path in copies.items())
+    return _from(root, directory / known[placed])
+
+
+def write(outputs: Sequence[Output], *, force: bool) -> None:
+    """Write them all. Raises UsageError before the first, if a file is there already.
+
+    With `force`, such files are replaced. Files of an earlier import that are not written again
+    stay, but no suite names them any more.
+    """
+    there = [path for output in outputs for path in output.paths() if os.path.lexists(path)]
+    if there and not force:
+        shown = ", ".join(str(path) for path in there[:3])
+        more = f" and {len(there) - 3} more" if len(there) > 3 else ""
+        raise UsageError(
+            f"already there: {shown}{more}", hint="choose another --out, or replace with --force"
+        )
+    try:
+        for output in outputs:
+            for name, text in output.texts.items():
+                _replace(output.directory / name, text.encode("utf-8"))
+            for source, name in output.copies:
+                target = output.directory / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+                shutil.copymode(source, target)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {error.filename}: {error.strerror}", hint="choose another --out"
+        ) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Whole or not at all: a link is replaced, not followed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    half.write_bytes(data)
+    half.replace(path)

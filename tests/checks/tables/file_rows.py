@@ -1,0 +1,75 @@
+"""Checks of the workspace and of reference files."""
+
+from __future__ import annotations
+
+from skillup.schema.record import FileState
+from tests.support.check_rows import row
+from tests.support.records import make_record, make_turn
+
+FILES = make_record(
+    make_turn(files={"data/a.log": "x"}),
+    make_turn(
+        "Title\r\n  one  \r\n",
+        files={
+            "src/app/main.py": "import os\r\nprint('Hello')\n",
+            "src/app/[id]/page.tsx": "page",
+            "README.md": "\ufeff# Read me",
+            "raw.bin": b"\xff\xfeok\x00",
+            "link.md": FileState(sha256=None, size=9, link="README.md"),
+            "out.md": FileState(sha256=None, size=9, link="../secret"),
+            "big.iso": FileState(sha256="0" * 64, size=10**10, kept=False),
+            "golden.txt": "Title\n  one",
+        },
+    ),
+    references={"golden/answer.md": "Title\n  one\n", "golden/other.md": "Title\n  two\n"},
+)
+UNSEEN = make_record("no snapshot was taken")
+
+ROWS = [
+    row(True, "files_exist", ["data/a.log", "data/*.log"], FILES, turn=1),
+    row(True, "files_exist", ["./src", "src/", "src\\app\\main.py", "**/main.py"], FILES, turn=2),
+    row(True, "files_exist", ["src/app/[id]/page.tsx", "s*/", "*.{md,rst}"], FILES, turn=None),
+    row(True, "files_exist", "src/**", FILES, turn=None),
+    row(False, "files_exist", "data/a.log", FILES, turn=2),
+    row(False, "files_exist", ["src/*.py"], FILES, turn=2),
+    row(False, "files_exist", ["sr", "SRC"], FILES, turn=2),
+    row(False, "files_exist", "/etc/passwd", FILES, turn=2),
+    row(False, "files_exist", "x", UNSEEN),
+    row(True, "files_not_exist", ["data/*.log", "data"], FILES, turn=2),
+    row(True, "files_not_exist", "src/*.py", FILES, turn=2),
+    row(True, "files_not_exist", "*.log", FILES, turn=1),
+    row(False, "files_not_exist", ["x", "data"], FILES, turn=1),
+    row(False, "files_not_exist", "**/*.py", FILES, turn=None),
+    row(False, "files_not_exist", "../elsewhere", FILES, turn=2),
+    row(False, "files_not_exist", "x", UNSEEN),
+    row(True, "file_contains", {"path": "src/**/*.py", "content": "PRINT('hello')"}, FILES, turn=2),
+    row(True, "file_contains", {"path": "README.md", "matches": "^# read me$"}, FILES, turn=2),
+    row(
+        True,
+        "file_contains",
+        [{"path": "raw.bin", "content": "ok"}, {"path": "link.md", "content": "# Read"}],
+        FILES,
+        turn=None,
+    ),
+    row(True, "file_contains", {"path": "*", "content": "title"}, FILES, turn=2),
+    row(False, "file_contains", {"path": "none.md", "content": "x"}, FILES, turn=2),
+    row(False, "file_contains", {"path": "src/**", "content": "absent"}, FILES, turn=2),
+    row(False, "file_contains", {"path": "big.iso", "content": "x"}, FILES, turn=2),
+    row(False, "file_contains", {"path": "out.md", "content": "x"}, FILES, turn=2),
+    row(
+        False,
+        "file_contains",
+        {"path": "README.md", "matches": "read"},
+        FILES,
+        turn=2,
+        case_sensitive=True,
+    ),
+    row(True, "golden_file", "golden/answer.md", FILES, turn=2),
+    row(True, "golden_file", {"path": "golden/answer.md", "file": "./golden.txt"}, FILES, turn=2),
+    row(True, "golden_file", "golden/answer.md", FILES, turn=None),
+    row(False, "golden_file", "golden/other.md", FILES, turn=2),
+    row(False, "golden_file", "golden/absent.md", FILES, turn=2),
+    row(False, "golden_file", {"path": "golden/answer.md", "file": "README.md"}, FILES, turn=2),
+    row(False, "golden_file", {"path": "golden/answer.md", "file": "none.md"}, FILES, turn=2),
+    row(False, "golden_file", {"path": "golden/answer.md", "file": "big.iso"}, FILES, turn=2),
+]

@@ -1,0 +1,102 @@
+"""Checks of tool calls and skills."""
+
+from __future__ import annotations
+
+from tests.support.check_rows import row
+from tests.support.records import call, make_record, make_turn
+
+TOOLS = make_record(
+    make_turn(
+        calls=[
+            call("Read", "read", file_path="/w/a.txt", limit=10),
+            call("Bash", "shell", command="ls -la\nrm -rf data"),
+            call("github::create_issue", "mcp", title="Bug", labels=["a"], repo={"id": 7, "o": 1}),
+            call("exec", "shell", command=["bash", "-lc", "git status"]),
+        ]
+    ),
+    make_turn(calls=[call("mcp__my__db__query", "mcp", sql=None)]),
+)
+NONE = make_record("nothing was called")
+CLAUDE = make_record(
+    make_turn(calls=[call("Skill", "skill", skill="log-tools:log-keeper", args="x")])
+)
+CODEX = make_record(
+    make_turn(calls=[call("shell", "shell", command="sed -n 1,9p '.agents/skills/tidy/SKILL.md'")])
+)
+READER = make_record(make_turn(calls=[call("Read", "read", file_path="C:\\s\\Tidy\\SKILL.md")]))
+
+
+def _rm(**condition: object) -> dict[str, object]:
+    return {"kind": "shell", "args": {"command": condition}}
+
+
+ROWS = [
+    row(True, "tool_called", "Bash", TOOLS),
+    row(True, "tool_called", "mcp__github__create_issue", TOOLS),
+    row(True, "tool_called", "my__db::query", TOOLS, turn=2),
+    row(True, "tool_called", {"name": "github::*", "args": {"repo": {"id": 7.0}}}, TOOLS),
+    row(True, "tool_called", {"kind": "mcp", "args": {"repo.id": 7, "labels.0": "a"}}, TOOLS),
+    row(True, "tool_called", {"kind": "shell", "min": 2, "max": 2}, TOOLS),
+    row(True, "tool_called", {"kind": "mcp", "min": 2}, TOOLS, turn=None),
+    row(True, "tool_called", _rm(matches=r"^bash -lc GIT"), TOOLS),
+    row(True, "tool_called", _rm(contains="RM -rf"), TOOLS),
+    row(True, "tool_called", {"name": "Read", "args": {"offset": {"exists": False}}}, TOOLS),
+    row(True, "tool_called", {"kind": "mcp", "args": {"sql": {"equals": None}}}, TOOLS, turn=2),
+    row(True, "tool_called", {"kind": "web", "min": 0}, NONE),
+    row(True, "tool_called", {"kind": "web", "max": 0}, NONE),
+    row(False, "tool_called", "Write", TOOLS),
+    row(False, "tool_called", "bash", TOOLS, case_sensitive=True),
+    row(False, "tool_called", {"kind": "shell", "min": 3}, TOOLS),
+    row(False, "tool_called", {"kind": "shell", "max": 1}, TOOLS),
+    row(False, "tool_called", {"name": "Read", "args": {"limit": True}}, TOOLS),
+    row(False, "tool_called", {"name": "Read", "args": {"limit": "10"}}, TOOLS),
+    row(False, "tool_called", {"name": "Read", "args": {"offset": None}}, TOOLS),
+    row(False, "tool_called", {"name": "Read", "kind": "shell"}, TOOLS),
+    row(False, "tool_called", _rm(contains="rm", matches="mv"), TOOLS),
+    row(False, "tool_called", "Rea?", TOOLS),
+    row(False, "tool_called", _rm(matches="("), TOOLS),
+    row(True, "tool_not_called", "Write", TOOLS),
+    row(True, "tool_not_called", {"kind": "shell"}, NONE),
+    row(True, "tool_not_called", _rm(matches=r"\bmv\b"), TOOLS),
+    row(False, "tool_not_called", _rm(matches=r"\brm\b"), TOOLS),
+    row(False, "tool_not_called", {"kind": "shell"}, TOOLS, turn=None),
+    row(False, "tool_not_called", "mcp__*", TOOLS, turn=2),
+    row(True, "tool_sequence", {"calls": ["Read", {"kind": "mcp"}]}, TOOLS),
+    row(
+        True,
+        "tool_sequence",
+        {"calls": ["Read", "Bash", "github::*", "exec"], "mode": "exact"},
+        TOOLS,
+    ),
+    row(
+        True,
+        "tool_sequence",
+        {"calls": [{"kind": "shell"}, "Bash", "Read"], "mode": "any_order"},
+        TOOLS,
+    ),
+    row(False, "tool_sequence", {"calls": ["exec", "Read"]}, TOOLS),
+    row(False, "tool_sequence", {"calls": ["Read", "Read"]}, TOOLS),
+    row(False, "tool_sequence", {"calls": ["Read", "Bash"], "mode": "exact"}, TOOLS),
+    row(False, "tool_sequence", {"calls": ["Read"], "mode": "exact"}, NONE),
+    row(False, "tool_sequence", {"calls": ["Bash", "Bash"], "mode": "any_order"}, TOOLS),
+    row(True, "skill_used", "log-keeper", CLAUDE),
+    row(True, "skill_used", "log-tools:log-keeper", CLAUDE, turn=None),
+    row(True, "skill_used", "tidy", CODEX),
+    row(True, "skill_used", "tidy", READER),
+    row(
+        True,
+        "skill_used",
+        "go",
+        make_record(make_turn(calls=[call("S", "skill", command="/go 1")])),
+    ),
+    row(False, "skill_used", "keeper", CLAUDE),
+    row(False, "skill_used", "idy", CODEX),
+    row(False, "skill_used", "tidy", READER, case_sensitive=True),
+    row(False, "skill_used", "tidy", make_record("I used the skill tidy/SKILL.md")),
+    row(True, "skill_not_used", "keeper", CLAUDE),
+    row(True, "skill_not_used", "idy", CODEX),
+    row(True, "skill_not_used", "tidy", NONE),
+    row(False, "skill_not_used", "log-keeper", CLAUDE),
+    row(False, "skill_not_used", "tidy", CODEX),
+    row(False, "skill_not_used", "tidy", READER, turn=None),
+]

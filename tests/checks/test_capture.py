@@ -1,0 +1,134 @@
+"""Values taken out of a turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.checks import capture, capture_problem
+from skillup.schema.conversation import Capture
+from skillup.schema.record import ToolResult, TranscriptItem, TurnRecord
+from tests.support.records import call, make_turn
+
+TURN = make_turn(
+    'Found 12 files, Order-7.\n```json\n{"count": 12, "none": null, "list": [1, true]}\n```',
+    calls=[call("Bash", "shell", command="ls"), call("Read", "read", file_path="a")],
+    results=["a.txt", ""],
+    output_tokens=9,
+)
+
+
+def rule(**fields: Any) -> Capture:
+    return Capture.model_validate({"variable": "it", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "value"),
+    [
+        ({"pattern": r"(?P<value>\d+) (files?)"}, "12"),
+        ({"pattern": r"Order-(\d+)"}, "7"),
+        ({"pattern": r"(?<value>Order)"}, "Order"),
+        ({"jsonpath": "$.transcript.tool_results[0].call_id"}, "call-1"),
+        ({"jsonpath": "$.transcript.tool_results[0].content"}, "a.txt"),
+        ({"jsonpath": "$.transcript.tool_calls[?(@.kind == 'read')].arguments.file_path"}, "a"),
+        ({"jsonpath": "$.response_json.count"}, "12"),
+        ({"jsonpath": "$.response_json.list"}, "[1, true]"),
+        ({"jsonpath": "$.response_json.list[1]"}, "true"),
+        ({"jsonpath": "$.usage.output_tokens"}, "9"),
+        ({"pattern": "absent (.)", "default": "none"}, "none"),
+        ({"jsonpath": "$.response_json.none", "default": ""}, ""),
+        ({"jsonpath": "$.transcript.tool_results[1].content", "default": "empty"}, "empty"),
+    ],
+)
+def test_value_is_captured(fields: dict[str, Any], value: str) -> None:
+    captured = capture([rule(**fields)], TURN)
+
+    assert captured.miss is None
+    assert captured.values == {"it": value}
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"pattern": r"absent (\d)"}, "found nothing"),
+        ({"pattern": r"order-(\d+)"}, "found nothing"),
+        ({"pattern": r"Found( *)12()?"}, "2 groups"),
+        ({"pattern": "Found( *)12"}, "empty value"),
+        ({"pattern": "(?P<value>x)?Found"}, "found nothing"),
+        ({"pattern": "Found"}, "no group"),
+        ({"jsonpath": "$.response_json.absent"}, "found nothing"),
+        ({"jsonpath": "$.response_json.none"}, "empty value"),
+        ({"jsonpath": "$.transcript.tool_results[1].content"}, "empty value"),
+        ({"jsonpath": "$.transcript.tool_results[5].content"}, "found nothing"),
+        ({"pattern": r"(\d+) (files)", "default": "x"}, "2 groups"),
+        ({"jsonpath": "$.[", "default": "x"}, "not a valid JSONPath"),
+        ({"pattern": "(", "default": "x"}, "not a valid regex"),
+    ],
+)
+def test_miss_says_which_variable_and_why(fields: dict[str, Any], why: str) -> None:
+    captured = capture([rule(**fields)], TURN)
+
+    assert captured.values == {}
+    assert captured.miss is not None
+    assert captured.miss.variable == "it"
+    assert why in captured.miss.message
+
+
+def test_values_before_a_miss_are_kept_and_those_after_are_not_sought() -> None:
+    rules = [
+        Capture(variable="one", pattern=r"(\d+)"),
+        Capture(variable="two", pattern="(absent)"),
+        Capture(variable="three", pattern="(Order)"),
+    ]
+
+    captured = capture(rules, TURN)
+
+    assert captured.values == {"one": "12"}
+    assert captured.miss is not None
+    assert captured.miss.variable == "two"
+
+
+def test_catastrophic_pattern_is_a_miss_and_no_hang() -> None:
+    captured = capture([rule(pattern="((a|aa)+)$")], make_turn("a" * 60 + "!"))
+    captured_too = capture([rule(pattern="(?P<value>(a|aa)+)$")], make_turn("a" * 60 + "!"))
+
+    assert captured.miss is not None
+    assert captured_too.miss is not None
+    assert "too long" in captured_too.miss.message
+
+
+def test_answer_that_is_no_json_has_no_response_json() -> None:
+    captured = capture([rule(jsonpath="$.response_json")], make_turn("no"))
+
+    assert captured.miss is not None
+
+
+def test_result_without_a_call_is_found_too() -> None:
+    orphan = ToolResult(call_id="x", status="error", content="boom")
+    turn = TurnRecord(
+        turn_number=1,
+        status="completed",
+        content="go",
+        transcript=[TranscriptItem(type="tool_result", tool_result=orphan)],
+    )
+
+    captured = capture([rule(jsonpath="$.transcript.tool_results[0].status")], turn)
+
+    assert captured.values == {"it": "error"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "fine"),
+    [
+        ({"pattern": r"(\d+)"}, True),
+        ({"pattern": r"(?P<value>a)(b)"}, True),
+        ({"pattern": "(a)(b)"}, False),
+        ({"pattern": "a"}, False),
+        ({"pattern": "(a"}, False),
+        ({"jsonpath": "$.response"}, True),
+        ({"jsonpath": "$..["}, False),
+    ],
+)
+def test_rule_that_can_never_work_is_known_beforehand(fields: dict[str, Any], fine: bool) -> None:
+    assert (capture_problem(rule(**fields)) is None) is fine

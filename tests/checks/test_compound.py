@@ -1,0 +1,106 @@
+"""Scores, errors and manners that go up and down between a compound check and its children."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.checks import CheckContext, evaluate, evaluate_set
+from skillup.schema.checks import Check, CheckSet
+from skillup.schema.grade import CheckResult
+from tests.support.records import make_record
+
+YES = {"contains": "yes"}
+NO = {"contains": "no!"}
+BROKEN = {"matches": "("}
+
+
+def of_yes(spec: dict[str, Any], ask: Any = None) -> CheckResult:
+    return evaluate(Check.model_validate(spec), make_record("yes").context(1, ask))
+
+
+@pytest.mark.parametrize(
+    ("spec", "score"),
+    [
+        ({"any_of": [YES, NO]}, 1.0),
+        ({"any_of": [NO, NO]}, 0.0),
+        ({"all_of": [YES, NO]}, 0.5),
+        ({"all_of": [{**YES, "weight": 3.0}, NO]}, 0.75),
+        ({"all_of": [YES, {**NO, "required": True}]}, 0.0),
+        ({"all_of": [YES, YES]}, 1.0),
+        ({"none_of": [NO]}, 1.0),
+        ({"none_of": [NO, YES]}, 0.0),
+        ({"all_of": [YES, BROKEN]}, 0.0),
+    ],
+)
+def test_score_follows_from_the_children(spec: dict[str, Any], score: float) -> None:
+    assert of_yes(spec).score == score
+
+
+@pytest.mark.parametrize("spec", [{"any_of": [NO, BROKEN]}, {"all_of": [YES, BROKEN]}])
+def test_a_child_that_cannot_be_evaluated_breaks_its_parent(spec: dict[str, Any]) -> None:
+    result = of_yes({"any_of": [spec]})
+
+    assert not result.passed
+    assert "not a valid regex" in (result.error or "")
+
+
+def test_one_passing_option_outweighs_one_that_cannot_be_evaluated() -> None:
+    result = of_yes({"any_of": [BROKEN, YES]})
+
+    assert result.passed
+    assert result.children[0].error is not None
+
+
+def test_children_are_shown_with_the_role_and_scope_of_their_parent() -> None:
+    checks = CheckSet.model_validate({"any_of": [NO, YES]})
+
+    (result,) = evaluate_set(checks, make_record("yes").context(), role="expect")
+
+    assert [child.role for child in result.children] == ["expect", "expect"]
+    assert [child.scope for child in result.children] == ["conversation", "conversation"]
+
+
+def test_children_tell_case_apart_if_their_parent_does_and_they_do_not_object() -> None:
+    children = [{"contains": "YES"}, {"contains": "YES", "case_sensitive": False}]
+
+    result = of_yes({"any_of": children, "case_sensitive": True})
+
+    assert [child.passed for child in result.children] == [False, True]
+
+
+def test_children_look_at_the_turn_that_their_parent_names() -> None:
+    check = Check.model_validate({"all_of": [YES], "turn": 1})
+
+    assert evaluate(check, make_record("yes", "no").context()).passed
+
+
+def test_a_judge_is_asked_about_the_turn_that_the_check_names() -> None:
+    asked: list[tuple[str, int | None]] = []
+
+    def judge(check: Check, context: CheckContext) -> CheckResult:
+        asked.append((check.key, context.turn.turn_number if context.turn else None))
+        return CheckResult(name="polite", kind=check.key, passed=True, score=0.9)
+
+    recorded = make_record("yes", "no")
+    evaluate(Check.model_validate({"rubric": "Polite", "turn": 2}), recorded.context(None, judge))
+    checks = CheckSet.model_validate({"script": "judge.py"})
+    (result,) = evaluate_set(checks, recorded.context(1, judge), role="expect")
+
+    assert asked == [("rubric", 2), ("script", 1)]
+    assert (result.role, result.score) == ("expect", 0.9)
+
+
+def test_name_weight_and_required_stand_in_the_result() -> None:
+    result = of_yes({**YES, "name": "agrees", "weight": 2.0, "required": True})
+
+    assert (result.name, result.weight, result.required) == ("agrees", 2.0, True)
+
+
+def test_a_follow_up_is_not_evaluated_as_a_check() -> None:
+    result = of_yes({"prompt": "Are you sure?", "assertions": [YES]})
+
+    assert not result.passed
+    assert result.error is not None
+    assert result.name == 'follow-up "Are you sure?"'

@@ -1,0 +1,130 @@
+"""What results show to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.checks import describe, evaluate
+from skillup.checks.evidence import around, listed
+from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult
+from tests.support.records import call, make_record, make_turn
+
+
+def ask(spec: dict[str, Any], *turns: Any) -> CheckResult:
+    return evaluate(Check.model_validate(spec), make_record(*turns).context(1))
+
+
+def test_excerpt_is_the_piece_with_its_surroundings_on_one_line() -> None:
+    result = ask({"contains": "needle"}, "x" * 100 + "\nthe NEEDLE\there\x1b[2J" + "y" * 100)
+
+    assert result.excerpt.startswith("…xxx")
+    assert "⏎the NEEDLE here␛[2J" in result.excerpt
+    assert result.excerpt.endswith("y…")
+    assert len(result.excerpt) < 150
+
+
+def test_excerpt_of_a_long_match_is_cut() -> None:
+    text = "<" + "z" * 5000 + ">"
+
+    assert len(around(text, (0, len(text)))) <= 300
+
+
+def test_excerpt_is_of_the_original_text_where_folding_lengthens_it() -> None:
+    result = ask({"contains": "STRASSE"}, "ßßß in der Straße dort")
+
+    assert result.found == 'found "Straße"'
+
+
+def test_failure_shows_how_the_answer_began() -> None:
+    result = ask({"contains": "absent"}, "w" * 1000)
+
+    assert result.excerpt == "w" * 200 + "…"
+    assert result.found == 'not found: "absent"'
+
+
+def test_offending_piece_of_a_long_command_is_shown() -> None:
+    command = "echo " + "a " * 300 + "&& rm -rf data && " + "b " * 300
+    spec = {"tool_not_called": {"kind": "shell", "args": {"command": {"matches": r"\brm\b"}}}}
+
+    result = ask(spec, make_turn(calls=[call("Bash", "shell", command=command)]))
+
+    assert "rm -rf data" in result.excerpt
+    assert result.found == "called once"
+
+
+def test_calls_that_were_made_are_shown_where_the_wanted_one_was_not() -> None:
+    result = ask({"tool_called": "Write"}, make_turn(calls=[call("Bash", "shell", command="ls")]))
+
+    assert result.found == "not called"
+    assert result.excerpt == 'Bash(command="ls")'
+
+
+def test_file_of_the_same_name_elsewhere_is_a_near_miss() -> None:
+    result = ask({"files_exist": "report.md"}, make_turn(files={"out/Report.md": "", "b": ""}))
+
+    assert result.excerpt == "near misses: out/Report.md"
+
+
+def test_difference_from_the_reference_is_shown_as_a_diff() -> None:
+    recorded = make_record("a\nB\nc", references={"g.txt": "a\nb\nc\n"})
+
+    result = evaluate(Check.model_validate({"golden_file": "g.txt"}), recorded.context(1))
+
+    assert "-b\n+B" in result.found
+
+
+def test_sums_of_cents_are_compared_as_people_count() -> None:
+    recorded = make_record(make_turn(cost_usd=0.1), make_turn(cost_usd=0.2))
+
+    result = evaluate(Check.model_validate({"max_cost_usd": 0.3}), recorded.context())
+
+    assert result.passed
+
+
+def test_list_counts_what_does_not_fit() -> None:
+    assert listed(["a" * 40] + [str(n) * 30 for n in range(5)], longest=80).endswith("and 4 more")
+    assert listed([]) == "none"
+
+
+def test_deeply_nested_answer_is_no_json_and_no_crash() -> None:
+    result = ask({"json": {"path": "$"}}, "[" * 100_000)
+
+    assert not result.passed
+    assert result.error is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        (
+            {"tool_not_called": {"kind": "shell", "args": {"command": {"matches": r"\brm\b"}}}},
+            r"tool_not_called shell args.command ~ /\brm\b/",
+        ),
+        ({"contains": {"any": ["a", "b"], "none": ["c"]}}, 'contains any of "a", "b"; none of "c"'),
+        ({"matches": "a.b", "turn": 2}, "matches /a.b/ (turn 2)"),
+        ({"tool_called": {"name": "Bash", "min": 2, "max": 3}}, "tool_called Bash, min 2, max 3"),
+        ({"json": {"path": "$.a", "equals": None}}, "json $.a = null"),
+        ({"files_exist": ["a", "b/*"]}, "files_exist a, b/*"),
+        ({"file_contains": {"path": "a", "matches": "b"}}, "file_contains a ~ /b/"),
+        ({"tool_sequence": {"calls": ["A", {"kind": "web"}]}}, "tool_sequence in_order: A, web"),
+        ({"any_of": [{"equals": "a"}, "polite"]}, 'any_of [equals "a"; rubric "polite"]'),
+        (
+            {"turn_response_contains": {"turn": 2, "contains_any": ["x"]}},
+            'turn_response_contains turn 2: "x"',
+        ),
+        ({"max_cost_usd": 0.5}, "max_cost_usd $0.5"),
+    ],
+)
+def test_check_in_one_line(spec: dict[str, Any], line: str) -> None:
+    assert describe(Check.model_validate(spec)) == line
+    assert "\n" not in line
+
+
+def test_long_check_is_cut_to_one_short_line() -> None:
+    line = describe(Check.model_validate({"contains": ["line\n" * 100] * 10}))
+
+    assert len(line) < 250
+    assert "\n" not in line

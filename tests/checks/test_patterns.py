@@ -1,0 +1,113 @@
+"""Regexes with a time limit, in Python's spelling and in Go's."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillup.checks import evaluate, jsonpath_problem, path_problem, pattern_problem
+from skillup.checks.patterns import Searcher, from_go
+from skillup.schema.checks import Check
+from tests.support.records import call, make_record, make_turn
+
+LONG = "a" * 60 + "!"
+RECORDED = make_record(
+    make_turn(
+        f'{{"x": "{LONG}"}}', calls=[call("Bash", "shell", command=LONG)], files={"f.txt": LONG}
+    )
+)
+SLOW = "(a|aa)+$"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"matches": "(a|aa)+!?$(?<=b)"},
+        {"output_matches": {"none": ["(a|aa)+$"]}},
+        {"json": {"path": "$.x", "matches": SLOW}},
+        {"tool_not_called": {"kind": "shell", "args": {"command": {"matches": SLOW}}}},
+        {"file_contains": {"path": "f.txt", "matches": SLOW}},
+        {"none_of": [{"matches": SLOW}]},
+    ],
+)
+def test_catastrophic_pattern_is_an_error_of_its_check(spec: dict[str, object]) -> None:
+    result = evaluate(Check.model_validate(spec), RECORDED.context(1))
+
+    assert not result.passed
+    assert "took too long" in (result.error or "")
+
+
+def test_many_slow_patterns_share_one_time_limit() -> None:
+    check = Check.model_validate({"matches": {"none": [SLOW + "x" * n for n in range(50)]}})
+
+    assert evaluate(check, RECORDED.context(1)).error is not None
+
+
+def test_nested_repetition_that_can_be_decided_is_decided() -> None:
+    check = Check.model_validate({"matches": "(a+)+$"})
+
+    result = evaluate(check, make_record("a" * 40 + "!").context(1))
+
+    assert not result.passed
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        (r"end\z", "the end", True),
+        (r"end\z", "end\n", False),
+        (r"\\z", r"a\z", True),
+        (r"\Qa.b\E!", "a.b!", True),
+        (r"\Qa.b\E", "axb", False),
+        (r"\Q(.*", "(.*", True),
+        (r"\x{41}\x{1F600}", "A😀", True),
+        (r"(?P<n>a)(?P=n)", "aa", True),
+        (r"(?s)a.b", "a\nb", True),
+        (r"(?Us)a.*b", "a\nb", True),
+        (r"(?U:a+)", "caat", True),
+        (r"(?i-U)A", "a", True),
+        (r"[[:digit:]]+\pL", "12x", True),
+    ],
+)
+def test_go_spelling_is_understood(pattern: str, text: str, matches: bool) -> None:
+    found = Searcher(fold=False).search(pattern, text)
+
+    assert (found is not None) is matches
+
+
+def test_pattern_without_go_spellings_is_left_alone() -> None:
+    for pattern in (r"\bfoo\b", r"(?:a)(?i)b\d\\", "plain"):
+        assert from_go(pattern) == pattern
+
+
+@pytest.mark.parametrize("pattern", ["(", "[", "*a", r"(?P<1>a)", r"a{2,1}", r"\1", "(?<=a+"])
+def test_invalid_pattern_is_named_with_its_reason(pattern: str) -> None:
+    problem = pattern_problem(pattern)
+
+    assert problem is not None
+    assert pattern in problem
+
+
+def test_valid_pattern_has_no_problem() -> None:
+    assert pattern_problem(r"(?P<value>\d+) files?") is None
+
+
+@pytest.mark.parametrize(
+    "path", ["$.[", "", "$.a[", "$.a[?(@.b =~ '(a+)+$')]", "$.a.`sub(/x/, y)`"]
+)
+def test_path_that_cannot_be_used_is_named(path: str) -> None:
+    assert jsonpath_problem(path) is not None
+
+
+@pytest.mark.parametrize("path", ["$", "$.a[0].b", "a.b", "$..c", "$['a b']", "$.a[?(@.b > 1)]"])
+def test_ordinary_path_has_no_problem(path: str) -> None:
+    assert jsonpath_problem(path) is None
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "~/x", "C:\\x", "[z-a]"])
+def test_path_out_of_the_workspace_is_refused(path: str) -> None:
+    assert path_problem(path) is not None
+
+
+@pytest.mark.parametrize("path", ["a.txt", "./a", "a/**/*.{md,rst}", "a\\b", "..a/b..", "~a"])
+def test_path_in_the_workspace_is_fine(path: str) -> None:
+    assert path_problem(path) is None

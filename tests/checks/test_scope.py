@@ -1,0 +1,209 @@
+"""Where checks look, and that nothing passes where there is nothing to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillup.checks import CheckContext, evaluate, evaluate_set
+from skillup.schema.checks import CHECK_FIELDS, Check
+from skillup.schema.conversation import PostCondition
+from skillup.schema.grade import CheckResult
+from skillup.schema.record import TurnError
+from tests.support.records import call, make_record, make_turn
+
+# For each key, an argument that the turn below would meet if only it had been completed.
+WOULD_PASS: dict[str, Any] = {
+    "contains": "done",
+    "not_contains": "x",
+    "matches": "done",
+    "glob": "*",
+    "not_glob": "x",
+    "equals": "done",
+    "min_tokens": 0,
+    "max_tokens": 100,
+    "json": {"path": "$.response"},
+    "tool_called": {"kind": "shell", "min": 0},
+    "tool_not_called": "Write",
+    "tool_sequence": {"calls": ["Bash"]},
+    "skill_used": "tidy",
+    "skill_not_used": "other",
+    "files_exist": "a.txt",
+    "files_not_exist": "b.txt",
+    "file_contains": {"path": "a.txt", "content": "a"},
+    "golden_file": "golden.txt",
+    "exit_code": 0,
+    "max_cost_usd": 1.0,
+    "max_duration_seconds": 60.0,
+    "script": "judge.py",
+    "rubric": "Is polite",
+    "similar": "done",
+    "relevance": {},
+    "any_of": [{"contains": "done"}, {"not_contains": "x"}],
+    "all_of": [{"contains": "done"}, {"none_of": [{"contains": "x"}]}],
+    "none_of": [{"contains": "x"}, {"tool_called": "Write"}],
+    "must_contain": "done",
+    "must_contain_all": "done",
+    "must_contain_any": "done",
+    "must_not_contain": "x",
+    "output_contains": "done",
+    "output_matches": "done",
+    "turn_response_contains": {"turn": 2, "contains_any": "done"},
+    "turn_response_not_contains": {"turn": 2, "not_contains": "x"},
+    "tool_called_in_turn": {"turn": 2, "kind": "shell", "min": 0},
+    "tool_not_called_in_turn": {"turn": 2, "name": "Write"},
+}
+
+
+def say_yes(check: Check, context: CheckContext) -> CheckResult:
+    return CheckResult(name=check.key, kind=check.key, passed=True, score=1.0)
+
+
+def _turn(**fields: Any) -> Any:
+    return make_turn(
+        "done",
+        calls=[call("Bash", "shell", command="cat skills/tidy/SKILL.md")],
+        output_tokens=5,
+        cost_usd=0.1,
+        files={"a.txt": "a"},
+        **fields,
+    )
+
+
+def _record(status: Any, **more: Any) -> Any:
+    return make_record(_turn(), _turn(status=status), references={"golden.txt": "done"}, **more)
+
+
+leaves = st.sampled_from(sorted(WOULD_PASS)).map(lambda key: {key: WOULD_PASS[key]})
+nested = st.recursive(
+    leaves,
+    lambda children: st.builds(
+        lambda key, below, beside: {key: below, **beside},
+        st.sampled_from(["any_of", "all_of", "none_of"]),
+        st.lists(children, min_size=1, max_size=3),
+        st.sampled_from([{}, {"weight": 0.0}, {"required": True}, {"case_sensitive": True}]),
+    ),
+    max_leaves=6,
+)
+
+
+def test_every_key_has_an_argument_here() -> None:
+    assert set(WOULD_PASS) == set(CHECK_FIELDS)
+
+
+@pytest.mark.parametrize("key", sorted(WOULD_PASS))
+@pytest.mark.parametrize("number", [2, None])
+def test_the_arguments_would_pass_on_a_completed_turn(key: str, number: int | None) -> None:
+    check = Check.model_validate({key: WOULD_PASS[key]})
+
+    assert evaluate(check, _record("completed").context(number, say_yes)).passed
+
+
+@given(nested, st.sampled_from(["failed", "skipped", "error"]))
+def test_no_check_passes_on_a_turn_that_was_not_completed(spec: Any, status: Any) -> None:
+    recorded = _record(status)
+
+    result = evaluate(Check.model_validate(spec), recorded.context(2, say_yes))
+
+    assert not result.passed
+    assert not result.assertable
+    assert result.error is None
+
+
+@given(nested)
+def test_no_check_passes_on_a_missing_turn(spec: Any) -> None:
+    own_turn = [key for key in spec if key.endswith("_in_turn") or key.startswith("turn_response")]
+    if own_turn:
+        spec = {own_turn[0]: {**spec[own_turn[0]], "turn": 7}}
+    check = Check.model_validate({**spec, "turn": 7})
+
+    result = evaluate(check, _record("completed").context(None, say_yes))
+
+    assert not result.passed
+    assert not result.assertable
+
+
+@given(leaves, st.sampled_from(["failed", "skipped", "error"]))
+def test_no_check_of_the_conversation_passes_if_a_turn_was_not_completed(
+    spec: Any, status: Any
+) -> None:
+    result = evaluate(Check.model_validate(spec), _record(status).context(None, say_yes))
+
+    assert not result.passed
+
+
+@given(nested)
+def test_no_check_of_a_case_without_turns_passes(spec: Any) -> None:
+    result = evaluate(Check.model_validate(spec), make_record().context(None, say_yes))
+
+    assert not result.passed
+
+
+@pytest.mark.parametrize(
+    "more", [{"skipped": "b failed"}, {"error": TurnError(kind="setup", message="no make")}]
+)
+def test_a_case_that_was_not_held_says_why(more: dict[str, Any]) -> None:
+    result = evaluate(
+        Check.model_validate({"not_contains": "x"}), make_record("done", **more).context()
+    )
+
+    assert not result.assertable
+    assert "b failed" in result.found or "no make" in result.found
+
+
+def test_turns_of_a_conversation_held_as_one_message_cannot_be_asked() -> None:
+    recorded = make_record("yes", execution_mode="single_shot")
+    of_the_turn = Check.model_validate({"contains": "yes"})
+    by_number = Check.model_validate({"contains": "yes", "turn": 1})
+
+    assert not evaluate(of_the_turn, recorded.context(1)).assertable
+    assert not evaluate(by_number, recorded.context()).assertable
+    assert evaluate(of_the_turn, recorded.context()).passed
+
+
+def test_the_conversation_is_its_last_answer_all_its_calls_and_its_last_workspace() -> None:
+    recorded = make_record(
+        make_turn("first", calls=[call("Bash", "shell")], files={"old.txt": ""}),
+        make_turn("second", files={"new.txt": ""}),
+    )
+    holds = [
+        {"contains": "second"},
+        {"not_contains": "first"},
+        {"tool_called": "Bash"},
+        {"files_exist": "new.txt"},
+        {"files_not_exist": "old.txt"},
+        {"files_exist": "old.txt", "turn": 1},
+    ]
+
+    results = [evaluate(Check.model_validate(check), recorded.context()) for check in holds]
+
+    assert [result.passed for result in results] == [True] * len(holds)
+    assert [result.scope for result in results] == ["conversation"] * 5 + ["turn 1"]
+
+
+def test_a_gate_is_asked_of_a_turn_that_is_not_in_the_record_yet() -> None:
+    recorded = make_record("first")
+    gated = make_turn("Are you sure?", turn_number=2)
+    context = CheckContext(recorded.record, gated, recorded.read_file)
+    gate = PostCondition.model_validate(
+        {"must_contain_any": ["SURE"], "tool_not_called_in_turn": {"turn": 2, "kind": "shell"}}
+    )
+
+    results = evaluate_set(gate, context, role="post_condition")
+
+    assert [(r.kind, r.passed, r.role, r.scope) for r in results] == [
+        ("must_contain_any", True, "post_condition", "turn 2"),
+        ("tool_not_called_in_turn", True, "post_condition", "turn 2"),
+    ]
+
+
+def test_a_number_means_the_cases_turn_and_not_a_follow_up_to_it() -> None:
+    recorded = make_record("first", "second")
+    follow_up = make_turn("follow-up", source="follow_up", turn_number=1)
+    record = recorded.record.model_copy(update={"turns": [follow_up, *recorded.record.turns]})
+    check = Check.model_validate({"equals": "first", "turn": 1})
+
+    assert evaluate(check, CheckContext(record, None, recorded.read_file)).passed

@@ -1,0 +1,59 @@
+"""Every check by table: at least three rows that pass and three that fail for each key."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from skillup.schema.checks import CHECK_FIELDS
+from tests.checks.tables import (
+    compound_rows,
+    file_rows,
+    number_rows,
+    skill_up_rows,
+    text_rows,
+    tool_rows,
+)
+from tests.support.check_rows import Row
+
+ROWS = [
+    *text_rows.ROWS,
+    *skill_up_rows.ROWS,
+    *tool_rows.ROWS,
+    *file_rows.ROWS,
+    *number_rows.ROWS,
+    *compound_rows.ROWS,
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_check_says_what_the_table_says(row: Row) -> None:
+    result = row.result()
+
+    assert result.passed is row.passes, result
+    assert not (result.passed and (result.error or not result.assertable))
+    assert 0 <= result.score <= 1
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_result_holds_its_evidence(row: Row) -> None:
+    result = row.result()
+
+    assert result.name
+    assert len(result.excerpt) <= 700
+    assert "\n" not in result.excerpt
+    if row.ask is None:
+        assert result.kind == row.check.key
+        assert result.expected
+        assert result.scope
+        assert result.found or result.error
+
+
+def test_the_tables_cover_every_check_three_times_each_way() -> None:
+    seen = Counter((row.check.key, row.passes) for row in ROWS)
+
+    thin = [
+        (key, passes) for key in CHECK_FIELDS for passes in (True, False) if seen[key, passes] < 3
+    ]
+    assert thin == []

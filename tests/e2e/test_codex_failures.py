@@ -1,0 +1,216 @@
+"""The codex adapter with the real `codex`: whatever can go wrong is an error of its kind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from skillup.engines.base import SessionRef, TurnRequest
+from skillup.engines.codex import Codex
+from skillup.schema.profile import Profile
+from tests.support.held_turns import Conversation, error_kind, make_trial
+from tests.support.lab_engines import codex_conversation, file_of
+from tests.support.model_server import (
+    Answer,
+    CutStream,
+    Drop,
+    Garbage,
+    Hang,
+    HttpError,
+    ModelRequest,
+    ModelServer,
+    Reply,
+    Rule,
+    Shell,
+    Text,
+    by_rules,
+)
+
+pytestmark = pytest.mark.e2e
+Serve = Callable[..., ModelServer]
+Begin = Callable[..., Conversation]
+NO_THREAD = "3f0e7a54-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def begin(codex_cli: Path, tmp_path: Path) -> Begin:
+    """`begin(url, **profile keys)`: a conversation with codex."""
+    return partial(codex_conversation, codex_cli, tmp_path)
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (HttpError(401, "wrong key"), "auth"),
+        (HttpError(404, "no such model"), "model_error"),
+        (HttpError(429, "slow down"), "rate_limit"),
+        (HttpError(529, "overloaded"), "overloaded"),
+        (Drop(), "network"),
+    ],
+    ids=str,
+)
+def test_a_failure_of_the_model_is_an_error_of_its_kind(
+    begin: Begin, model_server: Serve, reply: Reply, kind: str, retries: int
+) -> None:
+    server = model_server(lambda request: reply)
+
+    outcome = begin(server.url, retries=retries).say("hello")
+
+    assert error_kind(outcome) == kind
+    assert len(server.requests) <= 1 + retries
+    assert outcome.error is not None
+    assert outcome.error.evidence
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (HttpError(400, "bad"), "model_error"),
+        (HttpError(400, "unexpected status 401 in a text"), "model_error"),
+        (HttpError(403, "forbidden"), "auth"),
+        (HttpError(500, "boom"), "overloaded"),
+        (HttpError(503, "busy"), "overloaded"),
+        (CutStream(), "network"),
+        (Garbage(), "network"),
+        (Answer(Text("part"), stop="max_tokens"), "model_error"),
+    ],
+    ids=str,
+)
+def test_a_rarer_failure_of_the_model_has_its_kind_too(
+    begin: Begin, model_server: Serve, reply: Reply, kind: str
+) -> None:
+    outcome = begin(model_server(lambda request: reply).url).say("hello")
+
+    assert error_kind(outcome) == kind
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_refused_connection_ends_as_a_network_error(begin: Begin, retries: int) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        outcome = begin(url, retries=retries).say("hello")
+
+    assert error_kind(outcome) == "network"
+
+
+def test_a_model_that_hangs_is_a_timeout_and_the_wrapper_leaves_nothing(
+    begin: Begin, model_server: Serve
+) -> None:
+    outcome = begin(model_server(lambda request: Hang()).url).say("hello", timeout_seconds=3)
+
+    assert error_kind(outcome) == "timeout"
+    assert outcome.process is not None
+    assert outcome.process.ended_by == "timeout"
+    assert not any("could not be ended" in notice for notice in outcome.notices)
+
+
+def test_a_killed_codex_is_a_crash(begin: Begin, model_server: Serve) -> None:
+    kill = Shell("sleep 0.3; kill -9 $PPID")
+    conversation = begin(model_server(by_rules(Rule("die", [kill]))).url)
+
+    outcome = conversation.say("die")
+
+    assert error_kind(outcome) == "crash"
+
+
+def test_a_missing_codex_says_how_to_install_it(tmp_path: Path) -> None:
+    profile = Profile(engine="codex", command=["no-such-codex"])
+
+    outcome = Conversation(Codex(), make_trial(tmp_path, profile)).say("hello")
+
+    assert error_kind(outcome) == "engine_not_found"
+    assert outcome.error is not None
+    assert "npm install" in outcome.error.message
+
+
+def test_a_wrong_option_makes_the_engine_unusable(begin: Begin, model_server: Serve) -> None:
+    outcome = begin(model_server().url, args=["--no-such-option"]).say("hello")
+
+    assert error_kind(outcome) == "engine_not_usable"
+
+
+def test_a_thread_that_was_deleted_is_lost_and_the_agent_is_not_asked(
+    begin: Begin, model_server: Serve
+) -> None:
+    server = model_server()
+    conversation = begin(server.url)
+    conversation.say("one")
+    file_of(conversation).unlink()
+
+    outcome = conversation.say("two")
+
+    assert error_kind(outcome) == "session_lost"
+    assert outcome.session_verified is False
+    assert len(server.requests) == 1
+
+
+def test_a_thread_that_was_changed_is_lost(begin: Begin, model_server: Serve) -> None:
+    server = model_server()
+    conversation = begin(server.url)
+    conversation.say("My word is walrus.")
+    path = file_of(conversation)
+    path.write_text(path.read_text().replace("walrus", "turtle"))
+
+    outcome = conversation.say("Which word?")
+
+    assert error_kind(outcome) == "session_lost"
+    assert len(server.requests) == 1
+
+
+def test_a_thread_that_changes_during_the_turn_is_not_believed(
+    begin: Begin, model_server: Serve
+) -> None:
+    conversation: Conversation | None = None
+
+    def script(request: ModelRequest) -> Reply:
+        if request.latest == "two" and conversation is not None:
+            path = file_of(conversation)
+            data = path.read_bytes()
+            with path.open("r+b") as file:
+                file.seek(data.index(b'"one"') + 1)
+                file.write(b"eno")
+        return Text("as if nothing were wrong")
+
+    conversation = begin(model_server(script).url)
+    conversation.say("one")
+
+    outcome = conversation.say("two")
+
+    assert error_kind(outcome) == "session_lost"
+    assert outcome.session_verified is False
+
+
+def test_a_thread_that_never_was_is_lost(begin: Begin, model_server: Serve) -> None:
+    outcome = begin(model_server().url).resume(SessionRef(NO_THREAD), TurnRequest(2, "hello"))
+
+    assert error_kind(outcome) == "session_lost"
+
+
+def test_a_resume_that_begins_a_new_thread_is_a_mismatch(begin: Begin, model_server: Serve) -> None:
+    conversation = begin(model_server().url)
+
+    outcome = conversation.resume(SessionRef("not-a-thread"), TurnRequest(2, "hello"))
+
+    assert error_kind(outcome) == "session_mismatch"
+
+
+def test_a_first_turn_that_leaves_no_session_file_is_a_mismatch(
+    begin: Begin, model_server: Serve
+) -> None:
+    outcome = begin(model_server().url, args=["--ephemeral"]).say("hello")
+
+    assert error_kind(outcome) == "session_mismatch"
+
+
+def test_a_warning_is_a_notice_not_a_failure(begin: Begin, model_server: Serve) -> None:
+    outcome = begin(model_server().url, model="no-such-model").say("hello")
+
+    assert error_kind(outcome) is None
+    assert outcome.response == "Turn 1: hello"
+    assert any("no-such-model" in notice for notice in outcome.notices)

@@ -1,0 +1,303 @@
+"""`skillup run` with both real CLIs, as a user runs it, against a scripted model server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.model_server import (
+    Hang,
+    HttpError,
+    ModelRequest,
+    ModelServer,
+    Reply,
+    Rule,
+    Shell,
+    SkillCall,
+    Text,
+    WriteFile,
+    by_rules,
+)
+from tests.support.project import Project
+
+pytestmark = pytest.mark.e2e
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-lab-anthropic", "LAB_KEY": "sk-lab-openai"}
+ENGINES = ("claude", "codex")
+
+THREE_TURNS = """
+    id: {id}
+    input:
+      turns:
+        - content: "one of {id}"
+          assertions: [{{contains: "{id}"}}]
+        - content: "write for {id}"
+          capture: [{{variable: n, pattern: '(\\d+) files'}}]
+          assertions: [{{tool_called: {{kind: write}}}}, {{files_exist: [out.txt]}}]
+        - content: "three <<n>> of {id}"
+          assertions: [{{contains: {{all: ["one of {id}", "write for {id}"]}}}}]
+    """
+TWO_TURNS = "input: {turns: [one, two]}\nassertions: [{tool_not_called: {kind: shell}}]\n"
+
+
+@pytest.fixture
+def engines(project: Project, claude_cli: Path, codex_cli: Path) -> Callable[..., Project]:
+    """`engines(url, more)`: profiles `claude` and `codex` that talk to the server at `url`."""
+
+    def write(url: str, more: str = "") -> Project:
+        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
+        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\nretries: 0\n"
+        codex += "api_key_env: LAB_KEY\nmodel: gpt-5.5\n"
+        return project.write(
+            {
+                "engines/claude.yaml": claude + more,
+                "engines/codex.yaml": codex + more,
+                "cases/eval.yaml": "name: lab\ncases: {files: ['*.case.yaml'], parallelism: 8}\n",
+            }
+        )
+
+    return write
+
+
+def remember(request: ModelRequest) -> Reply:
+    """Answers with all it was told; writes a file when asked to."""
+    told = Text("I was told: " + " | ".join(request.user_texts))
+    steps = [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]
+    return by_rules(Rule(r"^write", steps), otherwise=lambda _: told)(request)
+
+
+def test_eight_conversations_at_once_do_not_mix(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer]
+) -> None:
+    server = model_server(remember)
+    project = engines(server.url)
+    names = ["ant", "bee", "cat", "dog"]
+    project.write({f"cases/{n}.case.yaml": THREE_TURNS.format(id=n) for n in names})
+    result = project.run_json("cases", "-e", "claude", "-e", "codex", "-j", "8", env=KEYS)
+    assert {case["status"] for case in result["cases"]} == {"PASS"}, result["cases"]
+    assert len(result["cases"]) == 8
+    last = [r for r in server.requests if r.latest.startswith("three")]
+    assert len(last) == 8
+    for request in last:
+        own = next(name for name in names if request.latest.endswith(name))
+        assert request.user_texts == [f"one of {own}", f"write for {own}", f"three 3 of {own}"]
+    sessions = {case["session_id"] for case in result["cases"]}
+    assert len(sessions) == 8
+    assert all(t["session_verified"] for c in result["cases"] for t in c["turns"][1:])
+
+
+def test_tokens_and_tool_calls_of_a_turn_are_its_own(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer]
+) -> None:
+    project = engines(model_server(remember).url)
+    project.write({"cases/ant.case.yaml": THREE_TURNS.format(id="ant")})
+    for engine in ENGINES:
+        case = project.run_json("cases", "-e", engine, env=KEYS)["cases"][0]
+        requests = [1, 2, 1]
+        output = [turn["usage"]["output_tokens"] for turn in case["turns"]]
+        assert output == [10 * n for n in requests], engine
+        record = project.record(f"ant/{engine}/with_skill/1")
+        calls = [
+            [i["tool_call"]["kind"] for i in turn["transcript"] if i["tool_call"]]
+            for turn in record["turns"]
+        ]
+        assert calls == [[], ["write"], []], engine
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (HttpError(401), "auth"),
+        (HttpError(429), "rate_limit"),
+        (HttpError(529), "overloaded"),
+        (Hang(), "timeout"),
+    ],
+    ids=["401", "429", "529", "hang"],
+)
+def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
+    engines: Callable[..., Project],
+    model_server: Callable[..., ModelServer],
+    engine: str,
+    reply: Reply,
+    kind: str,
+) -> None:
+    server = model_server(by_rules(Rule("one", [reply])))
+    project = engines(server.url, more="timeout_seconds: 4\n" if kind == "timeout" else "")
+    project.write({"cases/two.case.yaml": TWO_TURNS})
+    outcome = project.run("run", "cases", "-e", engine, "--json", env=KEYS)
+    case = outcome.data["cases"][0]
+    assert outcome.exit_code == 3
+    assert (case["status"], case["error"]["kind"]) == ("ERROR", kind), case["error"]
+    assert [turn["status"] for turn in case["turns"]] == ["error", "skipped"]
+    assert all("two" not in request.user_texts for request in server.requests)
+    assert not _agents_of(project)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_refused_connection_is_a_network_error(
+    engines: Callable[..., Project], engine: str
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    project = engines(f"http://127.0.0.1:{port}")
+    project.write({"cases/two.case.yaml": TWO_TURNS})
+    case = project.run_json("cases", "-e", engine, env=KEYS)["cases"][0]
+    assert (case["status"], case["error"]["kind"]) == ("ERROR", "network"), case["error"]
+
+
+@pytest.mark.parametrize("engine", ["claude_code", "codex"])
+def test_a_missing_cli_is_an_error_that_says_how_to_get_it(project: Project, engine: str) -> None:
+    project.write({"eval.yaml": "name: x\n", "cases/two.yaml": TWO_TURNS})
+    bare = {**KEYS, "PATH": str(Path(sys.executable).parent)}
+    outcome = project.run("run", ".", "-e", engine, "--json", env=bare)
+    case = outcome.data["cases"][0]
+    assert outcome.exit_code == 3
+    assert case["error"]["kind"] == "engine_not_found"
+    assert "npm install" in case["error"]["message"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_capture_that_misses_is_an_error_and_the_agent_is_not_called_again(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
+) -> None:
+    server = model_server(remember)
+    case = """
+        input:
+          turns:
+            - content: one
+              capture: [{variable: n, pattern: '(\\d+) walruses'}]
+            - content: two <<n>>
+        assertions: [{tool_not_called: {kind: shell}}]
+        """
+    project = engines(server.url).write({"cases/miss.case.yaml": case})
+    graded = project.run_json("cases", "-e", engine, env=KEYS)["cases"][0]
+    assert (graded["status"], graded["error"]["kind"]) == ("ERROR", "capture")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_killed_cli_is_a_crash_and_leaves_nothing(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
+) -> None:
+    server = model_server(by_rules(Rule("one", [Hang()])))
+    project = engines(server.url).write({"cases/two.case.yaml": TWO_TURNS})
+    with project.start("run", "cases", "-e", engine, "--json", env=KEYS) as running:
+        server.wait_for_requests()
+        for process in psutil.Process(running.pid).children():
+            process.kill()
+        stdout, _ = running.communicate(timeout=60)
+    assert '"crash"' in stdout
+    assert running.returncode == 3
+    assert not _agents_of(project)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
+) -> None:
+    hanging = True
+
+    def script(request: ModelRequest) -> Reply:
+        return Hang() if hanging and "slow" in request.latest else Text("fine")
+
+    server = model_server(script)
+    project = engines(server.url)
+    fast = "input: {turns: [quick, quick again]}\nassertions: [{contains: fine}]\n"
+    project.write({"cases/a.case.yaml": fast, "cases/b.case.yaml": fast.replace("quick", "slow")})
+    with project.start(
+        "run", "cases", "-e", engine, "-j", "1", "--out", "here", env=KEYS
+    ) as running:
+        server.wait_for_requests(3)
+        running.send_signal(signal.SIGINT)
+        _, stderr = running.communicate(timeout=60)
+    assert running.returncode == 130, stderr
+    assert "--resume" in stderr
+    assert not _agents_of(project)
+    hanging = False
+    resumed = project.run("run", "--resume", "here", "--json", env=KEYS)
+    assert resumed.exit_code == 0, resumed.stderr
+    assert [case["status"] for case in resumed.data["cases"]] == ["PASS", "PASS"]
+    quick = [r for r in server.requests if r.latest == "quick"]
+    assert len(quick) == 1, "what had finished was held again"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
+) -> None:
+    calm = Shell("sleep 600 & sleep 600")
+    server = model_server(by_rules(Rule("one", [calm]), Rule("two", [Text("ok")])))
+    project = engines(server.url).write({"cases/two.case.yaml": TWO_TURNS})
+    with project.start("run", "cases", "-e", engine, env=KEYS) as running:
+        _wait_until(lambda: any("sleep" in p.name() for p in _agents_of(project)))
+        os.kill(running.pid, signal.SIGKILL)
+        running.communicate(timeout=60)
+    assert _agents_of(project)
+    ok = "input: {prompt: two}\nassertions: [{contains: ok}]\n"
+    project.write({"cases/two.case.yaml": ok})
+    assert project.run("run", "cases", "-e", engine, env=KEYS).exit_code == 0
+    assert not _agents_of(project)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_skill_under_test_is_found_and_its_use_is_seen(
+    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
+) -> None:
+    server = model_server(by_rules(Rule("use", [SkillCall("log-keeper"), Text("done")])))
+    suite = "name: lab\nskills: [{path: skills/log-keeper}]\ncases: {files: ['*.case.yaml']}\n"
+    skill = "---\nname: log-keeper\ndescription: Keeps logs.\n---\nKeep them.\n"
+    case = "input: {prompt: use it}\nassertions: [{skill_used: log-keeper}]\n"
+    project = engines(server.url).write(
+        {
+            "cases/eval.yaml": suite,
+            "cases/skills/log-keeper/SKILL.md": skill,
+            "cases/a.case.yaml": case,
+        }
+    )
+    result = project.run_json("cases", "-e", engine, "--baseline", env=KEYS)
+    by_variant = {case["variant"]: case for case in result["cases"]}
+    assert by_variant["with_skill"]["status"] == "PASS", by_variant["with_skill"]["reason"]
+    listed = [r for r in server.requests if "Keeps logs." in r.system]
+    assert listed
+    assert len(listed) < len(server.requests), "the baseline was given the skill, too"
+
+
+def _agents_of(project: Project) -> list[psutil.Process]:
+    """Live processes that were started for this project's trials, by their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            environment = process.environ()
+        except (psutil.Error, OSError):
+            continue
+        if environment.get("SKILLUP_OWNER") and _is_of(project, process):
+            found.append(process)
+    return found
+
+
+def _is_of(project: Project, process: psutil.Process) -> bool:
+    try:
+        scratch = {link.resolve() for link in project.root.rglob("scratch") if link.is_symlink()}
+        where = Path(process.cwd())
+    except (psutil.Error, OSError):
+        return False
+    return any(where.is_relative_to(place) for place in scratch)
+
+
+def _wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not come about"
+        time.sleep(0.05)
