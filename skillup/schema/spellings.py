@@ -1,7 +1,8 @@
 """Other spellings of one check: bare strings, and the ``type:``/``value:`` form of the neighbours.
 
 AgentV and promptfoo write ``{type: icontains, value: x}``. Each such type maps to one key of ours;
-a type that has no counterpart is left as it is and reported as unknown.
+``negate: true`` and the prefix ``not-`` turn it round, which is ``none_of`` here. A type without a
+counterpart is left as it is and reported as unknown.
 """
 
 from __future__ import annotations
@@ -43,9 +44,6 @@ _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-_SPELT = frozenset({"type", "value", "threshold"})
-
-
 def widen_check(value: Any) -> Any:
     """The full form of a check as written; what is no known short form comes back as it is."""
     if isinstance(value, str):
@@ -58,14 +56,15 @@ def widen_check(value: Any) -> Any:
         kind, negated = kind.removeprefix("not-"), not negated
     if kind not in _BY_TYPE:
         return value
-    argument = value.get("value", value.get("threshold"))
-    spelled = _BY_TYPE[kind](argument)
-    if kind in ("regex", "not-regex") and value.get("flags") == "i":
-        value = {k: v for k, v in value.items() if k != "flags"}
-        spelled["case_sensitive"] = False
-    if negated:
-        spelled = {"none_of": [spelled]}
-    rest = {k: v for k, v in value.items() if k not in _SPELT}
+    spelled = _BY_TYPE[kind](value.get("value", value.get("threshold")))
+    rest = {k: v for k, v in value.items() if k not in ("type", "value", "threshold")}
     if isinstance(rest.get("negate"), bool):
         del rest["negate"]
-    return {**spelled, **rest}
+    if kind in ("regex", "not-regex") and rest.get("flags") == "i":
+        del rest["flags"]
+        spelled["case_sensitive"] = False
+    if not negated:
+        return {**spelled, **rest}
+    if "case_sensitive" in rest:
+        spelled["case_sensitive"] = rest.pop("case_sensitive")
+    return {"none_of": [spelled], **rest}

@@ -90,12 +90,10 @@ def test_values_before_a_miss_are_kept_and_those_after_are_not_sought() -> None:
 
 
 def test_catastrophic_pattern_is_a_miss_and_no_hang() -> None:
-    captured = capture([rule(pattern="((a|aa)+)$")], make_turn("a" * 60 + "!"))
-    captured_too = capture([rule(pattern="(?P<value>(a|aa)+)$")], make_turn("a" * 60 + "!"))
+    captured = capture([rule(pattern="(?P<value>(a|aa)+)$")], make_turn("a" * 60 + "!"))
 
     assert captured.miss is not None
-    assert captured_too.miss is not None
-    assert "too long" in captured_too.miss.message
+    assert "too long" in captured.miss.message
 
 
 def test_answer_that_is_no_json_has_no_response_json() -> None:
