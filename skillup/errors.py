@@ -7,7 +7,7 @@
     └── InterruptedRunError       the user stopped the run; what finished is kept    exit 130
 
 What happens *inside* a conversation (an agent that crashes, a capture that misses, a judge that
-fails) is never an exception: it is data in the record, see :class:`skillup.schema.record.TurnError`.
+fails) is never an exception but data: :class:`skillup.schema.record.TurnError`.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ class _Manner:
 
     role: Role = "assertion"
     case_sensitive: bool = False
+    turn: int | None = None
+    """The turn that the parent names; None: the context's."""
 
 
 def evaluate(check: Check, context: CheckContext) -> CheckResult:
@@ -56,8 +58,10 @@ def _evaluate_check(check: Check, context: CheckContext, manner: _Manner) -> Che
 
 def _evaluate(question: _Question, context: CheckContext, manner: _Manner) -> CheckResult:
     key, spec, check = question.key, question.spec, question.check
-    number = spec.turn if key in NAMES_ITS_TURN else check.turn if check is not None else None
-    scope = resolve(context, number)
+    own = spec.turn if key in NAMES_ITS_TURN else check.turn if check is not None else None
+    if own is not None:
+        manner = replace(manner, turn=own)
+    scope = resolve(context, manner.turn)
     if key in COMBINING:
         finding = _combine(key, spec, context, scope, manner)
     elif scope.problem is not None:
@@ -86,8 +90,7 @@ def _combine(
     # left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
         return not_assertable(scope.problem)
-    below = replace(context, turn=scope.turn)
-    return COMBINING[key]([_evaluate_check(child, below, manner) for child in spec])
+    return COMBINING[key]([_evaluate_check(child, context, manner) for child in spec])
 
 
 def _ask(question: _Question, context: CheckContext, manner: _Manner) -> CheckResult:

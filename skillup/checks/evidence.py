@@ -50,11 +50,11 @@ def quoted(text: str, longest: int = 80) -> str:
 
 
 def listed(items: Iterable[str], *, nothing: str = "none", longest: int = _LONGEST) -> str:
-    """The items with commas between, each once; what does not fit is counted."""
+    """The items with commas between; what does not fit is counted."""
     shown: list[str] = []
     room = longest
     left_out = 0
-    for item in dict.fromkeys(items):
+    for item in items:
         if left_out or room < len(item) + 2:
             left_out += 1
             continue

@@ -32,7 +32,7 @@ def files_exist(spec: Sequence[str], subject: Subject) -> Finding:
             missing.append(pattern)
     if missing:
         return Finding(False, f"not there: {listed(missing)}", _instead(missing[0], files))
-    return Finding(True, "all are there", listed(found))
+    return Finding(True, "all are there", listed(dict.fromkeys(found)))
 
 
 def files_not_exist(spec: Sequence[str], subject: Subject) -> Finding:

@@ -73,7 +73,7 @@ def near_misses(pattern: str, files: Sequence[str]) -> list[str]:
     wanted = normal_path(pattern)
     name = wanted.rpartition("/")[2].casefold()
     same_name = [path for path in files if path.rpartition("/")[2].casefold() == name]
-    return same_name[:3] or difflib.get_close_matches(wanted, files[:2000], n=3, cutoff=0.6)
+    return same_name[:3] or difflib.get_close_matches(wanted, files[:500], n=3, cutoff=0.6)
 
 
 def _parent(path: str) -> str:

@@ -6,7 +6,8 @@ So a check of a missing, skipped, failed or errored turn fails, and so does its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from skillup.checks.context import CheckContext
 from skillup.schema.record import Record, TurnRecord
@@ -38,12 +39,13 @@ def resolve(context: CheckContext, number: int | None) -> Scope:
     if turn is None:
         why = f"there is no turn {number}; turns held: {len(context.record.turns)}"
         return Scope(f"turn {number}", (), None, why)
-    return _one_turn(context.record, turn)
+    own = _one_turn(context.record, turn)
+    steps = tuple(turn.executed())
+    return replace(own, turns=steps, problem=own.problem or _first_problem(steps))
 
 
 def _by_number(record: Record, number: int) -> TurnRecord | None:
-    named = [turn for turn in record.turns if turn.turn_number == number]
-    return next((turn for turn in named if turn.source != "follow_up"), named[0] if named else None)
+    return next((turn for turn in record.turns if turn.turn_number == number), None)
 
 
 def _one_turn(record: Record, turn: TurnRecord) -> Scope:
@@ -54,7 +56,7 @@ def _one_turn(record: Record, turn: TurnRecord) -> Scope:
 
 
 def _conversation(record: Record) -> Scope:
-    turns = tuple(record.turns)
+    turns = tuple(step for turn in record.turns for step in turn.executed())
     if record.skipped is not None:
         problem: str | None = f"the case was skipped: {record.skipped}"
     elif record.error is not None:
@@ -62,8 +64,12 @@ def _conversation(record: Record) -> Scope:
     elif not turns:
         problem = "no turn was held"
     else:
-        problem = next((why for turn in turns if (why := _problem(turn))), None)
+        problem = _first_problem(turns)
     return Scope(CONVERSATION, turns, None, problem)
+
+
+def _first_problem(turns: Iterable[TurnRecord]) -> str | None:
+    return next((why for turn in turns if (why := _problem(turn))), None)
 
 
 def _problem(turn: TurnRecord) -> str | None:

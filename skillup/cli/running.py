@@ -29,7 +29,7 @@ from skillup.reports.problems import problem_line, shown_path
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade, RunResult
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.trial.turn import now
+from skillup.trial.message import now
 
 
 def hold_run(

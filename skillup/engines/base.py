@@ -26,6 +26,8 @@ class TurnRequest:
     number: int
     """From 1; the number of this turn within its session."""
     prompt: str
+    stem: str = ""
+    """What the names of its raw files begin with; default: ``turn-NN``."""
     slash_command: bool = False
     system: str | None = None
     """Appended to the agent's system prompt; the same on every turn of a trial."""

@@ -70,7 +70,7 @@ async def hold_turn(
         missing = turn_error(cli, "engine_not_found", f"there is no program `{program}`")
         return HeldTurn(ParsedTurn(), missing, None)
     trial.raw_dir.mkdir(parents=True, exist_ok=True)
-    stem = f"turn-{turn.number:02d}"
+    stem = turn.stem or f"turn-{turn.number:02d}"
     last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
 
     def take(line: bytes) -> None:

@@ -11,7 +11,6 @@ from skillup.interop.draft import CaseDraft, SuiteDraft, TurnDraft, slug
 from skillup.interop.json_text import JsonText
 from skillup.interop.node import Node
 from skillup.interop.source import Source
-from skillup.interop.templating import escaped
 from skillup.load.file_text import read_text
 
 EXPLANATIONS: dict[str, str] = {}
@@ -96,7 +95,7 @@ def _query(node: Node, query: Node, skill: str) -> CaseDraft:
         raise query.refuse("an empty query", "write what the user says")
     should = node.get("should_trigger")
     wanted = should is None or should.take() is not False
-    turn = TurnDraft(escaped(said), [_trigger(node, skill, wanted)])
+    turn = TurnDraft(query.message(), [_trigger(node, skill, wanted)])
     case = CaseDraft(node, slug(said), [turn], tags=["trigger" if wanted else "no-trigger"])
     label = node.get("id", "name")
     if label is not None:
@@ -109,7 +108,7 @@ def _eval(node: Node, number: int, skill: str, base: Path) -> CaseDraft:
     if prompt is None or not prompt.text().strip():
         raise (prompt or node).refuse("an eval without a prompt", "write what the user says")
     label, name = node.get("id", "eval_id"), node.get("eval_name", "name", "title")
-    turn = TurnDraft(escaped(prompt.text()))
+    turn = TurnDraft(prompt.message())
     case = CaseDraft(node, _eval_id(label, number), [turn])
     if name is not None:
         case.title = name.text()

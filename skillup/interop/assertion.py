@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skillup.interop.node import Node, as_text
+from skillup.interop.node import Node, as_text, tidy
 
 Check = dict[str, Any]
 Parts = list[tuple[Check, float]]
@@ -24,6 +24,8 @@ class Background:
     criteria: str = ""
     base: Path | None = None
     templates: Node | None = None
+    scored: bool = False
+    """The test passes from a score, so that a check that fails need not make it fail."""
 
 
 @dataclass(slots=True)
@@ -73,6 +75,13 @@ class Assertion:
         node = self.node.get(*names)
         return None if node is None else node.number()
 
+    @property
+    def counts_by_score(self) -> bool:
+        """Whether only its score matters: it is neither negated, nor required by itself."""
+        if self.negated or not self.background.scored:
+            return False
+        return self.node.value.get("required") in (None, False)
+
     def takes_negation(self) -> bool:
         """Whether it is negated; the converter then answers for it."""
         self._answered_negation = True
@@ -103,8 +112,7 @@ def joined(parts: Iterable[tuple[Check, float]]) -> Check:
 
 def with_weight(check: Check, weight: float) -> Check:
     """`check` with its weight, which is left out if it is 1."""
-    weight = round(weight, 6)
-    return check if weight == 1 else {**check, "weight": int(weight) if weight == 0 else weight}
+    return check if weight == 1 else {**check, "weight": tidy(round(weight, 6))}
 
 
 def shared(checks: Iterable[Check]) -> Parts:

@@ -18,6 +18,12 @@ def grouped(assertion: Assertion, members: Parts) -> Parts:
     if threshold is not None and threshold <= 0:
         assertion.node.changed("a group that always passes", "it is shown, with the weight 0")
         return [({**_all(members), "weight": 0}, 1.0)]
+    if threshold is not None and threshold < 1 and assertion.counts_by_score:
+        assertion.node.changed(
+            f"a group that passes from a score of {threshold}",
+            "its score counts as before; it is shown as failed unless all of it passes",
+        )
+        return one(_all(members))
     if threshold is None or threshold >= 1:
         return one(_all([member for member in members if member[1]] or members))
     return _from_share(assertion, members, threshold)

@@ -147,12 +147,12 @@ def _no_suite(keys: set[str]) -> str | None:
 def _what_it_is(data: Any, item: dict[Any, Any]) -> str:
     keys = {str(key) for key in item}
     if (what := _no_suite(keys)) is not None:
-        return f"no suite, but {what}"
+        return f"not a suite but {what}"
     if is_messages(data):
-        return "no suite, but a prompt: import the suite that names it"
+        return "not a suite but a prompt: import the suite that names it"
     if "providers" in keys or "targets" in keys:
-        return "no suite, but a list of providers: there are no tests in it"
+        return "not a suite but a list of providers: there are no tests in it"
     if keys and all(isinstance(value, str) for value in item.values()):
-        return "no suite, but texts by name, such as feedback"
+        return "not a suite but texts by name, such as feedback"
     known = f" (its keys: {', '.join(sorted(keys)[:8])})" if keys else ""
-    return f"no suite that is known here{known}"
+    return f"not a suite that is known here{known}"

@@ -9,7 +9,6 @@ from skillup.interop.draft import CaseDraft, SuiteDraft, TurnDraft
 from skillup.interop.messages import is_messages, read_messages
 from skillup.interop.node import Node, as_text
 from skillup.interop.source import Source
-from skillup.interop.templating import escaped
 
 _ORIGIN = "left out: it says where the item came from"
 EXPLANATIONS = {
@@ -90,19 +89,17 @@ def _said(node: Node, case: CaseDraft) -> str:
                 case.history = _history(inner, None) if inner is not None else []
         system = node.get("system", "system_prompt")
         if system is not None:
-            case.system = escaped(system.text())
+            case.system = system.text()
         said = node.get(*_SAID)
         if said is not None:
-            return (
-                _said(said, case) if isinstance(said.value, dict | list) else escaped(said.text())
-            )
+            return _said(said, case) if isinstance(said.value, dict | list) else said.message()
         return ""
     if is_messages(value):
-        spoken = read_messages(node.take(), node, case.placed)
-        case.system = escaped(spoken.system) or case.system
-        case.history = [{**m, "content": escaped(m["content"])} for m in spoken.history]
-        return escaped(spoken.prompt)
-    return escaped(node.text())
+        spoken = read_messages(node.raw(), node, case.placed)
+        case.system = spoken.system or case.system
+        case.history = spoken.history
+        return spoken.prompt
+    return node.message()
 
 
 def _expected(node: Node) -> str:
@@ -135,7 +132,7 @@ def _metadata(node: Node, case: CaseDraft) -> None:
     if (described := node.get("description")) is not None:
         case.description = described.text()
     if (system := node.get("system_prompt", "system")) is not None:
-        case.system = escaped(system.text())
+        case.system = system.text()
 
 
 def _history(node: Node, before: float | None) -> list[dict[str, Any]]:
@@ -144,7 +141,7 @@ def _history(node: Node, before: float | None) -> list[dict[str, Any]]:
     for item in node.elements():
         if isinstance(item.value, list):
             said = zip(("user", "assistant"), item.texts(), strict=False)
-            messages.extend({"role": role, "content": escaped(text)} for role, text in said)
+            messages.extend({"role": role, "content": text} for role, text in said)
             continue
         index = item.get("message_index", "index")
         number = index.number() if index is not None else None
@@ -170,10 +167,10 @@ def _message(item: Node) -> list[dict[str, Any]]:
             parts = [part.get("text") for part in content.elements()]
             text = "\n\n".join(part.text() for part in parts if part is not None)
         content.use()
-        return [{"role": who, "content": escaped(as_text(content.value) if text is None else text)}]
+        return [{"role": who, "content": as_text(content.value) if text is None else text}]
     asked = item.get("query", "question", "user", "human", "input")
     answered = item.get("response", "answer", "assistant", "ai", "output")
     if asked is None and answered is None:
         item.note("not a message", "left out")
     pairs = (("user", asked), ("assistant", answered))
-    return [{"role": who, "content": escaped(n.text())} for who, n in pairs if n is not None]
+    return [{"role": who, "content": n.text()} for who, n in pairs if n is not None]

@@ -10,7 +10,6 @@ from typing import Any
 from skillup.interop import references
 from skillup.interop.draft import Placed
 from skillup.interop.node import Node, as_text
-from skillup.interop.templating import escaped
 
 _ROLES = {
     "system": "system",
@@ -49,15 +48,16 @@ def _role(item: dict[Any, Any]) -> str | None:
 
 
 def read_messages(
-    value: Any, node: Node, placed: list[Placed], *, base: Path | None = None
+    value: Any, node: Node, placed: list[Placed], *, base: Path | None = None, live: bool = True
 ) -> Spoken:
-    """What `value` (found at `node`, templates filled in) says, and to whom.
+    """What the raw `value` (found at `node`) says, and to whom.
 
-    The last user message is the one to be answered; those before it are history. Files it names
-    are `placed` in the workspace.
+    The last user message is the one to be answered (it is sent, if `live`); those before it are
+    history. Files it names are `placed` in the workspace.
     """
     if not is_messages(value):
-        return Spoken(prompt=content_text(value, node, placed, base=base))
+        text = content_text(value, node, placed, base=base)
+        return Spoken(prompt=node.finish(text, live=live))
     said: list[tuple[str, str]] = []
     for item in value if isinstance(value, list) else [value]:
         role = _ROLES.get(_role(item) or "")
@@ -72,18 +72,19 @@ def read_messages(
             said[-1] = (role, f"{said[-1][1]}\n\n{text}".strip())
         else:
             said.append((role, text))
-    return _sorted_out(said, node)
+    return _sorted_out(said, node, live=live)
 
 
-def _sorted_out(said: list[tuple[str, str]], node: Node) -> Spoken:
-    spoken = Spoken(system="\n\n".join(text for role, text in said if role == "system"))
+def _sorted_out(said: list[tuple[str, str]], node: Node, *, live: bool) -> Spoken:
+    system = "\n\n".join(text for role, text in said if role == "system")
+    spoken = Spoken(system=node.finish(system))
     talk = [(role, text) for role, text in said if role != "system"]
     while talk and talk[-1][0] == "assistant":
         node.note("an assistant's message with no user message after it", "left out")
         talk.pop()
     if talk:
-        spoken.prompt = talk.pop()[1]
-    for role, text in talk:
+        spoken.prompt = node.finish(talk.pop()[1], live=live)
+    for role, text in ((role, node.finish(text)) for role, text in talk):
         # System messages have been taken out: neighbours of the same role belong together.
         if spoken.history and spoken.history[-1]["role"] == role:
             spoken.history[-1]["content"] += f"\n\n{text}"
@@ -124,4 +125,4 @@ def _file(name: str, node: Node, placed: list[Placed], *, base: Path | None, inl
     if not inline:
         return f"[attached file: {references.place(name, node, placed, base=base)}]"
     text = references.read(name, node, base=base)
-    return f"[file: {references.workspace_path(name)}]" if text is None else escaped(text)
+    return f"[file: {references.workspace_path(name)}]" if text is None else text

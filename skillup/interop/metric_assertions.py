@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from skillup.interop.assertion import Assertion, Check, Parts, one, shared
-from skillup.interop.node import Node, as_text
+from skillup.interop.node import Node, as_text, tidy
 
 _NO_MODEL_CALLS = "the model's calls are not counted here"
 _NOT_COUNTED = {
@@ -26,7 +26,7 @@ def latency(assertion: Assertion) -> Parts:
     limit = assertion.number("threshold", "max_ms", "max_duration_ms", "value")
     if limit is None:
         return assertion.drop("no limit is given", "left out")
-    return one({"max_duration_seconds": limit / 1000})
+    return one({"max_duration_seconds": tidy(limit / 1000)})
 
 
 def cost(assertion: Assertion) -> Parts:
@@ -56,7 +56,7 @@ def _limits(assertion: Assertion) -> Parts:
     if (dollars := assertion.number("max_cost_usd")) is not None:
         checks.append({"max_cost_usd": dollars})
     if (duration := assertion.number("max_duration_ms")) is not None:
-        checks.append({"max_duration_seconds": duration / 1000})
+        checks.append({"max_duration_seconds": tidy(duration / 1000)})
     for name, why in _NOT_COUNTED.items():
         node = assertion.node.get(name)
         if node is not None:

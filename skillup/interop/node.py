@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.interop.report import Kind, Loc
 from skillup.interop.source import Source
-
-if TYPE_CHECKING:
-    from skillup.interop.templating import Scope
+from skillup.interop.templating import Scope, escaped
 
 
 def as_text(value: Any) -> str:
@@ -29,6 +28,11 @@ def as_text(value: Any) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)
     return str(value)
+
+
+def tidy(number: float) -> float | int:
+    """A whole number as such; one that was spelled unusually (``0042``) as it counts."""
+    return int(number) if number == int(number) else number + 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +84,32 @@ class Node:
         """Everything in it has come over."""
         self.source.ledger.use(self.loc)
 
-    def take(self, *, live: bool = False) -> Any:
-        """The value, templates filled in. With `live`, for a message: see :class:`Scope`."""
+    def raw(self) -> Any:
+        """The value, templates filled in as far as they can be now; see :meth:`finish`."""
         self.use()
-        if self.scope is None:
-            return self.value
-        return self.scope.fill(self.value, self, live=live)
+        return self.value if self.scope is None else self.scope.fill(self.value, self)
 
-    def text(self, *, live: bool = False) -> str:
-        """The value as text."""
-        return as_text(self.take(live=live))
+    def finish(self, text: str, *, live: bool = False) -> str:
+        """A text made of raw values, for a place where names have no meaning.
+
+        With `live`, for a message that is sent: ``<<name>>`` means something there.
+        """
+        if self.scope is None:
+            return escaped(text) if live else text
+        return str(self.scope.finish(text, self, live=live))
+
+    def take(self) -> Any:
+        """The value, templates filled in, for a place where names have no meaning."""
+        value = self.raw()
+        return value if self.scope is None else self.scope.finish(value, self, live=False)
+
+    def text(self) -> str:
+        """The value as text, for such a place."""
+        return as_text(self.take())
+
+    def message(self) -> str:
+        """The value as the text of a message that is sent."""
+        return self.finish(as_text(self.raw()), live=True)
 
     def number(self) -> float | int | None:
         """The value as a number; None (and a note) if it is none."""
@@ -99,11 +119,10 @@ class Node:
                 value = float(value) if "." in value else int(value)
             except ValueError:
                 value = None
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             self.note("not a number", "left out")
             return None
-        # A number that was spelled unusually (0042) is written as it counts.
-        return value + 0
+        return tidy(value)
 
     def texts(self) -> list[str]:
         """The value as a list of texts."""

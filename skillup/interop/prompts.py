@@ -42,7 +42,7 @@ class Prompt:
         is filled in as if there were none: the agent's session holds them.
         """
         scope.constants = {**scope.constants, _HISTORY: []}
-        value = scope.fill(self.value, self.node, live=True)
+        value = scope.fill(self.value, self.node)
         return _as_chat(value) if isinstance(value, str) else value
 
 

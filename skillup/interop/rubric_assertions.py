@@ -120,17 +120,11 @@ def _by_name(assertion: Assertion) -> str:
     background = assertion.background
     if background.criteria:
         return background.criteria
-    if background.expected:
-        assertion.node.changed(
-            "a grader without a criterion", "it asks whether the answer says what is expected"
-        )
-        return "The answer agrees with the expected output in everything that matters."
     name = assertion.name.replace("_", " ").replace("-", " ").strip()
-    about = f", in respect of {name}" if name else ""
-    assertion.node.changed(
-        "a grader without a criterion", "it asks for a good answer: say what is meant"
-    )
-    return f"The answer does well what was asked{about}."
+    wanted = "agrees with what is expected" if background.expected else "does well what was asked"
+    text = f"In respect of {name}, the answer {wanted}." if name else f"The answer {wanted}."
+    assertion.node.changed("a grader without a criterion", f"it asks: {text}")
+    return text
 
 
 def in_words(sentence: str, note: str = "") -> Callable[[Assertion], Parts]:

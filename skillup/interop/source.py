@@ -63,7 +63,8 @@ class Source:
             for (loc, what), (instead, kind) in self.ledger.notes.items()
         ]
         for loc in unused(self.data, self.ledger.used):
-            name = next((part for part in reversed(loc) if isinstance(part, str)), "")
+            names = [part for part in reversed(loc) if isinstance(part, str)]
+            name = "vars" if "vars" in names else next(iter(names), "")
             instead = explanations.get(name, "left out: there is no counterpart")
             found.append(self._note(loc, "not carried over", instead, "lost"))
         yield from sorted(found, key=lambda note: (note.line, note.column))

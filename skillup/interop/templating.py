@@ -55,15 +55,15 @@ class Scope:
     _missing: list[str] = field(default_factory=list)
     _depth: int = 0
 
-    def fill(self, value: Any, node: Node, *, live: bool) -> Any:
+    def fill(self, value: Any, node: Node) -> Any:
         """`value` with every template in it filled in; a text that is one placeholder keeps the
-        type of what it stands for. With `live`, names stay and ``<<`` of the source is escaped.
+        type of what it stands for. Names that are known only later are marked; see :meth:`finish`.
         """
         filled = self._deep(value, node)
         for name in dict.fromkeys(self._missing):
             node.changed(f"`{name}` has no value", "it became an empty text, as in the other tool")
         self._missing.clear()
-        return self._finish(filled, node, live=live)
+        return filled
 
     def _deep(self, value: Any, node: Node) -> Any:
         if isinstance(value, str):
@@ -133,15 +133,18 @@ class Scope:
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise UnreadableTemplateError(str(error).partition("\n")[0] or "?") from error
 
-    def _finish(self, value: Any, node: Node, *, live: bool) -> Any:
+    def finish(self, value: Any, node: Node, *, live: bool) -> Any:
+        """`value` without marks. In a message that will be sent (`live`) they become ``<<name>>``,
+        and what looked like that before is escaped; elsewhere names have no meaning.
+        """
         if isinstance(value, list):
-            return [self._finish(item, node, live=live) for item in value]
+            return [self.finish(item, node, live=live) for item in value]
         if isinstance(value, dict):
-            return {key: self._finish(item, node, live=live) for key, item in value.items()}
+            return {key: self.finish(item, node, live=live) for key, item in value.items()}
         if not isinstance(value, str):
             return value
         if live:
-            return _MARKED.sub(lambda match: self._live(match[1], node), _OURS.sub(r"\\<<", value))
+            return _MARKED.sub(lambda match: self._live(match[1], node), escaped(value))
         return _MARKED.sub(lambda match: self._dead(match[1], node), value)
 
     def _live(self, name: str, node: Node) -> str:
@@ -159,10 +162,12 @@ class Scope:
     def _dead(self, name: str, node: Node) -> str:
         later = self._seen[name]
         if later.default is not None:
-            node.changed(f"{later.original} stands in a check", f"became `{later.default}`")
+            node.changed(
+                f"{later.original} stands outside of a message", f"became `{later.default}`"
+            )
             return later.default
         node.note(
-            f"{later.original} stands in a check, and checks have no variables",
+            f"{later.original} stands outside of a message, where there are no variables",
             "left as it is: write the value in its place",
         )
         return later.original

@@ -170,6 +170,7 @@ class _Told:
             criteria=self.criteria,
             base=self.test.base,
             templates=self.suite.templates,
+            scored=not self.suite.promptfoo or self.test.get("threshold") is not None,
         )
 
     def checks(self, node: Node) -> list[Check]:
@@ -237,26 +238,28 @@ def _answer(node: Node, case: CaseDraft, base: Path) -> str:
     return "\n\n".join(texts).strip()
 
 
-def _spoken(prompt: Prompt | None, told: _Told, case: CaseDraft) -> Spoken:
+def _spoken(prompt: Prompt | None, told: _Told, case: CaseDraft, *, live: bool = True) -> Spoken:
     """Everything up to the message that is to be answered."""
     node, base = told.node, told.test.base
     own = node.get("input", "input_messages")
     if prompt is not None:
         if own is not None:
             own.note("an `input` beside `prompts`", "left out: the prompts are what is said")
-        return read_messages(prompt.filled(told.scope), prompt.node, case.placed, base=base)
+        where = prompt.node.with_scope(told.scope)
+        return read_messages(prompt.filled(told.scope), where, case.placed, base=base, live=live)
     if own is None and "input" in told.scope.variables:
         own = told.scope.variables["input"].with_scope(told.scope)
     suite_input = told.suite.top.get("input") if told.suite.top is not None else None
     messages: list[Any] = []
     for given in (None if told.skips_defaults else suite_input, own):
         if given is not None:
-            messages.extend(_as_messages(given.with_scope(told.scope).take(live=True)))
+            messages.extend(_as_messages(given.with_scope(told.scope).raw()))
     files = node.get("input_files")
     if files is None and told.suite.top is not None and not told.skips_defaults:
         files = told.suite.top.get("input_files")
     messages = _with_attachments(messages, files, told)
-    return read_messages(messages, own or node, case.placed, base=base)
+    where = (own or node).with_scope(told.scope)
+    return read_messages(messages, where, case.placed, base=base, live=live)
 
 
 def _as_messages(value: Any) -> list[Any]:
@@ -299,7 +302,7 @@ def _conversation(node: Node, prompt: Prompt | None, told: _Told, case: CaseDraf
     case.conversation = True
     given = node.get("input") is not None or "input" in told.scope.variables
     if given:
-        spoken = _spoken(prompt, told, case)
+        spoken = _spoken(prompt, told, case, live=False)
         case.system, case.history = spoken.system, spoken.history
         if spoken.prompt.strip():
             # What was said before the first turn is history that nobody has answered.
@@ -315,7 +318,8 @@ def _turn(node: Node, told: _Told, case: CaseDraft) -> TurnDraft:
     said = node.get("input", "content") if isinstance(node.value, dict) else node
     if said is None:
         raise node.refuse("a turn without `input`", "write what the user says")
-    text = content_text(said.take(live=True), said, case.placed, base=told.test.base)
+    raw = content_text(said.raw(), said, case.placed, base=told.test.base)
+    text = said.finish(raw, live=True)
     if not text.strip():
         raise said.refuse("an empty message", "write what the user says")
     turn = TurnDraft(text)

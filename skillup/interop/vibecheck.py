@@ -70,10 +70,10 @@ def _case(
         problems.append(node.problem(f"an eval without `{missing}`", "add it"))
         return None
     found = _checks(checks, problems)
-    said = prompt.text(live=True)
+    said = prompt.message()
     case = CaseDraft(node, slug(said, f"eval-{number}"), [TurnDraft(said, found)])
     if system is not None:
-        case.system = system.with_scope(scope).text(live=True)
+        case.system = system.with_scope(scope).text()
     case.vars = {name: later.default or later.original for name, later in scope.needed.items()}
     return case
 

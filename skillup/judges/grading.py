@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.checks.scoring import aggregate, weighted_mean
 from skillup.judges.rules import judge_by_rules
 from skillup.judges.turns import grade_turn
+from skillup.judges.usage import total_cost, total_usage
 from skillup.judges.verdict import Verdict, decide
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, TurnGrade
-from skillup.schema.record import FileState, Record, TurnError, Usage
+from skillup.schema.record import FileState, Record, TurnError
 
 
 def grade_record(
@@ -72,18 +72,14 @@ def _score(case: Case, turns: Sequence[TurnGrade], conversation: Sequence[CheckR
     return round(aggregate(scores, case.aggregation or "mean"), 6)
 
 
-def _flat(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    for result in results:
-        yield result
-        yield from _flat(result.children)
-
-
 def _check_error(
     turns: Sequence[TurnGrade], conversation: Sequence[CheckResult]
 ) -> TurnError | None:
     """A check that could not be evaluated is trouble of ours, not a verdict on the agent."""
-    everything = [*(check for turn in turns for check in turn.checks), *conversation]
-    broken = next((r for r in _flat(everything) if r.error), None)
+    held = [check for turn in turns for check in turn.checks]
+    held.extend(check for turn in turns for f in turn.follow_ups for check in f.checks)
+    everything = [*held, *conversation]
+    broken = next((result for result in everything if result.error), None)
     if broken is None:
         return None
     message = f"the check `{broken.name}` could not be evaluated: {broken.error}"
@@ -113,22 +109,8 @@ def _as_grade(
         session_id=record.session_id,
         turns=turns,
         assertions=conversation,
-        usage=total_usage(turn.usage for turn in record.turns),
-        cost_usd=_total([turn.cost_usd for turn in record.turns if turn.status != "skipped"]),
+        usage=total_usage(step.usage for turn in record.turns for step in turn.executed()),
+        cost_usd=total_cost(step.cost_usd for turn in record.turns for step in turn.executed()),
         duration_ms=record.duration_ms,
         error=error.model_dump() if error else None,
     )
-
-
-def total_usage(usages: Iterable[Usage | None]) -> dict[str, Any] | None:
-    """The sum by field; a field that no turn told stays None, and so does the whole."""
-    told = [usage for usage in usages if usage is not None]
-    if not told:
-        return None
-    return {name: _total([getattr(usage, name) for usage in told]) for name in Usage.model_fields}
-
-
-def _total(values: Sequence[float | None]) -> Any:
-    """The sum; None if nothing is known. (What is partly known is a lower bound.)"""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

@@ -1,60 +1,85 @@
-"""Grading turn by turn: post-conditions and assertions of each turn, and its score."""
+"""Grading turn by turn: the gate, the assertions, the follow-ups, and the score they come to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from skillup.checks import CheckContext, evaluate, evaluate_set
+from skillup.checks import CheckContext, evaluate_set
+from skillup.checks.outcome import Level, judge_turn
 from skillup.checks.scoring import weighted_mean
-from skillup.schema.conversation import Turn
-from skillup.schema.grade import CheckResult, TurnGrade
+from skillup.judges.usage import total_cost, total_usage
+from skillup.schema.conversation import PostCondition, Turn
+from skillup.schema.grade import CheckResult, FollowUpGrade, TurnGrade
 from skillup.schema.record import TurnRecord
 
 
 def grade_turn(turn: TurnRecord, wanted: Turn | None, context: CheckContext) -> TurnGrade:
     """`turn` as it was held, judged by what the case wants of it (None: the case has no such turn).
 
-    `context` is the conversation's; its turn is replaced.
+    `context` is the conversation's.
     """
-    checks = turn_checks(turn, wanted, context)
-    return TurnGrade(
+    assertions = wanted.assertions if wanted is not None else []
+    gate = _gate_results(turn, wanted.post_condition if wanted is not None else None, context)
+    outcome = judge_turn(assertions, turn, context.record, context.read_file)
+    executed = list(turn.executed())
+    graded = TurnGrade(
         turn_number=turn.turn_number,
         status=turn.status,
         reason=turn.reason,
         source=turn.source,
         content=turn.content,
         response=turn.response,
-        score=turn_score(turn, checks),
-        post_condition_passed=turn.post_condition_passed,
+        score=0.0,
+        post_condition_passed=all(result.passed for result in gate) if gate else None,
         session_verified=turn.session_verified,
         captures=turn.captures,
-        checks=checks,
-        usage=turn.usage.model_dump() if turn.usage else None,
-        cost_usd=turn.cost_usd,
-        duration_ms=turn.duration_ms,
+        checks=[*gate, *outcome.results],
+        follow_ups=[_follow_up(level, outcome.levels) for level in outcome.levels],
+        passed_on=outcome.passed_on,
+        usage=total_usage(step.usage for step in executed),
+        cost_usd=total_cost(step.cost_usd for step in executed),
+        duration_ms=sum(step.duration_ms for step in executed),
         error=turn.error.model_dump() if turn.error else None,
+    )
+    return graded.model_copy(update={"score": _score(graded)})
+
+
+def _score(turn: TurnGrade) -> float:
+    """Design §4: the weighted mean for a turn that was held to its end, else 0."""
+    return weighted_mean(turn.deciding_checks()) if turn.status == "completed" else 0.0
+
+
+def _gate_results(
+    turn: TurnRecord, gate: PostCondition | None, context: CheckContext
+) -> list[CheckResult]:
+    if gate is None:
+        return []
+    # The gate was asked while the turn stood as completed; that it did not hold is what made the
+    # turn `failed`.
+    gated = turn.model_copy(update={"status": "completed"}) if turn.status == "failed" else turn
+    scope = CheckContext(context.record, gated, context.read_file, context.ask)
+    results = evaluate_set(gate, scope, role="post_condition")
+    return [result.model_copy(update={"required": True}) for result in results]
+
+
+def _follow_up(level: Level, levels: Sequence[Level]) -> FollowUpGrade:
+    answer = level.answer
+    usage: dict[str, Any] | None = answer.usage.model_dump() if answer.usage else None
+    return FollowUpGrade(
+        label=level.label,
+        asked_by=answer.asked_by,
+        content=answer.content,
+        response=answer.response,
+        passed=level.passed or any(_is_within(other, level) and other.passed for other in levels),
+        score=level.score,
+        checks=list(level.results),
+        usage=usage,
+        cost_usd=answer.cost_usd,
+        duration_ms=answer.duration_ms,
     )
 
 
-def turn_checks(turn: TurnRecord, wanted: Turn | None, context: CheckContext) -> list[CheckResult]:
-    """The turn's post-condition and assertions, evaluated; in that order."""
-    if wanted is None:
-        return []
-    results: list[CheckResult] = []
-    if wanted.post_condition is not None:
-        # The gate was asked while the turn stood as completed; whether it then let the
-        # conversation go on is what made the turn `failed`.
-        gated = turn
-        if turn.status == "failed":
-            gated = turn.model_copy(update={"status": "completed"})
-        scope = CheckContext(context.record, gated, context.read_file, context.ask)
-        gate = evaluate_set(wanted.post_condition, scope, role="post_condition")
-        results.extend(result.model_copy(update={"required": True}) for result in gate)
-    scope = CheckContext(context.record, turn, context.read_file, context.ask)
-    results.extend(evaluate(check, scope) for check in wanted.assertions)
-    return results
-
-
-def turn_score(turn: TurnRecord, checks: Sequence[CheckResult]) -> float:
-    """Design §4: the weighted mean for a turn that was held to its end, else 0."""
-    return weighted_mean(checks) if turn.status == "completed" else 0.0
+def _is_within(inner: Level, outer: Level) -> bool:
+    place = outer.answer.asked_by
+    return inner is not outer and inner.answer.asked_by[: len(place)] == place

@@ -43,17 +43,17 @@ def decide(
     unmet = [
         (f"turn {turn.turn_number}: ", check)
         for turn in turns
-        for check in turn.checks
+        for check in turn.deciding_checks()
         if not check.passed
     ]
     unmet.extend(("", check) for check in conversation if not check.passed)
     required = next((item for item in unmet if item[1].required), None)
     if required is not None:
         where, check = required
-        return Verdict("FAIL", score, f"{where}{check.name}: {check.found}")
+        return Verdict("FAIL", score, f"{where}{_why(check)}")
     if refusals:
         return Verdict("FAIL", score, refusals[0])
-    checks = sum(len(turn.checks) for turn in turns) + len(conversation)
+    checks = sum(len(turn.deciding_checks()) for turn in turns) + len(conversation)
     if not checks:
         return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
     threshold = 1.0 if case.pass_threshold is None else case.pass_threshold
@@ -61,9 +61,19 @@ def decide(
         if unmet:
             where, check = unmet[0]
             more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
-            return Verdict("FAIL", score, f"{where}{check.name}: {check.found}{more}")
+            return Verdict("FAIL", score, f"{where}{_why(check)}{more}")
         why = stopped.reason if stopped is not None else f"score {score:.2f} < {threshold:.2f}"
         return Verdict("FAIL", score, why)
     passed = checks - len(unmet)
     many = "check" if checks == 1 else "checks"
-    return Verdict("PASS", score, f"{passed} of {checks} {many} passed")
+    reason = f"{passed} of {checks} {many} passed"
+    helped = [f"turn {turn.turn_number} ({turn.passed_on})" for turn in turns if turn.passed_on]
+    if helped:
+        reason += f"; passed on {', '.join(helped)}"
+    return Verdict("PASS", score, reason)
+
+
+def _why(check: CheckResult) -> str:
+    """The check and what it found, on one line: what it found may be a whole diff."""
+    found = check.found.strip().splitlines()
+    return f"{check.name}: {found[0]}" if found else check.name

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.load.field_names import field_name
 from skillup.load.problems import problems_from
 from skillup.load.suggest import near_miss
 from skillup.load.variables import MissingVariableError, expand
@@ -49,28 +50,42 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
 
 def read_profile(path: Path, environment: Mapping[str, str]) -> Profile:
     """One profile file. Raises InvalidFilesError with every problem in it."""
-    document = read_yaml(path)
+    profile, problems = check_profile(path, environment)
+    if profile is None or problems:
+        raise InvalidFilesError(problems)
+    return profile
+
+
+def check_profile(
+    path: Path, environment: Mapping[str, str]
+) -> tuple[Profile | None, list[Problem]]:
+    """One profile file, if it can be read at all, and everything that is wrong with it."""
+    try:
+        document = read_yaml(path)
+    except InvalidFilesError as error:
+        return None, list(error.problems)
     problems: list[Problem] = []
     data = _expand_all(document.data, (), document, environment, problems)
-    if isinstance(data, dict) and not data.get("name"):
+    if not data.get("name"):
         data = {**data, "name": path.stem}
     try:
         profile = Profile.model_validate(data)
     except ValidationError as error:
         problems.extend(problems_from(error, document))
-        raise InvalidFilesError(problems) from None
+        return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
     if profile.engine not in ADAPTERS:
         line, column = document.locate(("engine",))
+        guess = near_miss(profile.engine, [*ADAPTERS, *_ALIASES])
+        guess = _ALIASES.get(guess or "", guess)
         fix = f"known adapters: {', '.join(ADAPTERS)}"
+        fix = f"did you mean `{guess}`? {fix}" if guess else fix
         message = f"there is no adapter `{profile.engine}`"
         problems.append(Problem(path, line, column, "engine", message, fix))
     if profile.session == "live":
         line, column = document.locate(("session",))
         message = "`live` is not supported by this version"
         problems.append(Problem(path, line, column, "session", message, "use `resume`"))
-    if problems:
-        raise InvalidFilesError(problems)
-    return profile
+    return profile, problems
 
 
 def _expand_all(
@@ -96,9 +111,9 @@ def _expand_all(
         expanded = expand(value, environment)
     except MissingVariableError as missing:
         line, column = document.locate(loc)
-        fix = "set it, or give a default: ${VAR:-default}"
-        field = ".".join(str(part) for part in loc)
-        problems.append(Problem(document.path, line, column, field, str(missing), fix))
+        problems.append(
+            Problem(document.path, line, column, field_name(loc), str(missing), missing.fix)
+        )
         return value
     # `base_url: ${X:-}` means "not set", which an empty text would not.
     return expanded or None if len(loc) == 1 else expanded

@@ -81,6 +81,10 @@ def _template_problems(
             text = getattr(turn, key)
             if text is not None:
                 yield from _unresolved(text, ("input", "turns", number, key), known, document)
+        prompts: Loc = ("input", "turns", number, "assertions")
+        for loc, check, _ in _walk(turn.assertions, prompts, 0):
+            if check.prompt is not None:
+                yield from _unresolved(check.prompt, (*loc, "prompt"), known, document)
         known.update(rule.variable for rule in turn.capture)
 
 
@@ -113,6 +117,10 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
     if not turns:
         return  # the simulated user decides how many there are
     for loc, keys, depth in _all_checks(case):
+        follows = isinstance(keys, Check) and keys.prompt is not None
+        if follows and loc[:2] != ("input", "turns"):
+            yield problem_at(document, (*loc, "prompt"), "a follow-up outside of a turn",
+                             "put it among the `assertions` of a turn")  # fmt: skip
         if depth > MAX_FOLLOW_UP_DEPTH:
             yield problem_at(document, loc, f"follow-ups nested {depth} deep",
                              f"the limit is {MAX_FOLLOW_UP_DEPTH}")  # fmt: skip
@@ -147,7 +155,7 @@ def _all_checks(case: Case) -> Iterator[tuple[Loc, CheckKeys, int]]:
         yield from _walk(turn.assertions, (*loc, "assertions"), 0)
 
 
-def _walk(checks: list[Check], loc: Loc, depth: int) -> Iterator[tuple[Loc, CheckKeys, int]]:
+def _walk(checks: list[Check], loc: Loc, depth: int) -> Iterator[tuple[Loc, Check, int]]:
     for index, check in enumerate(checks):
         here = (*loc, index)
         yield here, check, depth

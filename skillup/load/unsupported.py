@@ -65,8 +65,6 @@ def _in_checks(checks: list[Check], loc: Loc) -> Iterator[tuple[Loc, str]]:
         here = (*loc, index)
         if check.key in _MODEL_CHECKS:
             yield here, f"`{check.key}` checks are not run yet: they need a judge that reads"
-        if check.prompt is not None:
-            yield (*here, "prompt"), "follow-ups are not sent yet"
         for key in ("any_of", "all_of", "none_of", "assertions"):
             children = getattr(check, key)
             if children:

@@ -35,6 +35,21 @@ class CheckResult(Model):
     children: list[CheckResult] = Field(default_factory=list, description="Of a compound check.")
 
 
+class FollowUpGrade(Model):
+    """A follow-up as users see it: sent because a check beside it had failed."""
+
+    label: str = Field(description="`first follow-up`, `second follow-up`, …, within its turn.")
+    asked_by: list[int] = Field(description="The place of its check among the assertions.")
+    content: str
+    response: str
+    passed: bool = Field(description="Its checks passed, or those of one of its own follow-ups.")
+    score: float
+    checks: list[CheckResult] = Field(default_factory=list)
+    usage: dict[str, Any] | None = None
+    cost_usd: float | None = None
+    duration_ms: int = 0
+
+
 class TurnGrade(Model):
     """A turn as users see it in `result.json`."""
 
@@ -49,10 +64,21 @@ class TurnGrade(Model):
     session_verified: bool | None
     captures: dict[str, str] = Field(default_factory=dict)
     checks: list[CheckResult] = Field(default_factory=list)
-    usage: dict[str, Any] | None = None
-    cost_usd: float | None = None
-    duration_ms: int = 0
+    follow_ups: list[FollowUpGrade] = Field(default_factory=list)
+    passed_on: str | None = Field(
+        None, description="`first follow-up`, …: whose checks the turn passed on; None: its own."
+    )
+    usage: dict[str, Any] | None = Field(None, description="Follow-ups included.")
+    cost_usd: float | None = Field(None, description="Follow-ups included.")
+    duration_ms: int = Field(0, description="Follow-ups included.")
     error: dict[str, Any] | None = None
+
+    def deciding_checks(self) -> list[CheckResult]:
+        """The gate's checks, and those assertions that the turn stands or falls by."""
+        if self.passed_on is None:
+            return self.checks
+        gate = [check for check in self.checks if check.role == "post_condition"]
+        return gate + next(f.checks for f in self.follow_ups if f.label == self.passed_on)
 
 
 class Grade(Model):

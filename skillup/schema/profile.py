@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from skillup.schema.base import (
     Model,
@@ -18,6 +19,28 @@ from skillup.schema.base import (
 
 Permission = Literal["full", "edits", "read_only"]
 Isolation = Literal["clean", "shared"]
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LONGEST_NAME = 20
+
+
+def _no_key(value: str) -> str:
+    """Refuse what is a key and not the name of a variable; the message does not repeat it."""
+    looks_like_a_key = (
+        len(value) > _LONGEST_NAME
+        and any(c.isdigit() for c in value)
+        and any(c.islower() for c in value)
+    )
+    if _NAME.fullmatch(value) and not looks_like_a_key:
+        return value
+    raise ValueError(
+        "this is not the name of a variable || write the name of the variable that holds the key, "
+        "such as ANTHROPIC_API_KEY; a key itself has no place in a file"
+    )
+
+
+VariableOfKey = Annotated[NonEmptyText, AfterValidator(_no_key)]
 
 
 class Price(Model):
@@ -46,7 +69,7 @@ class Profile(Model):
     ) = Field(None, min_length=1, description="A name on PATH, a path, or a list with arguments.")
     model: NonEmptyText | None = Field(None, description="As the CLI takes it.")
     base_url: Text | None = Field(None, description="The model's address, as the CLI takes it.")
-    api_key_env: NonEmptyText | None = Field(
+    api_key_env: VariableOfKey | None = Field(
         None, description="The variable that holds the key; never the key itself."
     )
     permission: Permission = Field("full", description="The same on every turn.")

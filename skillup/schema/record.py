@@ -6,6 +6,7 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field
@@ -166,6 +167,25 @@ class TurnRecord(Model):
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
     process: ProcessInfo | None = None
     error: TurnError | None = None
+    asked_by: list[int] = Field(
+        default_factory=list,
+        description="Of a follow-up: the place of its check among the turn's `assertions`, and of "
+        "theirs, from 0.",
+    )
+    follow_ups: list[TurnRecord] = Field(
+        default_factory=list,
+        description="Messages that failed checks asked for, in the same session, in order.",
+    )
+
+    def executed(self) -> Iterator[TurnRecord]:
+        """The turn itself and all its follow-ups, in the order in which they were held."""
+        yield self
+        for follow_up in self.follow_ups:
+            yield from follow_up.executed()
+
+    def last_answer(self) -> TurnRecord:
+        """The last of :meth:`executed`: its answer is the one that stands."""
+        return self.follow_ups[-1].last_answer() if self.follow_ups else self
 
     @property
     def tool_calls(self) -> list[ToolCall]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skillup.checks import CheckContext, evaluate
-from skillup.checks.scoring import weighted_mean
+from skillup.checks.outcome import judge_turn
 from skillup.schema.conversation import Turn
 from skillup.schema.record import FileState, Record, TurnRecord
 
@@ -18,9 +17,8 @@ def turn_failure(
     threshold: float,
 ) -> str | None:
     """Why the turn's assertions are not met; None if they are (or there are none)."""
-    context = CheckContext(record, held, read_file)
-    results = [evaluate(check, context) for check in turn.assertions]
-    unmet = next((result for result in results if not result.passed), None)
-    if unmet is None or weighted_mean(results) >= threshold:
+    outcome = judge_turn(turn.assertions, held, record, read_file)
+    if outcome.passed_on is not None or outcome.score >= threshold:
         return None
-    return f"turn {held.turn_number} failed: {unmet.name}"
+    unmet = next((result for result in outcome.results if not result.passed), None)
+    return f"turn {held.turn_number} failed" + (f": {unmet.name}" if unmet else "")

@@ -39,10 +39,12 @@ async def prepare(request: TrialRequest) -> Prepared | TurnError:
     request.notify(TrialEvent(job.id, "preparing"))
     variables = {**case.vars, **request.variables}
     try:
-        added = _expand_all({**suite.environment.env, **job.profile.env}, request.environment)
+        # The profile's own were filled in when it was read: once more would undo its `$$`.
+        own = _expand_all(suite.environment.env, request.environment)
     except MissingVariableError as missing:
-        message = f"the environment cannot be made: {missing}; set it, or give it a default"
+        message = f"the environment cannot be made: {missing}; {missing.fix}"
         return TurnError(kind="setup", message=message)
+    added = {**own, **job.profile.env}
     skills = skills_for(job.suite, job.variant)
     if isinstance(skills, TurnError):
         return skills

@@ -62,6 +62,12 @@ def test_calls_that_were_made_are_shown_where_the_wanted_one_was_not() -> None:
     assert result.excerpt == 'Bash(command="ls")'
 
 
+def test_repeated_calls_are_shown_as_often_as_they_were_made() -> None:
+    result = ask({"tool_called": "Write"}, make_turn(calls=[call("Bash", "shell")] * 2))
+
+    assert result.excerpt == "Bash(), Bash()"
+
+
 def test_file_of_the_same_name_elsewhere_is_a_near_miss() -> None:
     result = ask({"files_exist": "report.md"}, make_turn(files={"out/Report.md": "", "b": ""}))
 

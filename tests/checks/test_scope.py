@@ -200,10 +200,16 @@ def test_a_gate_is_asked_of_a_turn_that_is_not_in_the_record_yet() -> None:
     ]
 
 
-def test_a_number_means_the_cases_turn_and_not_a_follow_up_to_it() -> None:
-    recorded = make_record("first", "second")
-    follow_up = make_turn("follow-up", source="follow_up", turn_number=1)
-    record = recorded.record.model_copy(update={"turns": [follow_up, *recorded.record.turns]})
-    check = Check.model_validate({"equals": "first", "turn": 1})
+@pytest.mark.parametrize("spec", [{"contains": "last"}, {"all_of": [{"contains": "last"}]}])
+def test_a_turn_called_by_its_number_is_asked_with_its_follow_ups(spec: dict[str, Any]) -> None:
+    recorded = make_record(make_turn("first", follow_ups=[make_turn("last")]), "second")
 
-    assert evaluate(check, CheckContext(record, None, recorded.read_file)).passed
+    assert evaluate(Check.model_validate({**spec, "turn": 1}), recorded.context()).passed
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_a_follow_up_that_ended_in_an_error_leaves_nothing_to_ask(number: int | None) -> None:
+    recorded = make_record(make_turn("first", follow_ups=[make_turn("x", status="error")]))
+    check = Check.model_validate({"not_contains": "y", "turn": number})
+
+    assert not evaluate(check, recorded.context()).assertable

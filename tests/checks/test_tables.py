@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from skillup.schema.checks import CHECK_FIELDS
+from skillup.schema.checks import CHECK_FIELDS, Check
 from tests.checks.tables import (
     compound_rows,
     file_rows,
@@ -48,6 +50,15 @@ def test_result_holds_its_evidence(row: Row) -> None:
         assert result.expected
         assert result.scope
         assert result.found or result.error
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_check_as_the_record_keeps_it_says_the_same(row: Row) -> None:
+    kept = json.loads(row.check.model_dump_json(by_alias=True, exclude_unset=True))
+
+    again = replace(row, check=Check.model_validate(kept))
+
+    assert again.result() == row.result()
 
 
 def test_the_tables_cover_every_check_three_times_each_way() -> None:

@@ -1,0 +1,162 @@
+"""A conversation, turn by turn: fill in, send, gate, follow up, capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from skillup.checks import CheckContext, evaluate_set
+from skillup.checks.capture import capture
+from skillup.engines.base import TurnRequest
+from skillup.schema import templates
+from skillup.schema.conversation import Turn
+from skillup.schema.record import Record, TurnError, TurnRecord
+from skillup.trial.assertions import turn_failure
+from skillup.trial.deadline import Deadline
+from skillup.trial.follow_ups import hold_follow_ups
+from skillup.trial.message import LiveSession, not_sent
+from skillup.trial.request import TrialEvent, TrialRequest
+
+
+class Conversation:
+    """One case's conversation; :meth:`hold` holds it."""
+
+    def __init__(
+        self,
+        request: TrialRequest,
+        live: LiveSession,
+        variables: dict[str, str],
+        record: Record,
+    ) -> None:
+        """`record` is the trial's so far, without turns: what checks see beside the turn."""
+        self.request = request
+        self.case = request.job.loaded.case
+        self.live = live
+        self.variables = variables
+        self.record = record
+        self.turns: list[TurnRecord] = []
+        self._deadline = Deadline.after(self.case.timeout_seconds)
+
+    async def hold(self, turns: Sequence[Turn]) -> list[TurnRecord]:
+        """Every turn, until something ends the conversation; those after it are `skipped`."""
+        stop: str | None = None
+        for number, turn in enumerate(turns, start=1):
+            if stop is not None:
+                self.turns.append(not_sent(number, turn.content or "", stop))
+                continue
+            self._notify("turn_started", number, len(turns))
+            held = await self._hold_turn(turn, number)
+            self.turns.append(held)
+            self._notify("turn_ended", number, len(turns), held.status)
+            stop = _why_stop(held) or self._stop_for_assertions(held, turn)
+        return self.turns
+
+    async def _hold_turn(self, turn: Turn, number: int) -> TurnRecord:
+        held = await self._say(turn, turn.content or "", number, f"turn-{number:02d}")
+        if held.status != "completed":
+            return held
+        held = self._gate(held, turn)
+        if held.status != "completed" or held.post_condition_passed is False:
+            return held
+        count = 0
+
+        async def send(prompt: str, asked_by: list[int]) -> TurnRecord:
+            nonlocal count
+            count += 1
+            stem = f"turn-{number:02d}-follow-up-{count}"
+            followed = await self._say(turn, prompt, number, stem)
+            return followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
+
+        held = await hold_follow_ups(
+            turn.assertions, held, self._so_far(), self.live.blobs.read_state, send
+        )
+        return held if held.status != "completed" else self._capture(held, turn)
+
+    async def _say(self, turn: Turn, content: str, number: int, stem: str) -> TurnRecord:
+        """Send one message; if a name in it has no value, the agent is not called."""
+        try:
+            message = templates.render(content, self.variables)
+        except templates.UnresolvedNameError as missing:
+            text = f"turn {number}: {missing}; the agent was not called"
+            error = TurnError(kind="template", message=text)
+            return not_sent(number, content, text, error=error)
+        profile = self.request.job.profile
+        limit = self._deadline.limit(turn.timeout_seconds or profile.timeout_seconds)
+        if limit <= 0:
+            text = f"turn {number}: the conversation's {self.case.timeout_seconds:g} s are used up"
+            error = TurnError(kind="timeout", message=f"{text}; raise `timeout_seconds`")
+            return not_sent(number, message, text, error=error)
+        sent = await self.live.send(
+            TurnRequest(
+                number=self.live.messages + 1,
+                prompt=message,
+                stem=stem,
+                slash_command=turn.slash_command,
+                system=self.case.input.system,
+                timeout_seconds=limit,
+                max_steps=self.case.max_turns or profile.max_turns,
+                previous=self.live.fingerprint,
+            )
+        )
+        return sent.model_copy(update={"turn_number": number})
+
+    def _gate(self, held: TurnRecord, turn: Turn) -> TurnRecord:
+        """Ask the post-condition, if there is one."""
+        gate = turn.post_condition
+        if gate is None:
+            return held
+        context = CheckContext(self._so_far(), held, self.live.blobs.read_state)
+        results = evaluate_set(gate, context, role="post_condition")
+        update: dict[str, Any] = {"post_condition": results}
+        broken = next((result for result in results if result.error), None)
+        unmet = next((result for result in results if not result.passed), None)
+        if broken is not None:
+            text = f"the post-condition `{broken.name}` could not be evaluated: {broken.error}"
+            error = TurnError(kind="judge", message=text)
+            update |= {"status": "error", "reason": text, "error": error}
+        else:
+            update["post_condition_passed"] = unmet is None
+        if broken is None and unmet is not None:
+            update["reason"] = f"post-condition not met: {unmet.name}: {unmet.found}"
+            if gate.on_fail == "fail":
+                update["status"] = "failed"
+        return held.model_copy(update=update)
+
+    def _capture(self, held: TurnRecord, turn: Turn) -> TurnRecord:
+        """Take the captures out of the answer that stands; a miss makes the turn an error."""
+        if not turn.capture:
+            return held
+        answer = held.last_answer()
+        found = capture(turn.capture, answer)
+        if found.miss is None:
+            self.variables.update(found.values)
+            return held.model_copy(update={"captures": found.values})
+        text = f"turn {held.turn_number}: {found.miss.message}"
+        error = TurnError(kind="capture", message=text, evidence=answer.response[:2000])
+        return held.model_copy(
+            update={"status": "error", "reason": text, "error": error, "captures": found.values}
+        )
+
+    def _stop_for_assertions(self, held: TurnRecord, turn: Turn) -> str | None:
+        if self.case.on_turn_failure != "stop":
+            return None
+        threshold = 1.0 if self.case.pass_threshold is None else self.case.pass_threshold
+        failure = turn_failure(held, turn, self._so_far(), self.live.blobs.read_state, threshold)
+        return f"not sent: {failure} (on_turn_failure: stop)" if failure else None
+
+    def _so_far(self) -> Record:
+        return self.record.model_copy(update={"turns": list(self.turns)})
+
+    def _notify(self, kind: Any, number: int, turns: int, text: str = "") -> None:
+        self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text))
+
+
+def _why_stop(held: TurnRecord) -> str | None:
+    """Why the conversation does not go on after `held`; None if it does."""
+    if held.status == "error":
+        return f"not sent: turn {held.turn_number} met an error"
+    if held.status == "failed":
+        return f"not sent: turn {held.turn_number} failed its post-condition"
+    if held.post_condition_passed is False:
+        return f"turn {held.turn_number}: {held.reason} (on_fail: skip_remaining)"
+    return None

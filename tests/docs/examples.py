@@ -1,0 +1,145 @@
+"""The examples of the documentation: blocks put together to files that can be run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from skillup.load.yaml_reader import parse_yaml
+from tests.docs.blocks import Block
+
+RUNS = {"pass": 0, "fail": 1, "skip": 0, "error": 3}
+"""What `run:` may expect, and the exit code of it."""
+VALIDATES = {"ok": 0, "warning": 0, "wrong": 2}
+_FRAGMENTS = ("case", "suite", "assertions")
+_PATH_LINE = re.compile(r"# (?P<path>[\w./-]+\.ya?ml)\b")
+
+
+@dataclass(frozen=True)
+class Example:
+    """Files, and what comes of them."""
+
+    place: str
+    verb: str
+    """``run``, ``validate`` or ``profile``."""
+    outcome: str
+    files: dict[str, str]
+    options: dict[str, str] = field(default_factory=dict)
+    output: tuple[str, ...] = ()
+    """Lines that the command prints."""
+
+
+class BadExampleError(Exception):
+    """A block whose marker cannot be followed; the message begins with its place."""
+
+
+def examples_of(blocks: Iterable[Block]) -> list[Example]:
+    """The examples of all pages, in order. Raises BadExampleError."""
+    found: list[Example] = []
+    named: dict[str, Example] = {}
+    for block in blocks:
+        marker = block.marker
+        if marker is None:
+            continue
+        if marker.action in ("also", "output"):
+            if not found:
+                raise BadExampleError(f"{block.place}: `{marker.action}` comes first")
+            found[-1] = _with(found[-1], block)
+            if "name" in found[-1].options:
+                named[found[-1].options["name"]] = found[-1]
+            continue
+        base = _base(block, named)
+        found.append(_example(block, base))
+        if "name" in marker.options:
+            named[marker.options["name"]] = found[-1]
+    return found
+
+
+def _base(block: Block, named: dict[str, Example]) -> dict[str, str]:
+    assert block.marker is not None
+    name = block.marker.options.get("with")
+    if name is None:
+        return {}
+    if name not in named:
+        raise BadExampleError(f"{block.place}: there is no example `{name}` before it")
+    return dict(named[name].files)
+
+
+def _example(block: Block, base: dict[str, str]) -> Example:
+    marker = block.marker
+    assert marker is not None
+    if marker.action == "run" and marker.value in RUNS:
+        return Example(block.place, "run", marker.value, base | _file(block), marker.options)
+    if marker.action == "validate" and marker.value in VALIDATES:
+        return Example(block.place, "validate", marker.value, base | _file(block), marker.options)
+    if marker.action == "profile":
+        return Example(block.place, "profile", "ok", {marker.value: block.text}, marker.options)
+    if marker.action in _FRAGMENTS and marker.value in {*RUNS, *VALIDATES}:
+        verb = "run" if marker.value in RUNS else "validate"
+        files = base | _merged(block, base)
+        return Example(block.place, verb, marker.value, files, marker.options)
+    raise BadExampleError(f"{block.place}: what does `{marker.action}: {marker.value}` mean?")
+
+
+def _with(example: Example, block: Block) -> Example:
+    assert block.marker is not None
+    if block.marker.action == "output":
+        return replace(example, output=tuple(block.text.splitlines()))
+    return replace(example, files=example.files | _file(block))
+
+
+def _file(block: Block) -> dict[str, str]:
+    """The block as a file: the path is in the marker (`file`, `also`) or in its first line."""
+    marker = block.marker
+    assert marker is not None
+    path = marker.options.get("file") or (marker.value if marker.action == "also" else "")
+    if not path:
+        first = _PATH_LINE.match(block.text)
+        if first is None:
+            raise BadExampleError(f"{block.place}: its first line should be `# PATH.yaml`")
+        path = first["path"]
+    return {path: block.text}
+
+
+def _merged(block: Block, base: dict[str, str]) -> dict[str, str]:
+    """The one case of `base` (or its suite) with the block's top-level keys put into it."""
+    assert block.marker is not None
+    target = _suite_path(base) if block.marker.action == "suite" else _case_path(block, base)
+    data: dict[str, Any] = _data(base[target]) if target in base else {}
+    given = _data(block.text)
+    if block.marker.action == "assertions":
+        given = {"assertions": given}
+    return {target: json.dumps(data | given, indent=1)}
+
+
+def _data(text: str) -> Any:
+    return parse_yaml(text, Path("example.yaml")).data
+
+
+def _case_path(block: Block, base: dict[str, str]) -> str:
+    cases = [path for path in base if path.endswith(".yaml") and not path.endswith("eval.yaml")]
+    if len(cases) != 1:
+        raise BadExampleError(f"{block.place}: `with` names an example of {len(cases)} cases")
+    return cases[0]
+
+
+def _suite_path(files: dict[str, str]) -> str:
+    """Where the suite is, or belongs."""
+    given = next((path for path in files if path.endswith("eval.yaml")), None)
+    inside = any(path.startswith("evals/") for path in files)
+    return given or ("evals/eval.yaml" if inside else "eval.yaml")
+
+
+def complete_files(example: Example) -> dict[str, str]:
+    """The example's files, with the smallest suite if it shows none."""
+    path = _suite_path(example.files)
+    return {path: "name: example\n", **example.files}
+
+
+def yaml_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Those that are YAML."""
+    return (block for block in blocks if block.language in ("yaml", "yml"))
