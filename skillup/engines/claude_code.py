@@ -129,11 +129,19 @@ def _environment(trial: TrialContext, login: Login) -> dict[str, str]:
     }
     if trial.profile.isolation == "clean":
         settings["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
+        # Its tools' output would otherwise stay in the system's temporary directory.
+        settings["CLAUDE_CODE_TMPDIR"] = str(_temporary(trial))
     if trial.profile.permission == "full" and os.geteuid() == 0:
         # Without it claude refuses, as root, to do without permission prompts.
         settings["IS_SANDBOX"] = "1"
     given = {name: value for name, value in address.items() if value}
     return {**env, **given, **settings, **trial.extra_env}
+
+
+def _temporary(trial: TrialContext) -> Path:
+    directory = trial.home / "tmp"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 def _explain(outcome: ProcessOutcome) -> Failure | None:

@@ -136,6 +136,7 @@ class _Run:
             job=job,
             engine=engine,
             raw_dir=place.raw,
+            artifacts_dir=place.files,
             blobs=self.directory.blobs,
             scratch=place.scratch,
             environment=self.options.environment,

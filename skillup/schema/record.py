@@ -242,6 +242,9 @@ class Record(Model):
     )
     initial_files: dict[str, FileState] | None = Field(None, description="Before turn 1.")
     turns: list[TurnRecord] = Field(default_factory=list)
+    notes: list[str] = Field(
+        default_factory=list, description="Artifacts that could not be collected, and why."
+    )
     skipped: str | None = Field(None, description="Why the whole case was not held.")
     error: TurnError | None = Field(None, description="What kept the first turn from starting.")
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import anyio.to_thread
+
 from skillup.engines.base import SessionResumer
 from skillup.load.unsupported import unsupported_in_case
 from skillup.schema.conversation import Turn
 from skillup.schema.record import EngineInfo, Record, TurnError
+from skillup.trial.artifacts import collect_artifacts
 from skillup.trial.conversation import Conversation
 from skillup.trial.message import LiveSession, no_resume_error, now
 from skillup.trial.prepare import prepare
@@ -43,10 +46,18 @@ async def hold_trial(request: TrialRequest) -> Record:
     live = LiveSession(request.engine, prepared.context, prepared.blobs, prepared.snapshot)
     variables = dict(prepared.variables)
     held = await Conversation(request, live, variables, record).hold(turns)
+    missed = await anyio.to_thread.run_sync(
+        collect_artifacts,
+        case.collect_artifacts,
+        live.snapshot,
+        prepared.context.workspace,
+        request.artifacts_dir,
+    )
     return _ended(
         record,
         clock,
         turns=held,
+        notes=missed,
         session_id=live.session.id if live.session else None,
         variables=variables,
     )

@@ -32,6 +32,8 @@ class TrialRequest:
     engine: Engine
     raw_dir: Path
     """Where the raw streams go; kept with the record."""
+    artifacts_dir: Path
+    """Where the files that `collect_artifacts` names are copied to."""
     blobs: BlobStore
     """Where the contents of workspace files go; kept with the record."""
     scratch: Path

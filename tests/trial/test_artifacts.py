@@ -1,0 +1,41 @@
+"""`collect_artifacts`: what is kept beside the record."""
+
+from __future__ import annotations
+
+from tests.support.project import Project
+
+CASE = """
+    context: {files: {"kept.md": here, "sub/deep.json": "{}", "other.txt": no}}
+    collect_artifacts: ["*.md", "**/*.json"]
+    input: {prompt: go}
+    assertions: [{contains: ok}]
+    scripted:
+      - steps: [{write: {path: made.md, content: new}}, {run: "ln -s /etc link.md"}]
+        say: ok
+    """
+
+
+def test_files_that_the_globs_match_are_copied_with_their_paths(project: Project) -> None:
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": CASE})
+    assert project.run("run", ".").exit_code == 0
+    files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
+    found = {p.relative_to(files).as_posix(): p.read_text() for p in files.rglob("*.*")}
+    assert found == {"kept.md": "here", "made.md": "new", "sub/deep.json": "{}"}
+
+
+def test_the_suites_globs_are_joined_with_the_cases(project: Project) -> None:
+    suite = "name: x\ncases: {defaults: {collect_artifacts: ['*.txt']}}\n"
+    project.write({"eval.yaml": suite, "cases/a.yaml": CASE})
+    assert project.run("run", ".").exit_code == 0
+    files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
+    assert (files / "other.txt").is_file()
+    assert (files / "kept.md").is_file()
+
+
+def test_it_is_done_after_a_failed_trial_too(project: Project) -> None:
+    project.write(
+        {"eval.yaml": "name: x\n", "cases/a.yaml": CASE.replace("contains: ok", "contains: x")}
+    )
+    assert project.run("run", ".").exit_code == 1
+    files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
+    assert (files / "made.md").is_file()
