@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -57,36 +58,52 @@ def make_plan(
     """The jobs for `suites`; `profiles` says, by suite file, which engines hold its cases.
 
     A case that others depend on comes first; the dependency is on the same profile, variant and
-    trial. Cases with the same id in several suites are told apart by the suite's name.
+    trial, and only on what is selected, too. Ids that several suites use are told apart by the
+    suite's name, and suites of the same name by a number.
     """
-    counts: dict[str, int] = {}
-    for suite in suites:
-        for loaded in suite.cases:
-            counts[loaded.case.id] = counts.get(loaded.case.id, 0) + 1
+    labels = _labels(suites)
     jobs: list[Job] = []
     left_out: list[str] = []
-    for suite in suites:
+    for suite, label_of in zip(suites, labels, strict=True):
         chosen = [c for c in _ordered(suite.cases) if is_selected(c, selection)]
         ids = {c.case.id for c in chosen}
         left_out.extend(c.case.id for c in suite.cases if c.case.id not in ids)
         for loaded in chosen:
             case = loaded.case
-            label = case.id if counts[case.id] == 1 else f"{suite.name}.{case.id}"
-            prefix = "" if counts[case.id] == 1 else f"{suite.name}."
             trials = selection.trials or case.trials or 1
             for profile in profiles[str(suite.path)]:
                 for variant in selection.variants:
                     for trial in range(1, trials + 1):
                         tail = f"{profile.name}/{variant}/{trial}"
-                        needs = tuple(
-                            f"{prefix if counts[n] > 1 else ''}{n}/{profile.name}/{variant}/{trial}"
-                            for n in case.depends_on
-                            if n in ids
-                        )
-                        jobs.append(
-                            Job(f"{label}/{tail}", suite, loaded, profile, variant, trial, needs)
-                        )
+                        needs = tuple(f"{label_of[n]}/{tail}" for n in case.depends_on if n in ids)
+                        name = f"{label_of[case.id]}/{tail}"
+                        jobs.append(Job(name, suite, loaded, profile, variant, trial, needs))
     return Plan(tuple(jobs), tuple(left_out))
+
+
+def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
+    """For each suite, by case id, what the case is called in the run.
+
+    Different cases differ in more than upper and lower case: their results are in folders.
+    """
+    uses = Counter(loaded.case.id.casefold() for suite in suites for loaded in suite.cases)
+    # An id that is used once is its own label, whatever comes before it.
+    taken = {case_id for case_id, count in uses.items() if count == 1}
+    labels: list[dict[str, str]] = []
+    for suite in suites:
+        names: dict[str, str] = {}
+        for loaded in suite.cases:
+            case_id = loaded.case.id
+            label = case_id
+            if uses[case_id.casefold()] > 1:
+                label, number = f"{suite.name}.{case_id}", 1
+                while label.casefold() in taken:
+                    number += 1
+                    label = f"{suite.name}-{number}.{case_id}"
+                taken.add(label.casefold())
+            names[case_id] = label
+        labels.append(names)
+    return labels
 
 
 def is_selected(loaded: LoadedCase, selection: Selection) -> bool:
@@ -103,15 +120,19 @@ def _ordered(cases: Iterable[LoadedCase]) -> list[LoadedCase]:
     """The cases as they come, but each after those it depends on (there are no circles)."""
     by_id = {loaded.case.id: loaded for loaded in cases}
     ordered: dict[str, LoadedCase] = {}
-
-    def place(loaded: LoadedCase) -> None:
-        if loaded.case.id in ordered:
-            return
-        for needed in loaded.case.depends_on:
-            if needed in by_id:
-                place(by_id[needed])
-        ordered[loaded.case.id] = loaded
-
-    for loaded in by_id.values():
-        place(loaded)
+    # With a stack of its own: a chain of cases may be longer than Python's.
+    for first in by_id:
+        waiting = [first]
+        while waiting:
+            current = waiting[-1]
+            needed = [
+                name
+                for name in by_id[current].case.depends_on
+                if name in by_id and name not in ordered
+            ]
+            if needed:
+                waiting.extend(reversed(needed))
+                continue
+            waiting.pop()
+            ordered.setdefault(current, by_id[current])
     return list(ordered.values())

@@ -55,8 +55,10 @@ def _say(text: str) -> None:
 
 
 def _show_problems(error: InvalidFilesError) -> None:
+    from skillup.reports.problems import problem_line
+
     for problem in error.problems:
-        _say(str(problem))
+        _say(problem_line(problem))
     _say(error.message)
 
 

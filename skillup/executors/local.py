@@ -101,9 +101,9 @@ class _Run:
         for needed in job.depends_on:
             grade = self.grades.get(needed)
             if grade is None:
-                return f"depends on {needed.split('/')[0]}, which was not run"
+                return f"depends on {_case_of(needed)}, which was not run"
             if grade.status != "PASS":
-                return f"depends on {needed.split('/')[0]}, which ended as {grade.status}"
+                return f"depends on {_case_of(needed)}, which ended as {grade.status}"
         return None
 
     async def _attempts(self, job: Job) -> None:
@@ -160,3 +160,8 @@ class _Run:
         self.done[job.id].set()
         if new:
             self.observer.trial_finished(job, record, grade)
+
+
+def _case_of(job_id: str) -> str:
+    """A job id without profile, variant and trial; the case's own id may contain slashes."""
+    return job_id.rsplit("/", 3)[0]

@@ -13,6 +13,9 @@ _NEARLY = 1e-9
 def grouped(assertion: Assertion, members: Parts) -> Parts:
     """``assert-set``: `members` are its converted assertions with their weights."""
     threshold = assertion.number("threshold")
+    aggregator = assertion.node.get("aggregator")
+    if aggregator is not None and (own := aggregator.get("threshold")) is not None:
+        threshold = own.number()
     if not members:
         return assertion.drop("nothing of the group came over", "left out")
     if threshold is not None and threshold <= 0:

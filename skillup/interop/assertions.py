@@ -152,7 +152,7 @@ def _convert(node: Node, background: Background) -> Parts:
     if negate is not None and negate.take() is True:
         negated = not negated
     assertion = Assertion(node, kind.removeprefix("not-"), negated, background)
-    name = node.get("metric", "name")
+    name = node.get("metric", "name", "id")
     assertion.name = name.text() if name is not None else ""
     weight_node, required = node.get("weight"), node.get("required")
     weight = weight_node.number() if weight_node is not None else 1
@@ -172,12 +172,12 @@ def _convert(node: Node, background: Background) -> Parts:
 def _parts(assertion: Assertion) -> Parts:
     kind = assertion.kind
     if kind == "assert-set" or kind == "composite":
-        listed = assertion.node.get("assert", "assertions")
+        listed = assertion.node.get("assert", "assertions", "evaluators", "graders")
         items = _flat([listed] if listed is not None else [], assertion.background)
         members: Parts = []
         for item in items:
             if isinstance(item.value, dict):
-                members.extend(_convert(item, assertion.background))
+                members.extend(_weighed(_convert(item, assertion.background), item, assertion))
             else:
                 members.extend(one({"rubric": item.text()}))
         return grouped(assertion, members)
@@ -190,6 +190,19 @@ def _parts(assertion: Assertion) -> Parts:
     if converter is None:
         return assertion.drop(f"`{kind}` has no counterpart", "left out")
     return converter(assertion)
+
+
+def _weighed(parts: Parts, member: Node, group: Assertion) -> Parts:
+    """A member's checks, with the weight that an older AgentV group gives it by its name."""
+    aggregator, name = group.node.get("aggregator"), member.get("name", "metric")
+    if aggregator is None or name is None:
+        return parts
+    if (how := aggregator.get("type")) is not None:
+        how.use()
+    weights = aggregator.get("weights")
+    given = weights.get(name.text()) if weights is not None else None
+    weight = given.number() if given is not None else None
+    return parts if weight is None else [(check, share * weight) for check, share in parts]
 
 
 def _is_required(node: Node, kind: str) -> bool:

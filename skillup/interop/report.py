@@ -72,6 +72,10 @@ def _unused(data: Any, loc: Loc, used: set[Loc], inner: set[Loc]) -> Iterator[Lo
     if loc in used:
         return
     if loc and loc not in inner:
+        # The only thing in a mapping says more than the mapping.
+        while isinstance(data, dict) and len(data) == 1:
+            key, data = next(iter(data.items()))
+            loc = (*loc, key)
         yield loc
         return
     if isinstance(data, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from skillup.interop.node import Node, as_text
 from skillup.interop.references import SCHEME
 
 _LEAST_PASS = 0.8
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def rubric(assertion: Assertion) -> Parts:
@@ -105,14 +107,18 @@ def _prompt(assertion: Assertion, node: Node) -> str:
     if isinstance(node.value, dict):
         node.note("a grading prompt that a program makes", "left out: see the criterion instead")
         return ""
-    text = node.text().strip()
+    # Not filled in as a template: most of its placeholders are the grader's own.
+    node.use()
+    text = as_text(node.value).strip()
     if text.startswith(SCHEME) or (text.endswith((".md", ".txt")) and "\n" not in text):
         loaded = assertion.read(text, node)
         if not loaded:
             return ""
         text = str(loaded).strip()
     node.changed("a whole grading prompt", "it became one criterion; its placeholders stay as text")
-    return text
+    known = {"criteria": assertion.background.criteria}
+    known["expected_output"] = known["reference_answer"] = as_text(assertion.background.expected)
+    return _PLACEHOLDER.sub(lambda match: known.get(match[1]) or match[0], text)
 
 
 def _by_name(assertion: Assertion) -> str:

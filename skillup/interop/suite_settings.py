@@ -40,6 +40,9 @@ EXPLANATIONS = {
     "max_concurrency": "choose it with --parallel",
     "conversation_id": "left out: a label without effect",
     "on_dependency_failure": "left out: a case is skipped if one it depends on did not pass",
+    "execution": _CHOOSE, "max_duration_ms": "left out: a single call's duration is not checked",
+    "maxDurationMs": "left out: a single call's duration is not checked",
+    "cwd": _RUN, "after_each": _RUN, "after_all": _RUN, "repos": _RUN, "workspace": _RUN,
     "$schema": "the schema of the new files is named in their first line",
     "description": "left out",
 }  # fmt: skip
@@ -116,6 +119,11 @@ def read_environment(top: Node, draft: SuiteDraft, placed: list[Placed], setup: 
     older = top.get("workspace")
     if older is None:
         return
+    if isinstance(older.value, str) and older.value.endswith((".yaml", ".yml")):
+        found = _referenced(older)
+        if found is None or not isinstance(found.value, dict):
+            return
+        older = found
     if isinstance(older.value, str):
         references.place_directory(older.text(), older, placed)
         return

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from skillup.interop.node import Node
 
 _PATH = re.compile(r"\s*\{\{-?\s*(?:vars\.)?([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*)\s*-?\}\}\s*")
+_OLD_ENV = re.compile(r"\$\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _STEP = re.compile(r"\w+")
 _OURS = re.compile(r"<<(?=\s*[A-Za-z_][A-Za-z0-9_.-]*\s*>>)")
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
@@ -50,6 +51,8 @@ class Scope:
     variables: Mapping[str, Node] = field(default_factory=dict)
     captured: frozenset[str] = frozenset()
     constants: Mapping[str, Any] = field(default_factory=dict)
+    empties: bool = True
+    """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
     needed: dict[str, Later] = field(default_factory=dict)
     _seen: dict[str, Later] = field(default_factory=dict)
     _missing: list[str] = field(default_factory=list)
@@ -61,7 +64,8 @@ class Scope:
         """
         filled = self._deep(value, node)
         for name in dict.fromkeys(self._missing):
-            node.changed(f"`{name}` has no value", "it became an empty text, as in the other tool")
+            became = "it became an empty text" if self.empties else "the text is left as it is"
+            node.changed(f"`{name}` has no value", f"{became}, as in the other tool")
         self._missing.clear()
         return filled
 
@@ -77,6 +81,7 @@ class Scope:
     def _text(self, text: str, node: Node) -> Any:
         if "{{" not in text and "{%" not in text:
             return text
+        text = _OLD_ENV.sub(r"{{ env.\1 }}", text)
         if self._depth > _DEEPEST:
             node.changed("templates that name each other", "left as it is")
             return text
@@ -87,7 +92,9 @@ class Scope:
                 found = self.lookup(whole[1], _STEP.findall(whole[2]))
                 if found is not None:
                     return found
-            return self._render(text)
+            asked = len(self._missing)
+            made = self._render(text)
+            return made if self.empties or len(self._missing) == asked else text
         except UnreadableTemplateError as error:
             node.changed(f"a template that cannot be filled in ({error})", "left as it is")
             return text

@@ -63,7 +63,12 @@ def build_case(
     captured: frozenset[str],
 ) -> CaseDraft:
     """The case that `test` comes to with one prompt."""
-    scope = Scope(variables=_with_files(variables, test), captured=captured)
+    scope = Scope(
+        variables=_with_files(variables, test),
+        captured=captured,
+        # AgentV's older suites are full of text that only looks like a template.
+        empties=suite.promptfoo or bool(variables),
+    )
     node = test.node.with_scope(scope)
     case = CaseDraft(node, "", [], tags=[*suite.tags, *read_tags(node.get("tags"))])
     case.placed.extend(suite.placed)
@@ -124,6 +129,10 @@ def _names(test: Test, node: Node, case: CaseDraft) -> None:
         case.id = test.name
     if (group := node.get("conversation_id")) is not None:
         case.tags.append(f"conversation:{group.text()}")
+    criteria = node.get("criteria", "expected_outcome", "outcome")
+    if criteria is not None:
+        # Whether something judges it depends on the assertions; it is worth reading in any case.
+        case.description = criteria.text().strip()
     needed = node.get("depends_on")
     if needed is not None:
         case.depends_on = needed.texts()
@@ -181,8 +190,10 @@ class _Told:
         shared: list[Node] = []
         for inherited in self.test.fallbacks:
             shared += assertion_lists(inherited)
-        if self.suite.top is not None:
-            shared += assertion_lists(self.suite.top)
+        if (top := self.suite.top) is not None:
+            shared += assertion_lists(top)
+            older = top.get("execution")
+            shared += assertion_lists(older) if older is not None else []
         if self.skips_defaults:
             shared = []
         order = [*shared, *own] if self.suite.promptfoo else [*own, *shared]
@@ -195,8 +206,6 @@ class _Told:
         criteria = node.get("criteria", "expected_outcome", "outcome")
         if criteria is not None and not order and rubrics is None:
             checks.append({"rubric": criteria.text()})
-        elif criteria is not None and not any("rubric" in check for check in checks):
-            criteria.note("no assertion of this test judges it", "left out, as in the other tool")
         return checks
 
     def expected_text(self, case: CaseDraft) -> str:

@@ -143,7 +143,7 @@ def old_trajectory(assertion: Assertion) -> Parts:
 
 
 def _args_match(node: Node) -> None:
-    how = node.text()
+    how = ", ".join(node.texts())
     if how not in ("superset", "ignore"):
         node.changed(f"arguments compared by `{how}`", "the given ones are compared, no others")
 
@@ -153,7 +153,7 @@ def _old_call(node: Node) -> Check:
         return {"name": node.text()}
     tool = node.get("tool", "name")
     call: Check = {"name": tool.text() if tool is not None else "*"}
-    args = node.get("args")
+    args = node.get("args", "input")
     given = args.take() if args is not None else None
     if isinstance(given, dict):
         call["args"] = _args(given, node)

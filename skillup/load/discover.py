@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,15 +65,30 @@ def find_suites(paths: Sequence[Path], is_case: IsCase) -> list[SuiteRequest]:
 
 
 class IsCase:
-    """Says whether a YAML file is a case (has `input`) rather than a suite."""
+    """Says whether a YAML file is a case rather than a suite, by its top-level keys.
+
+    Also of a file with mistakes in it: they are to be explained as those of a case.
+    """
+
+    _KEY = re.compile(rb"(?:\{\s*)?[\"']?([A-Za-z_]+)[\"']?\s*:")
+    _OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})
+    _OF_A_SUITE = frozenset({b"cases", b"skills", b"engine", b"environment"})
 
     def __call__(self, path: Path) -> bool:
-        """Cheaply, by a top-level key at the start of a line."""
+        """Cheaply, without parsing: keys that begin a line."""
+        keys = set()
         try:
             with path.open("rb") as stream:
-                return any(line.startswith(b"input:") for line in stream)
+                for line in stream:
+                    match = self._KEY.match(line)
+                    if match is None:
+                        continue
+                    if match[1] == b"input":
+                        return True
+                    keys.add(match[1])
         except OSError:
             return False
+        return bool(keys & self._OF_A_CASE) and not keys & self._OF_A_SUITE
 
 
 def _requests(path: Path, is_case: IsCase) -> Iterator[SuiteRequest]:

@@ -2,13 +2,13 @@
 
 All problems of a file are to be reported at once, also those that only a whole case shows. So what
 is wrong is taken out, or replaced by something harmless where taking it out would move its
-neighbours; the result is looked at and thrown away.
+neighbours. The result is looked at, never run.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,69 +16,97 @@ from pydantic import ValidationError
 from skillup.schema.case import Case
 
 _ROUNDS = 3
-_HARMLESS = "x"
-_CHECK_LISTS = frozenset(
-    {"assertions", "success", "failure", "any_of", "all_of", "none_of"}
-)  # fmt: skip
-Loc = tuple[str | int, ...]
+_ANYTHING = "x"
+_CHECK_LISTS = ("assertions", "success", "failure", "any_of", "all_of", "none_of")
+_HARMLESS: Mapping[object, dict[str, str]] = {
+    **{key: {"contains": _ANYTHING} for key in _CHECK_LISTS},
+    "capture": {"variable": _ANYTHING, "pattern": _ANYTHING},
+}
+"""What can stand for an item, by the key of its list."""
+_EXCLUDING = ("judge", "judges", "expected_output", "aggregation")
 
 
-def mended(data: dict[Any, Any], error: ValidationError) -> tuple[Case, frozenset[str]] | None:
-    """What can be looked at of a case that did not validate with `error`; None if nothing can.
+def mended(data: Mapping[Any, Any], error: ValidationError) -> tuple[Case, frozenset[str]] | None:
+    """What can be looked at of a case that met `error`, and names that may have been defined there.
 
-    Besides it, all words of what was taken out: a name among them may have been defined there.
+    These are all texts of what was taken out. None if nothing is left to look at.
     """
-    data = copy.deepcopy(data)
-    words: set[str] = set()
+    mending = _Mending(copy.deepcopy(dict(data)))
     for _ in range(_ROUNDS):
         for details in error.errors(include_url=False, include_context=False):
-            if not _mend(data, tuple(details["loc"]), words):
+            if not mending.mend(tuple(details["loc"])):
                 return None
         try:
-            return Case.model_validate(data), frozenset(words)
+            return Case.model_validate(mending.data), frozenset(mending.removed)
         except ValidationError as again:
             error = again
     return None
 
 
-def _mend(data: dict[Any, Any], loc: Loc, words: set[str]) -> bool:
-    """Mend the innermost thing around `loc` that can be; False if there is none."""
-    places = list(_places(data, loc))
-    for container, key, name in reversed(places):
-        if isinstance(container, dict):
-            if name in ("", "input") and key in ("input", "turns", "scripted"):
+class _Mending:
+    def __init__(self, data: dict[Any, Any]) -> None:
+        self.data = data
+        self.removed: set[str] = set()
+
+    def mend(self, loc: tuple[str | int, ...]) -> bool:
+        """Mend the innermost thing around `loc` that can be; False if there is none."""
+        if not loc:
+            # They exclude each other, so all of them must go.
+            return sum(self._remove(self.data, key) for key in _EXCLUDING) > 0
+        places = list(self._places(loc))
+        for index in reversed(range(len(places))):
+            container, key = places[index]
+            owner = places[index - 1][1] if index else None
+            if isinstance(container, list):
+                if owner in _HARMLESS:
+                    if owner == "capture":
+                        self.removed.update(_texts(container[key]))
+                    container[key] = dict(_HARMLESS[owner])
+                    return True
+                if owner == "turns":
+                    container[key] = self._turn(container[key])
+                    return True
+            elif index == 0 or (index == 1 and owner == "input"):
+                return key not in ("input", "turns", "prompt", "conversation") and self._remove(
+                    container, key
+                )
+            elif places[index - 2][1] == "turns" and key not in ("content", "respond"):
+                return self._remove(container, key)
+        return False
+
+    def _places(self, loc: tuple[str | int, ...]) -> Iterator[tuple[Any, Any]]:
+        """Each container along `loc` with the key within it, as far as they were written."""
+        value: Any = self.data
+        for part in loc:
+            if isinstance(value, dict):
+                if part not in value:
+                    continue
+            elif not (isinstance(value, list) and isinstance(part, int) and part < len(value)):
                 continue
-            if name in ("turn", "capture") and key in ("content", "variable"):
-                words.update(_words(container[key]))
-                container[key] = _HARMLESS
-            elif name != "item":
-                words.update(_words({key: container.pop(key)}))
-            else:
-                continue
-            return True
-        if name == "check":
-            words.update(_words(container[key]))
-            container[key] = {"contains": _HARMLESS}
-            return True
-        if name == "captures":
-            words.update(_words(container[key]))
-            container[key] = {"variable": _HARMLESS, "pattern": _HARMLESS}
-            return True
-    return False
+            yield value, part
+            value = value[part]
+
+    def _turn(self, turn: Any) -> dict[Any, Any]:
+        self.removed.update(_texts(turn))
+        rest = dict(turn) if isinstance(turn, dict) else {}
+        for key in ("respond", "slash_command"):
+            rest.pop(key, None)
+        return {**rest, "content": _ANYTHING}
+
+    def _remove(self, container: dict[Any, Any], key: Any) -> bool:
+        if key not in container:
+            return False
+        self.removed.update(_texts({key: container.pop(key)}))
+        return True
 
 
-def _places(data: Any, loc: Loc) -> Iterator[tuple[Any, Any, str]]:
-    del data, loc
-    yield from ()
-
-
-def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
         for key, inner in value.items():
             yield str(key)
-            yield from _words(inner)
+            yield from _texts(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _words(inner)
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value

@@ -9,7 +9,11 @@ from pathlib import Path
 from skillup.errors import Problem
 from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
-from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
+from skillup.load.unsupported import (
+    ignored_in_suite,
+    unsupported_in_case,
+    unsupported_in_suite,
+)
 from skillup.load.yaml_reader import Document
 from skillup.schema import templates
 from skillup.schema.case import Case
@@ -42,13 +46,11 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
                 document, ("neighbours", index), f"no such directory: {neighbour}",
                 "a run of this suite would be an error", severity="warning",
             )  # fmt: skip
-    for loc, message in unsupported_in_suite(suite):
+    for loc, message in (*unsupported_in_suite(suite), *ignored_in_suite(suite)):
         yield problem_at(document, loc, message, severity="warning")
 
 
-def case_problems(
-    case: Case, document: Document, suite: Suite, variables: frozenset[str]
-) -> Iterator[Problem]:
+def case_problems(case: Case, document: Document, variables: frozenset[str]) -> Iterator[Problem]:
     """What is wrong (or not run yet) in a case that validates."""
     yield from _template_problems(case, document, variables)
     yield from _check_problems(case, document)
@@ -61,7 +63,7 @@ def case_problems(
         yield problem_at(document, (), "nothing is checked in this case",
                          "add `assertions`; as it is, it fails for want of evidence",
                          severity="warning")  # fmt: skip
-    for loc, message in unsupported_in_case(case, suite):
+    for loc, message in unsupported_in_case(case):
         yield problem_at(document, loc, message, severity="warning")
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.load.case_files import case_files
+from skillup.load.case_ids import id_problems
 from skillup.load.discover import IsCase, SuiteRequest, find_suites, suite_root
+from skillup.load.mending import mended
 from skillup.load.merge import merge_defaults
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
@@ -16,8 +20,7 @@ from skillup.load.semantics import case_problems, suite_problems
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
-
-_YAML_GLOB = "*.y*ml"
+from skillup.schema.templates import names_in
 
 
 def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loaded:
@@ -33,7 +36,13 @@ def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loade
         suite = _load_suite(request, frozenset(variables), problems)
         if suite is not None:
             suites.append(suite)
-    return Loaded(tuple(suites), tuple(problems))
+    return Loaded(tuple(suites), tuple(_by_place(problems)))
+
+
+def _by_place(problems: Sequence[Problem]) -> list[Problem]:
+    """The files in the order they were read; within each, from top to bottom."""
+    files = {path: number for number, path in enumerate({p.file: None for p in problems})}
+    return sorted(problems, key=lambda p: (files[p.file], p.line, p.column))
 
 
 def _read(path: Path, problems: list[Problem]) -> Document | None:
@@ -51,161 +60,63 @@ def _load_suite(
     if document is None:
         return None
     root = suite_root(request.path)
+    valid = True
     try:
         suite = Suite.model_validate(document.data)
+        problems.extend(suite_problems(suite, document, root))
     except ValidationError as error:
         problems.extend(problems_from(error, document))
         # The cases are still looked at: all problems are reported at once.
-        suite = Suite()
-        _load_cases(_case_files(document, root, request, problems), suite, variables, problems)
-        return None
-    problems.extend(suite_problems(suite, document, root))
-    files = _case_files(document, root, request, problems)
-    cases = _load_cases(files, suite, variables, problems)
-    problems.extend(_duplicates(cases))
-    name = suite.name or root.name
-    return LoadedSuite(name, suite, document, root, tuple(cases))
-
-
-def _load_cases(
-    files: Iterable[Path], suite: Suite, variables: frozenset[str], problems: list[Problem]
-) -> list[LoadedCase]:
-    cases = []
+        suite, valid = Suite(), False
+    files, unasked = case_files(document, root, request, problems)
+    cases: list[LoadedCase] = []
+    broken: list[str] = []
     for path in files:
-        document = _read(path, problems)
-        if document is None:
-            continue
-        try:
-            case = Case.model_validate(document.data)
-        except ValidationError as error:
-            problems.extend(problems_from(error, document))
-            continue
-        merged = merge_defaults(case, suite, default_id=path.stem)
-        problems.extend(case_problems(merged, document, suite, variables))
-        cases.append(LoadedCase(merged, document))
-    return cases
+        loaded = _load_case(path, suite, variables, problems)
+        if isinstance(loaded, LoadedCase):
+            cases.append(loaded)
+        else:
+            broken.append(loaded)
+
+    @cache
+    def others() -> frozenset[str]:
+        return frozenset([*broken, *(_id_in(path) for path in unasked)])
+
+    problems.extend(id_problems(cases, others))
+    if not valid:
+        return None
+    return LoadedSuite(suite.name or root.name, suite, document, root, tuple(cases))
 
 
-def _case_files(
-    document: Document, root: Path, request: SuiteRequest, problems: list[Problem]
-) -> list[Path]:
-    """The suite's case files in the order of `cases.files`, else by name; each once."""
-    listed = document.data.get("cases")
-    patterns = listed.get("files") if isinstance(listed, dict) else None
-    if isinstance(patterns, str):
-        patterns = [patterns]
-    directory = request.path.resolve().parent
-    if not isinstance(patterns, list):
-        found = [
-            path
-            for folder in (directory, directory / "cases")
-            for path in sorted(folder.glob(_YAML_GLOB))
-            if not path.name.startswith("eval") and path.is_file()
-        ]
-        if not found and not request.only:
-            problems.append(_at(document, (), "cases", "no case files beside it or in cases/"))
-    else:
-        found = []
-        for index, pattern in enumerate(patterns):
-            if not isinstance(pattern, str):
-                continue  # said already by the suite's own validation
-            matches = _matches(pattern, root) or _matches(pattern, directory)
-            found.extend(matches)
-            if not matches:
-                what = "matches no file" if _is_glob(pattern) else "no such file"
-                field = f"cases.files[{index}]"
-                message = f"{what}: {pattern} (paths start from {root.name}/)"
-                problems.append(_at(document, ("cases", "files", index), field, message))
-    if request.only:
-        found = _only(found, request.only)
-    return list(dict.fromkeys(path.resolve() for path in found))
+def _load_case(
+    path: Path, suite: Suite, variables: frozenset[str], problems: list[Problem]
+) -> LoadedCase | str:
+    """The case; if it does not validate, the id that it would have."""
+    document = _read(path, problems)
+    if document is None:
+        return path.stem
+    try:
+        case = Case.model_validate(document.data)
+    except ValidationError as error:
+        found = problems_from(error, document)
+        rest = mended(document.data, error)
+        if rest is not None:
+            case, texts = rest
+            names = texts & set(names_in(document.text))
+            merged = merge_defaults(case, suite, default_id=path.stem)
+            more = case_problems(merged, document, variables | names)
+            found.extend(problem for problem in more if problem.severity == "error")
+        problems.extend(found)
+        return _id_of(document)
+    merged = merge_defaults(case, suite, default_id=path.stem)
+    problems.extend(case_problems(merged, document, variables))
+    return LoadedCase(merged, document)
 
 
-def _only(found: list[Path], only: tuple[Path, ...]) -> list[Path]:
-    """Of the suite's files those asked for; a case asked for by name need not be listed."""
-    chosen = [p for p in found if any(p.resolve().is_relative_to(o) for o in only)]
-    chosen.extend(path for path in only if path.is_file())
-    return chosen
+def _id_in(path: Path) -> str:
+    document = _read(path, [])
+    return path.stem if document is None else _id_of(document)
 
 
-def _is_glob(pattern: str) -> bool:
-    return any(mark in pattern for mark in "*?[")
-
-
-def _matches(pattern: str, root: Path) -> list[Path]:
-    if _is_glob(pattern) and not Path(pattern).is_absolute():
-        return sorted(path for path in root.glob(pattern) if path.is_file())
-    path = root / pattern
-    return [path] if path.is_file() else []
-
-
-def _at(document: Document, loc: tuple[str | int, ...], field: str, message: str) -> Problem:
-    line, column = document.locate(loc)
-    return Problem(document.path, line, column, field, message)
-
-
-def _duplicates(cases: Sequence[LoadedCase]) -> Iterable[Problem]:
-    first: dict[str, LoadedCase] = {}
-    for loaded in cases:
-        other = first.setdefault(loaded.case.id, loaded)
-        if other is not loaded:
-            line, column = loaded.document.locate(("id",))
-            yield Problem(
-                loaded.path,
-                line,
-                column,
-                "id",
-                f"`{loaded.case.id}` is the id of {other.path.name} already",
-                "give one of them another id",
-            )
-    for loaded in cases:
-        for index, needed in enumerate(loaded.case.depends_on):
-            if needed not in first or needed == loaded.case.id:
-                line, column = loaded.document.locate(("depends_on", index))
-                known = ", ".join(sorted(first)) or "none"
-                yield Problem(
-                    loaded.path,
-                    line,
-                    column,
-                    "depends_on",
-                    f"no other case `{needed}` in this suite",
-                    f"known cases: {known}",
-                )
-    yield from _cycles(first)
-
-
-def _cycles(cases: dict[str, LoadedCase]) -> Iterable[Problem]:
-    done: set[str] = set()
-    for start in cases:
-        trail: list[str] = []
-        current: str | None = start
-        # One dependency after the other; a case seen twice on one trail closes a circle.
-        stack: list[tuple[str, int]] = [(start, 0)]
-        while stack:
-            current, position = stack.pop()
-            if position == 0:
-                if current in done or current not in cases:
-                    continue
-                trail.append(current)
-            needs = cases[current].case.depends_on
-            if position < len(needs):
-                stack.append((current, position + 1))
-                following = needs[position]
-                if following in trail and following != current:
-                    circle = [*trail[trail.index(following) :], following]
-                    loaded = cases[current]
-                    line, column = loaded.document.locate(("depends_on", position))
-                    yield Problem(
-                        loaded.path,
-                        line,
-                        column,
-                        "depends_on",
-                        f"these cases wait for each other: {' → '.join(circle)}",
-                        "take one of them out",
-                    )
-                    done.update(trail)
-                    return
-                stack.append((following, 0))
-            else:
-                trail.pop()
-                done.add(current)
+def _id_of(document: Document) -> str:
+    return str(document.data.get("id") or document.path.stem)

@@ -23,17 +23,20 @@ def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
         kind = suite.environment.type
         yield (
             ("environment", "type"),
-            f"`{kind}` is not supported: trials run on this machine, as with `none`",
+            f"environment `{kind}` is not run yet: trials run on this machine, with `none`",
         )
     if suite.mcp.servers:
-        yield ("mcp", "servers"), "MCP servers are not set up yet: agents run without them"
+        yield ("mcp", "servers"), "MCP servers are not set up yet"
+
+
+def ignored_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
+    """What the suite says and a run can do without, because the command line outranks it."""
     if suite.engine is not None and suite.engine.custom is not None:
         yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
 
 
-def unsupported_in_case(case: Case, suite: Suite) -> Iterator[tuple[Loc, str]]:
+def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
     """Where the case asks for something that is not run yet, and what it is."""
-    del suite
     if case.input.history:
         yield ("input", "history"), "`history` is not run yet"
     if case.input.conversation is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio.to_thread
 
 from skillup.engines.base import SessionResumer
-from skillup.load.unsupported import unsupported_in_case
+from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
 from skillup.schema.conversation import Turn
 from skillup.schema.record import EngineInfo, Record, TurnError
 from skillup.trial.artifacts import collect_artifacts
@@ -23,13 +23,14 @@ async def hold_trial(request: TrialRequest) -> Record:
     clock = time.monotonic()
     case = request.job.loaded.case
     record = _new_record(request)
-    missing = list(unsupported_in_case(case, request.job.suite.suite))
+    suite = request.job.suite.suite
+    missing = [*unsupported_in_suite(suite), *unsupported_in_case(case)]
     if missing:
         what = "; ".join(dict.fromkeys(message for _, message in missing))
         return _ended(record, clock, error=TurnError(kind="unsupported", message=what))
     turns = case.input.all_turns()
     if len(turns) > 1 and not isinstance(request.engine, SessionResumer):
-        if request.job.suite.suite.on_no_resume != "single_shot":
+        if suite.on_no_resume != "single_shot":
             return _ended(record, clock, error=no_resume_error(request.engine.name))
         turns = [_joined(turns)]
         record = record.model_copy(update={"execution_mode": "single_shot"})
