@@ -10,15 +10,37 @@ from skillup.checks.folding import Haystack, plain
 from skillup.checks.patterns import Searcher
 from skillup.checks.values import as_text, same_value
 from skillup.schema.check_specs import ArgMatch
+from skillup.schema.record import ToolCall
 
 _ABSENT = object()
 
 
-def argument(arguments: Mapping[str, Any], path: str) -> Any:
-    """The argument called `path`; failing that, the one that the dotted path leads to.
+PORTABLE_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "shell": {"command": ("cmd", "script")},
+    "read": {"path": ("file_path", "filename")},
+    "write": {"path": ("file_path", "filename"), "content": ("text", "file_text")},
+    "edit": {"path": ("file_path", "notebook_path", "filename")},
+    "search": {"pattern": ("query", "regex")},
+    "web": {"url": ("uri",), "query": ("q",)},
+    "skill": {"skill": ("name", "command")},
+}
+"""Kind → portable argument → what engines call it. As kinds make a check of calls portable, these
+make one of their arguments so: ``{kind: write, args: {path: …}}`` means claude's ``file_path``."""
+
+
+def argument(call: ToolCall, path: str) -> Any:
+    """The call's argument `path`: by that name, by a dotted path, or as this engine calls it.
 
     What is not there is a value of its own, different from null: see :func:`is_there`.
     """
+    found = _by_path(call.arguments, path)
+    if found is not _ABSENT:
+        return found
+    others = PORTABLE_ARGUMENTS.get(call.kind, {}).get(path, ())
+    return next((call.arguments[name] for name in others if name in call.arguments), _ABSENT)
+
+
+def _by_path(arguments: Mapping[str, Any], path: str) -> Any:
     if path in arguments:
         return arguments[path]
     here: Any = arguments

@@ -27,7 +27,7 @@ class CallMatcher:
         return self.is_meant(wanted, call) and all(
             argument_matches(
                 match,
-                argument(call.arguments, path),
+                argument(call, path),
                 self._searcher,
                 case_sensitive=self._case_sensitive,
             )
@@ -47,7 +47,7 @@ class CallMatcher:
             for path, match in wanted.args.items()
             if (
                 piece := argument_excerpt(
-                    match, argument(call.arguments, path), case_sensitive=self._case_sensitive
+                    match, argument(call, path), case_sensitive=self._case_sensitive
                 )
             )
         ]
