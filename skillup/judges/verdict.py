@@ -36,10 +36,6 @@ def decide(
     failed = next((turn for turn in turns if turn.status == "failed"), None)
     if failed is not None:
         return Verdict("FAIL", score, f"turn {failed.turn_number}: {failed.reason}")
-    stopped = next((turn for turn in turns if turn.status == "skipped"), None)
-    gate = next((t for t in turns if t.post_condition_passed is False), None)
-    if stopped is not None and gate is not None:
-        return Verdict("SKIP", 0.0, stopped.reason or f"turn {stopped.turn_number} was skipped")
     unmet = [
         (f"turn {turn.turn_number}: ", check)
         for turn in turns
@@ -47,10 +43,13 @@ def decide(
         if not check.passed
     ]
     unmet.extend(("", check) for check in conversation if not check.passed)
-    required = next((item for item in unmet if item[1].required), None)
+    required = next((item for item in unmet if _fails_the_case(item[1], turns)), None)
     if required is not None:
         where, check = required
         return Verdict("FAIL", score, f"{where}{_why(check)}")
+    gate = next((turn for turn in turns if turn.post_condition_passed is False), None)
+    if gate is not None:
+        return _gated(case, gate, score)
     if refusals:
         return Verdict("FAIL", score, refusals[0])
     checks = sum(len(turn.deciding_checks()) for turn in turns) + len(conversation)
@@ -62,6 +61,7 @@ def decide(
             where, check = unmet[0]
             more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
             return Verdict("FAIL", score, f"{where}{_why(check)}{more}")
+        stopped = next((turn for turn in turns if turn.status == "skipped"), None)
         why = stopped.reason if stopped is not None else f"score {score:.2f} < {threshold:.2f}"
         return Verdict("FAIL", score, why)
     passed = checks - len(unmet)
@@ -71,6 +71,27 @@ def decide(
     if helped:
         reason += f"; passed on {', '.join(helped)}"
     return Verdict("PASS", score, reason)
+
+
+def _gated(case: Case, turn: TurnGrade, score: float) -> Verdict:
+    """The gate's verdict, as the case says now: an edited case may ask another than was held."""
+    unmet = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
+    why = f"turn {turn.turn_number}: post-condition not met: {_why(unmet)}"
+    wanted = case.input.all_turns()[turn.turn_number - 1].post_condition
+    if wanted is not None and wanted.on_fail == "fail":
+        return Verdict("FAIL", score, why)
+    return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
+
+
+def _fails_the_case(check: CheckResult, turns: Sequence[TurnGrade]) -> bool:
+    """A required check does; but where a gate has ended the conversation, only one with an answer.
+
+    What the turns that were never held lack is just what SKIP says.
+    """
+    if not check.required or check.role == "post_condition":
+        return False
+    ended_early = any(turn.post_condition_passed is False for turn in turns)
+    return check.assertable or not ended_early
 
 
 def _why(check: CheckResult) -> str:

@@ -10,6 +10,7 @@ from skillup.errors import Problem
 from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
 from skillup.load.unsupported import (
+    ignored_in_case,
     ignored_in_suite,
     unsupported_in_case,
     unsupported_in_suite,
@@ -63,7 +64,7 @@ def case_problems(case: Case, document: Document, variables: frozenset[str]) -> 
         yield problem_at(document, (), "nothing is checked in this case",
                          "add `assertions`; as it is, it fails for want of evidence",
                          severity="warning")  # fmt: skip
-    for loc, message in unsupported_in_case(case):
+    for loc, message in (*unsupported_in_case(case), *ignored_in_case(case)):
         yield problem_at(document, loc, message, severity="warning")
 
 

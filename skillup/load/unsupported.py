@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from skillup.schema.case import Case
-from skillup.schema.checks import Check
+from skillup.schema.checks import Check, CheckKeys
 from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
@@ -25,6 +25,9 @@ def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
             ("environment", "type"),
             f"environment `{kind}` is not run yet: trials run on this machine, with `none`",
         )
+    for index, skill in enumerate(suite.skills or ()):
+        if skill.source != "local_path":
+            yield ("skills", index, "source"), f"skills from a `{skill.source}` are not fetched yet"
     if suite.mcp.servers:
         yield ("mcp", "servers"), "MCP servers are not set up yet"
 
@@ -33,6 +36,12 @@ def ignored_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
     """What the suite says and a run can do without, because the command line outranks it."""
     if suite.engine is not None and suite.engine.custom is not None:
         yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
+    if suite.gates.model_fields_set:
+        yield ("gates",), "`gates` have no effect yet: runs are not compared"
+    if set(suite.report.formats) - {"json"}:
+        yield ("report", "formats"), "only result.json is written yet"
+    if suite.user_simulator is not None and suite.user_simulator.model_fields_set:
+        yield ("user_simulator",), "`user_simulator` has no effect yet"
 
 
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
@@ -51,16 +60,34 @@ def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
         here: Loc = ("input", "turns", index)
         if turn.respond is not None:
             yield (*here, "respond"), "a simulated user is not run yet"
+        if turn.post_condition is not None:
+            yield from _in_set(turn.post_condition, (*here, "post_condition"))
         if turn.expected_output is not None:
             yield (*here, "expected_output"), "comparing with `expected_output` is not run yet"
         yield from _in_checks(turn.assertions, (*here, "assertions"))
     yield from _in_checks(case.assertions, ("assertions",))
+    if case.expect is not None:
+        yield from _in_set(case.expect, ("expect",))
     for index, judge in enumerate(case.all_judges()):
         prefix: Loc = ("judges", index) if case.judges is not None else ("judge",)
         yield from _in_checks(judge.success, (*prefix, "success"))
         yield from _in_checks(judge.failure, (*prefix, "failure"))
     if case.expected_output is not None:
         yield ("expected_output",), "comparing with `expected_output` is not run yet"
+
+
+def ignored_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
+    """What the case says and nothing looks at yet."""
+    if case.window_size is not None:
+        yield ("window_size",), "`window_size` has no effect yet: no model judge is run"
+
+
+def _in_set(checks: CheckKeys, loc: Loc) -> Iterator[tuple[Loc, str]]:
+    for key, spec in checks.given():
+        if key in _MODEL_CHECKS:
+            yield (*loc, key), f"`{key}` checks are not run yet: they need a judge that reads"
+        elif key in ("any_of", "all_of", "none_of"):
+            yield from _in_checks(spec, (*loc, key))
 
 
 def _in_checks(checks: list[Check], loc: Loc) -> Iterator[tuple[Loc, str]]:

@@ -1,7 +1,9 @@
 """Code blocks of Markdown files, with the marker that says what a test does with each.
 
-A marker is an HTML comment on a line of its own before a block: ``<!-- ACTION: VALUE, KEY: VALUE
--->``. What the actions mean is in `tests/docs/README.md`.
+A marker is an HTML comment on a line of its own before a block or a table: ``<!-- ACTION: VALUE,
+KEY: VALUE -->``. What stands before blocks is told in `tests/docs/examples.py`; before tables stand
+``keys: MODEL …`` (the first column names their keys), ``kinds``, ``options: VERB``, ``verbs`` and
+``permissions``.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+# The guide first: other pages build on its examples.
+_FIRST = (ROOT / "README.md", ROOT / "docs" / "writing-cases.md")
+PAGES = tuple(dict.fromkeys([*_FIRST, *sorted((ROOT / "docs").glob("*.md"))]))
 
 _MARKER = re.compile(r"<!-- (?P<what>[a-z]+.*) -->")
 _FENCE = re.compile(r"(?P<fence>```+)(?P<language>\w*).*")

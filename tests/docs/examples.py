@@ -1,4 +1,19 @@
-"""The examples of the documentation: blocks put together to files that can be run."""
+"""The examples of the documentation: blocks put together to files that can be run.
+
+Before each block stands a marker, ``<!-- ACTION: VALUE, KEY: VALUE -->``:
+
+``run: pass|fail|skip|error``   the block is a file; ``skillup run .`` must come out like that
+``validate: ok|warning|wrong``  the same with ``skillup validate .``
+``also``, ``also: PATH``        another file of the example before it
+``output``                      each line is in what the command of the example before it says
+``case: OUTCOME, with: NAME``   top-level keys, put into the one case of the example NAME
+``suite: OUTCOME, with: NAME``  the same, put into its eval.yaml
+``assertions: OUTCOME, with: NAME``  a list of checks, in place of that case's `assertions`
+``profile: PATH``               a profile that must validate
+
+Options: ``name`` (for ``with``), ``score``, ``kind`` (of the error). A YAML file's path is in its
+first line, ``# cases/a.yaml``. An example without an eval.yaml gets the smallest there is.
+"""
 
 from __future__ import annotations
 
@@ -93,10 +108,10 @@ def _with(example: Example, block: Block) -> Example:
 
 
 def _file(block: Block) -> dict[str, str]:
-    """The block as a file: the path is in the marker (`file`, `also`) or in its first line."""
+    """The block as a file: the path is in the marker (`also: PATH`) or in the first line."""
     marker = block.marker
     assert marker is not None
-    path = marker.options.get("file") or (marker.value if marker.action == "also" else "")
+    path = marker.value if marker.action == "also" else ""
     if not path:
         first = _PATH_LINE.match(block.text)
         if first is None:
@@ -110,9 +125,7 @@ def _merged(block: Block, base: dict[str, str]) -> dict[str, str]:
     assert block.marker is not None
     target = _suite_path(base) if block.marker.action == "suite" else _case_path(block, base)
     data: dict[str, Any] = _data(base[target]) if target in base else {}
-    given = _data(block.text)
-    if block.marker.action == "assertions":
-        given = {"assertions": given}
+    given = _data(("assertions:\n" if block.marker.action == "assertions" else "") + block.text)
     return {target: json.dumps(data | given, indent=1)}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.load.profiles import read_profile
 from tests.docs.blocks import PAGES, blocks_of
 from tests.docs.examples import RUNS, VALIDATES, Example, complete_files, examples_of, yaml_blocks
 from tests.support.project import Project
@@ -32,7 +31,7 @@ def test_an_example_that_is_run_comes_out_as_the_page_says(
     example: Example, project: Project
 ) -> None:
     project.write(complete_files(example))
-    outcome = project.run("run", ".", "--json", *example.options.get("args", "").split())
+    outcome = project.run("run", ".", "--json")
     assert outcome.exit_code == RUNS[example.outcome], outcome.stderr or outcome.stdout
     assert " warning:" not in outcome.stderr, outcome.stderr
     grades = outcome.data["cases"]
@@ -59,8 +58,9 @@ def test_an_example_that_is_validated_comes_out_as_the_page_says(
 @_examples("profile")
 def test_an_example_of_a_profile_is_valid(example: Example, project: Project) -> None:
     project.write(example.files)
-    (name,) = example.files
-    assert read_profile(project.root / name, {"HOME": "/"}).engine
+    outcome = project.run("validate", *example.files)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert " warning:" not in outcome.stderr, outcome.stderr
 
 
 def _expect_output(example: Example, told: str) -> None:

@@ -1,0 +1,84 @@
+"""Every `skillup …` on the pages names a verb and options that exist; every option is on a page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from tests.docs.blocks import PAGES, tables_of
+
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+IN_A_SENTENCE = re.compile(r"`(skillup [^`]+)`")
+
+
+def _options_by_verb() -> dict[str, set[str]]:
+    import typer.main
+
+    from skillup.cli.app import app
+
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in commands.items()
+    }
+
+
+OPTIONS = _options_by_verb()
+
+
+def _lines() -> Iterator[tuple[str, str]]:
+    """Each command with its place: indented lines, fenced ones, and code within sentences."""
+    for page in PAGES:
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), start=1):
+            place = f"{page.name}:{number}"
+            yield from ((place, found) for found in IN_A_SENTENCE.findall(line))
+            if line.startswith("    ") and "skillup " in line:
+                for part in re.split(r"&&|\||;", line):
+                    command = re.search(r"(?:^|[\s/])(skillup .*)", part)
+                    if command is not None:
+                        # What stands after two spaces is said about the command.
+                        yield place, re.split(r"\s{2,}|\s#", command[1])[0]
+
+
+COMMANDS = list(_lines())
+
+
+@pytest.mark.parametrize(
+    ("place", "command"), COMMANDS, ids=[f"{place} {command}" for place, command in COMMANDS]
+)
+def test_a_command_on_a_page_names_a_verb_and_options_that_exist(place: str, command: str) -> None:
+    words = shlex.split(command.replace("[", "").replace("]", ""))[1:]
+    verb = words[0]
+    if verb.startswith("-"):
+        assert verb in ("--version", "--help", "-V", "-h"), place
+        return
+    assert verb in OPTIONS, place
+    unknown = [
+        w for w in words[1:] if w.startswith("-") and w.partition("=")[0] not in _known(verb)
+    ]
+    assert unknown == [], place
+
+
+def _known(verb: str) -> set[str]:
+    return OPTIONS[verb] | {"-h", "--help"}
+
+
+def test_the_pages_show_commands() -> None:
+    assert {words.split()[1] for _, words in COMMANDS} >= {"run", "validate", "list", "doctor"}
+
+
+def test_every_option_of_every_verb_is_in_a_table() -> None:
+    told: dict[str, set[str]] = {}
+    for table in (table for page in PAGES for table in tables_of(page)):
+        if table.marker.action == "options":
+            told[table.marker.value] = set(OPTION.findall(" ".join(table.names())))
+        elif table.marker.action == "verbs":
+            for about, options, _ in table.rows:
+                told[about.strip("`").split()[0]] = set(OPTION.findall(options))
+    assert told == {
+        verb: {option for option in options if option.startswith("-")} - {"-h", "--help"}
+        for verb, options in OPTIONS.items()
+    }
