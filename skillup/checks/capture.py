@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from skillup.checks.evidence import beginning
 from skillup.checks.finding import CannotEvaluateError
 from skillup.checks.folding import plain
-from skillup.checks.jsonpath import find_values, jsonpath_problem
-from skillup.checks.patterns import Searcher, named_groups, pattern_problem
+from skillup.checks.jsonpath import find_values
+from skillup.checks.patterns import Searcher
 from skillup.checks.turn_view import turn_view
 from skillup.checks.values import as_text
 from skillup.schema.conversation import Capture
+from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord
 
 
@@ -62,43 +63,20 @@ def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
     return Captured(values)
 
 
-def capture_problem(rule: Capture) -> str | None:
-    """Why `rule` cannot be used, whatever the agent says; None if it can."""
-    if rule.jsonpath is not None:
-        return jsonpath_problem(rule.jsonpath)
-    pattern = rule.pattern or ""
-    problem = pattern_problem(pattern)
-    if problem is not None:
-        return problem
-    try:
-        _group(pattern)
-    except CannotEvaluateError as trouble:
-        return str(trouble)
-    return None
-
-
 def _value(rule: Capture, turn: TurnRecord) -> str | None:
     if rule.jsonpath is not None:
         values = find_values(rule.jsonpath, turn_view((turn,)))
         return as_text(values[0]) if values else None
     pattern = rule.pattern or ""
     match = Searcher(fold=False).search(pattern, plain(turn.response))
-    group = _group(pattern)
+    try:
+        group = kept_group(pattern)
+    except ValueError as trouble:
+        raise CannotEvaluateError(str(trouble)) from None
     if match is None:
         return None
     found: str | None = match[group]
     return found
-
-
-def _group(pattern: str) -> str | int:
-    """Group `value`, else the only one."""
-    count, names = named_groups(pattern)
-    if "value" in names:
-        return "value"
-    if count == 1:
-        return 1
-    said = f"has {count} groups" if count else "has no group"
-    raise CannotEvaluateError(f"/{pattern}/ {said}; name the one to keep: (?P<value>…)")
 
 
 def _where(rule: Capture, turn: TurnRecord) -> str:

@@ -1,9 +1,8 @@
-"""JSONPath: compiled once; and the check of a value inside the answer."""
+"""JSONPath: following one; and the check of a value inside the answer."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from skillup.checks.answer_json import answer_json
@@ -15,22 +14,12 @@ from skillup.checks.patterns import Searcher
 from skillup.checks.turn_view import VIEW_FIELDS, turn_view
 from skillup.checks.values import as_text, same_value
 from skillup.schema.check_specs import JsonMatch
+from skillup.schema.jsonpaths import compiled_path
 
 if TYPE_CHECKING:
     from jsonpath_ng import JSONPath
 
 _FIRST_FIELD = re.compile(r"""\s*\$?\s*\.?\s*\[?\s*['"]?(\w+)""")
-# jsonpath-ng hands these to `re`, which has no time limit.
-_UNLIMITED = re.compile(r"=~|`(?:sub|split)\(")
-
-
-def jsonpath_problem(path: str) -> str | None:
-    """Why `path` is no JSONPath that can be used; None if it is one."""
-    try:
-        _compiled(path)
-    except CannotEvaluateError as trouble:
-        return str(trouble)
-    return None
 
 
 def find_values(path: str, root: Any) -> list[Any]:
@@ -43,22 +32,11 @@ def find_values(path: str, root: Any) -> list[Any]:
         raise CannotEvaluateError(f"the JSONPath {path} could not be followed: {what}") from None
 
 
-@lru_cache(maxsize=1024)
 def _compiled(path: str) -> JSONPath:
-    import warnings
-
-    from jsonpath_ng.ext.parser import parse
-
-    if _UNLIMITED.search(path):
-        message = f"the JSONPath {path} has a regex inside; use `matches` beside `path` instead"
-        raise CannotEvaluateError(message)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return parse(path)
-    except Exception as trouble:  # noqa: BLE001 - its parser raises more than its own errors
-        message = f"{path} is not a valid JSONPath: {trouble}"
-        raise CannotEvaluateError(message) from None
+        return compiled_path(path)
+    except ValueError as trouble:
+        raise CannotEvaluateError(str(trouble)) from None
 
 
 def json_value(spec: JsonMatch, subject: Subject) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from skillup.cli import doctor, list_cases, run, schema, validate
+from skillup.cli import doctor, import_suite, list_cases, run, schema, validate
 
 app = typer.Typer(
     name="skillup",
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("validate")(validate.validate)
 app.command("list")(list_cases.list_cases)
+app.command("import")(import_suite.import_suite)
 app.command("schema")(schema.schema)
 app.command("doctor")(doctor.doctor)
 

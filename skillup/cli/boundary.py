@@ -14,6 +14,15 @@ from skillup.errors import ExitCode, InvalidFilesError, SkillupError
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
+    code = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go_of_stdout()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     import typer
 
     from skillup.cli.app import app
@@ -37,9 +46,9 @@ def run_app(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _say("interrupted")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): not worth a word.
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone (`| head`): not worth a word. Click makes an exit of it.
+        _let_go_of_stdout()
         return ExitCode.PASSED
     except Exception as defect:  # noqa: BLE001 - the boundary: nothing may escape as a traceback
         if isinstance(defect, usage_error):
@@ -50,8 +59,20 @@ def run_app(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else ExitCode.PASSED
 
 
+def _let_go_of_stdout() -> None:
+    """Python would complain at its end of what it can no longer write."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    from skillup.reports.text import plain
+
+    # Names of files and of cases may be in it, and anything may be in those.
+    sys.stderr.write(plain(text) + "\n")
 
 
 def _show_problems(error: InvalidFilesError) -> None:

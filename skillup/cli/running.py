@@ -16,7 +16,8 @@ from skillup import __version__
 from skillup.cli.engines import profiles_for, require_scripts
 from skillup.cli.options import default_paths, parse_vars
 from skillup.cli.request import RunRequest
-from skillup.errors import ExitCode, UsageError
+from skillup.engines.registry import tokens_of
+from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.executors.register import end_what_was_left
 from skillup.load.discover import workspace_root
@@ -29,6 +30,7 @@ from skillup.reports.problems import problem_line, shown_path
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade, RunResult
 from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.store.json_text import to_json
 from skillup.trial.message import now
 
 
@@ -49,8 +51,7 @@ def hold_run(
     console = make_console()
     end_what_was_left()
     environment = dict(os.environ)
-    keys = [job.profile.api_key_env for job in plan.jobs if job.profile.api_key_env]
-    secrets = Secrets.from_environment(environment, names=keys)
+    secrets = _secrets_of(plan, environment)
     directory = _directory(request, plan, out, resume, secrets)
     with directory:
         info = directory.run_info()
@@ -67,7 +68,10 @@ def hold_run(
         reporter = LiveReporter(plan, console) if live else None
         started = time.monotonic()
         with reporter or PlainReporter(plan, console, quiet=quiet or as_json) as observer:
-            grades, interrupted = anyio.run(_hold, plan, directory, options, observer)
+            grades, interrupted = _run(plan, directory, options, observer)
+        if interrupted:
+            # What is left to do takes a moment, and a second Ctrl-C would lose it.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         result = build_result(
             options.run_id,
             info["started_at"],
@@ -77,7 +81,7 @@ def hold_run(
         )
         directory.write_result(result)
     if as_json:
-        sys.stdout.write(result.model_dump_json(by_alias=True, indent=2) + "\n")
+        sys.stdout.write(to_json(result, secrets.mask, indent=2).decode())
     else:
         pairs = [(job, grades[job.id]) for job in plan.jobs if job.id in grades]
         print_result(result, plan, pairs, shown_path(directory.path), console)
@@ -137,6 +141,45 @@ def _directory(
     return RunDirectory.create(path, info, mask=secrets.mask)
 
 
+def _secrets_of(plan: Plan, environment: Mapping[str, str]) -> Secrets:
+    """What nothing of this run may show: the user's credentials, and those in files of the plan."""
+    profiles = {job.profile.name: job.profile for job in plan.jobs}
+    suites = {job.suite.path: job.suite.suite for job in plan.jobs}
+    names = {profile.api_key_env for profile in profiles.values()}
+    secrets = Secrets.from_environment(environment, names)
+    for profile in profiles.values():
+        secrets = secrets.also_of(profile.env, names)
+        secrets = secrets.also(tokens_of(profile.engine, environment))
+    for suite in suites.values():
+        # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
+        secrets = secrets.also_of(suite.environment.env, names)
+    return secrets
+
+
+def _run(
+    plan: Plan, directory: RunDirectory, options: RunOptions, observer: RunObserver
+) -> tuple[Mapping[str, Grade], bool]:
+    """:func:`_hold` in an event loop.
+
+    A run directory that fails in the middle is infrastructure, not a wrong use of skillup.
+    """
+    try:
+        return anyio.run(_hold, plan, directory, options, observer)
+    except BaseExceptionGroup as group:
+        refused = _first_refusal(group)
+        if refused is None:
+            raise
+        raise SkillupError(refused.message, hint=refused.hint) from group
+
+
+def _first_refusal(group: BaseExceptionGroup[BaseException]) -> SkillupError | None:
+    for error in group.exceptions:
+        found = _first_refusal(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, SkillupError):
+            return found
+    return None
+
+
 async def _hold(
     plan: Plan, directory: RunDirectory, options: RunOptions, observer: RunObserver
 ) -> tuple[Mapping[str, Grade], bool]:
@@ -149,7 +192,7 @@ async def _hold(
 
             async def watch() -> None:
                 nonlocal interrupted
-                with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                with anyio.open_signal_receiver(*_stopping_signals()) as signals:
                     async for _ in signals:
                         interrupted = True
                         scope.cancel()
@@ -158,6 +201,14 @@ async def _hold(
             await run_locally(plan, directory, options, observer, grades)
         group.cancel_scope.cancel()
     return grades, interrupted
+
+
+def _stopping_signals() -> list[signal.Signals]:
+    """Ctrl-C, the usual way to stop a program, and a terminal that is closed (unless `nohup`)."""
+    stopping = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        stopping.append(signal.SIGHUP)
+    return stopping
 
 
 def exit_code(result: RunResult) -> ExitCode:

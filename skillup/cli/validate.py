@@ -3,26 +3,63 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillup.cli.options import AsJson, Paths, Vars, default_paths, parse_vars
 from skillup.errors import ExitCode
 
+if TYPE_CHECKING:
+    from skillup.errors import Problem
+
 
 def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> int:
-    """Check suites, cases and profiles without running anything."""
+    """Check suites, cases and the workspace's profiles without running anything."""
+    from skillup.load.model import Loaded
+    from skillup.load.profiles import is_profile
     from skillup.load.suites import load_paths
     from skillup.reports.problems import print_problems, problem_as_dict
 
-    loaded = load_paths(default_paths(paths), variables=parse_vars(var))
+    variables = parse_vars(var)
+    given = default_paths(paths)
+    others = [path for path in given if not is_profile(path)]
+    loaded = load_paths(others, variables=variables) if others else Loaded((), ())
+    profiles = _profile_files(given, others)
+    problems = [*loaded.problems, *_profile_problems(profiles)]
     cases = sum(len(suite.cases) for suite in loaded.suites)
     if as_json:
         data = {
             "suites": len(loaded.suites),
             "cases": cases,
-            "problems": [problem_as_dict(problem) for problem in loaded.problems],
+            "profiles": len(profiles),
+            "problems": [problem_as_dict(problem) for problem in problems],
         }
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     else:
-        print_problems(loaded.problems, suites=len(loaded.suites), cases=cases)
-    return ExitCode.USAGE if loaded.errors else ExitCode.PASSED
+        counts = {"suite": len(loaded.suites), "case": cases, "profile": len(profiles)}
+        print_problems(problems, counts)
+    errors = any(problem.severity == "error" for problem in problems)
+    return ExitCode.USAGE if errors else ExitCode.PASSED
+
+
+def _profile_files(given: Sequence[Path], others: Sequence[Path]) -> list[Path]:
+    """The profiles named, and those of the workspaces that the other paths are in; each once."""
+    from skillup.load.discover import workspace_root
+    from skillup.load.profiles import profile_files
+
+    found: list[Path] = []
+    for path in given:
+        if path in others:
+            found.extend(profile_files(workspace_root(path)).values())
+        else:
+            found.extend(profile_files(path.resolve().parent).values() if path.is_dir() else [path])
+    return list(dict.fromkeys(path.resolve() for path in found))
+
+
+def _profile_problems(files: Sequence[Path]) -> list[Problem]:
+    from skillup.load.profiles import check_profile
+
+    return [p for path in files for p in check_profile(path, os.environ, lenient=True)[1]]

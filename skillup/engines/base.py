@@ -127,6 +127,15 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class SlashCommands(Protocol):
+    """An engine whose CLI has commands of its own, such as ``/compact``, in this mode of use."""
+
+    def is_slash_command(self, prompt: str) -> bool:
+        """Whether the CLI would take `prompt` for one of its commands."""
+        ...
+
+
+@runtime_checkable
 class SessionResumer(Protocol):
     """An engine that can go on with a session."""
 
@@ -134,4 +143,13 @@ class SessionResumer(Protocol):
         self, session: SessionRef, turn: TurnRequest, trial: TrialContext
     ) -> TurnOutcome:
         """Hold the next turn of `session`; its earlier turns must still be known."""
+        ...
+
+
+@runtime_checkable
+class LogsInByFile(Protocol):
+    """An engine whose login may be in a file, with tokens that must not be written anywhere."""
+
+    def login_file(self, environment: Mapping[str, str]) -> Path | None:
+        """The user's login file; None if there is none."""
         ...

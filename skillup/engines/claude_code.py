@@ -16,7 +16,7 @@ from skillup.engines.environment import EngineHome, lookup, trial_environment
 from skillup.engines.failures import Cli, Failure, turn_error
 from skillup.engines.login import Login, describe_login, find_login, secrets_of
 from skillup.engines.prices import cost_usd
-from skillup.engines.session_files import has_grown, still_holds
+from skillup.engines.session_files import has_grown, still_holds, without_file
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
@@ -55,6 +55,14 @@ class ClaudeCode:
         login, problem = describe_login(profile, environment, KEY_VARIABLES, HOME)
         return await check_cli(CLI, _command(profile), environment, login, problem)
 
+    def login_file(self, environment: Mapping[str, str]) -> Path | None:
+        """The user's login file; None if there is none."""
+        return HOME.login_of(environment)
+
+    def is_slash_command(self, prompt: str) -> bool:
+        """Whatever begins with a slash; what it does not know is then an error."""
+        return prompt.startswith("/")
+
     def skill_directories(self) -> Sequence[str]:
         """Where, relative to the workspace, claude looks for skills."""
         return (".claude/skills",)
@@ -92,6 +100,8 @@ def _outcome(
         error = turn_error(CLI, "session_mismatch", what)
     elif error is None and verified is False:
         error = _lost(session_id)
+    if error is None and now is None:
+        now = without_file(session_id)  # so that a next turn is not believed to know this one
     return TurnOutcome(
         session=SessionRef(session_id) if parsed.session_id == session_id else None,
         response=parsed.response if error is None else "",

@@ -12,6 +12,7 @@ from skillup.engines.claude_failures import failure_of
 from skillup.engines.transcript import (
     ParsedTurn,
     Transcript,
+    as_amount,
     as_count,
     as_dict,
     as_list,
@@ -115,13 +116,12 @@ class ClaudeEvents:
         """The turn so far; ``finished`` only after the `result` event."""
         last = self._result or {}
         answer = last.get("result")
-        cost = last.get("total_cost_usd")
         return ParsedTurn(
             session_id=self._session_id,
             response=answer if isinstance(answer, str) and answer else self._last_message,
             items=self._transcript.items,
             usage=_usage(last),
-            cost_usd=float(cost) if isinstance(cost, int | float) else None,
+            cost_usd=as_amount(last.get("total_cost_usd")),
             model=self._model,
             version=self._version,
             notices=self._transcript.notices,

@@ -61,6 +61,8 @@ def failure_of(result: dict[str, Any], api_error: str | None) -> Failure | None:
             return Failure("unsupported", f"{said}; the model was not asked")
         if said.endswith(_LOCAL_ANSWER_END) and result.get("num_turns") == 0:
             return Failure("unsupported", f"{said} The model was not asked")
+        if not isinstance(result.get("result"), str):
+            return Failure("protocol", "its `result` event holds no answer")
         return None
     said = said or f"it ended the turn with {subtype or 'an error'}"
     return Failure(_kind(result, subtype, api_error, said), said)

@@ -61,6 +61,10 @@ class Codex:
         login, problem = describe_login(profile, environment, variables, HOME)
         return await check_cli(CLI, _command(profile), environment, login, problem)
 
+    def login_file(self, environment: Mapping[str, str]) -> Path | None:
+        """The user's login file; None if there is none."""
+        return HOME.login_of(environment)
+
     def skill_directories(self) -> Sequence[str]:
         """Where, relative to the workspace, codex looks for skills."""
         return (".agents/skills",)
@@ -101,7 +105,7 @@ def _outcome(
     thread_id = held.parsed.session_id
     error = held.error
     if error is None:
-        error = _mismatch(asked_for, str(thread_id), new_files)
+        error = _mismatch(asked_for, thread_id, new_files)
     path = session_file(home, thread_id) if thread_id else None
     now = fingerprint(home, thread_id) if thread_id else None
     verified: bool | None = None
@@ -132,12 +136,16 @@ def _outcome(
     )
 
 
-def _mismatch(asked_for: str | None, thread_id: str, new_files: set[Path]) -> TurnError | None:
+def _mismatch(
+    asked_for: str | None, thread_id: str | None, new_files: set[Path]
+) -> TurnError | None:
     """Whether the thread is not the one that it should be.
 
     A new one must have left exactly one new session file, named after it; more files than that
     are those of its sub-agents, or of other runs that share the home.
     """
+    if thread_id is None:
+        return turn_error(CLI, "protocol", "it did not say which thread the answer is from")
     if asked_for is not None:
         if thread_id == asked_for:
             return None

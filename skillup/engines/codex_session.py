@@ -155,7 +155,8 @@ def usage_of(path: Path, offset: int, part: RolloutPart) -> Usage | None:
     own = {}
     for name in _USAGE_NAMES.values():
         now = as_count(part.total.get(name))
-        own[name] = None if now is None else now - (as_count(before.get(name)) or 0)
+        difference = None if now is None else now - (as_count(before.get(name)) or 0)
+        own[name] = as_count(difference)  # none if the total was set back
     return Usage(**_sums([own]))
 
 

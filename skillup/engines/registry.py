@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
-from skillup.engines.base import Engine
+from skillup.engines.base import Engine, LogsInByFile
+from skillup.engines.environment import login_secrets
 from skillup.errors import UsageError
 
 
@@ -41,3 +42,9 @@ def get_engine(name: str) -> Engine:
     near = get_close_matches(name, ENGINES, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ENGINES)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
+
+
+def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The tokens of the user's login file, if that adapter's CLI has one; secrets, by name."""
+    engine = get_engine(name)
+    return login_secrets(engine.login_file(environment)) if isinstance(engine, LogsInByFile) else {}

@@ -46,9 +46,22 @@ def take_fingerprint(
     )
 
 
+def without_file(session_id: str) -> SessionFingerprint:
+    """Of a session that has no file: it holds nothing that a later turn could build on."""
+    return SessionFingerprint(
+        session_id=session_id,
+        messages=0,
+        prefix_sha256=hashlib.sha256().hexdigest(),
+        prefix_bytes=0,
+    )
+
+
 def still_holds(path: Path | None, previous: SessionFingerprint) -> bool:
-    """Whether the file begins with exactly the bytes that it had when `previous` was taken."""
-    if path is None or not path.is_file():
+    """Whether the file begins with exactly the bytes that it had when `previous` was taken.
+
+    Not if it held no message then: the earlier turns were in it even less than they are now.
+    """
+    if previous.messages == 0 or path is None or not path.is_file():
         return False
     with path.open("rb") as file:
         return _digest_of_first(file, previous.prefix_bytes) == previous.prefix_sha256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, Usage
 
 _CONTENT_CHARACTERS = 1 << 20
 _UNKNOWN_CHARACTERS = 500
+# Deeper data could be read, and neither be checked nor written into a record.
+_DEEPEST = 100
+_LARGEST_COUNT = 1 << 53
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -108,9 +112,21 @@ def read_event(line: bytes) -> dict[str, Any] | str | None:
         event = json.loads(line, parse_constant=str)
         if _ESCAPED_SURROGATE.search(line):
             event = _without_lone_surrogates(event)
+        if line.count(b"{") + line.count(b"[") > _DEEPEST:
+            event = _without_depths(event, _DEEPEST)
     except (ValueError, RecursionError):
         event = None
     return event if isinstance(event, dict) else line.decode(errors="replace")
+
+
+def _without_depths(value: Any, room: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if room == 0:
+        return "… nested too deep …"
+    if isinstance(value, dict):
+        return {key: _without_depths(item, room - 1) for key, item in value.items()}
+    return [_without_depths(item, room - 1) for item in value]
 
 
 def _without_lone_surrogates(value: Any) -> Any:
@@ -145,10 +161,19 @@ def as_text(value: Any) -> str:
 
 
 def as_count(value: Any) -> int | None:
-    """The value if it is a whole number that is not negative."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    """The value if it is a whole number that can be a count of something."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT:
         return value
     return None
+
+
+def as_amount(value: Any) -> float | None:
+    """The value if it is a finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 0 <= value <= _LARGEST_COUNT or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def content_text(content: Any) -> str:

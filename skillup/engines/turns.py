@@ -65,6 +65,9 @@ async def hold_turn(
     `explain` says what the CLI's stderr means where its events do not say it. Raw copies of both
     streams are written to the trial's ``raw_dir``.
     """
+    if not _is_real_directory(trial.workspace):
+        what = f"the workspace {trial.workspace} is gone or was replaced; the agent was not called"
+        return HeldTurn(ParsedTurn(), turn_error(cli, "setup", what), None)
     program = invocation.argv[0]
     if not is_there(program, invocation.env, trial.workspace):
         missing = turn_error(cli, "engine_not_found", f"there is no program `{program}`")
@@ -102,6 +105,11 @@ async def hold_turn(
         f"process {left.pid} ({left.name}) could not be ended" for left in outcome.survivors
     )
     return HeldTurn(parsed, error, _process_info(invocation, outcome), alive)
+
+
+def _is_real_directory(workspace: Path) -> bool:
+    """Whether it still is where it was made: through a link an agent would work somewhere else."""
+    return workspace.is_dir() and workspace.resolve() == workspace
 
 
 def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from skillup.process import Leftover, end_leftovers
 
 
 def default_register_dir() -> Path:
-    """One place for all of a user's skillups: ``$XDG_CACHE_HOME/skillup/processes``."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "skillup" / "processes"
+    """One place for all of a user's skillups: ``$XDG_CACHE_HOME/skillup/processes``.
+
+    Where that cannot be written, a place of this user's among the system's temporary files.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    directory = Path(cache) / "skillup" / "processes"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        pass
+    else:
+        if os.access(directory, os.W_OK | os.X_OK):
+            return directory
+    return Path(tempfile.gettempdir()) / f"skillup-{os.geteuid()}" / "processes"
 
 
 def end_what_was_left(register_dir: Path | None = None) -> list[Leftover]:

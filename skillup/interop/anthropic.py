@@ -45,7 +45,9 @@ def convert(source: Source) -> SuiteDraft:
 def _suite_name(path: Path, skill: str) -> str:
     if not skill:
         return slug(path.stem)
-    return skill if path.name == _EVALS else f"{skill}-{slug(path.stem)}"
+    if path.name == _EVALS or path.name.casefold() == f"{skill}.{_EVALS}".casefold():
+        return skill
+    return f"{skill}-{slug(path.stem)}"
 
 
 def _evals(top: Node) -> list[Node]:

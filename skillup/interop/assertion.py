@@ -54,12 +54,19 @@ class Assertion:
             return self.read(found, node)
         return found
 
+    def knows(self, *keys: str) -> None:
+        """Report what else stands in a value that is a mapping."""
+        node = self.argument
+        for key, item in node.items() if node is not None else ():
+            if key not in keys:
+                item.note("not carried over", "left out: there is no counterpart")
+
     def read(self, reference: str, node: Node) -> Any:
         """What a ``file://`` reference holds; None if it is code, or not to be had."""
         from skillup.interop import references
 
         if reference.rpartition(".")[2].partition(":")[0] in ("js", "ts", "mjs", "cjs", "py", "rb"):
-            node.note("this is made by a program", "left out: write the value itself")
+            node.lost("this is made by a program", "left out: write the value itself")
             return None
         return references.read(reference, node, base=self.background.base)
 
@@ -119,6 +126,12 @@ def shared(checks: Iterable[Check]) -> Parts:
     """Checks that share an assertion's weight evenly."""
     found = list(checks)
     return [(check, 1 / len(found)) for check in found]
+
+
+def together(checks: Iterable[Check]) -> Parts:
+    """Checks that stand for one assertion that holds or does not."""
+    found = list(checks)
+    return one(found[0] if len(found) == 1 else {"all_of": found})
 
 
 def one(check: Check) -> Parts:

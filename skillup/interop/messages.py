@@ -63,10 +63,10 @@ def read_messages(
         role = _ROLES.get(_role(item) or "")
         raw = item.get("content") if "role" in item else next(iter(item.values()))
         if role is None:
-            node.note(f"a message of the role `{_role(item)}`", "left out")
+            node.lost(f"a message of the role `{_role(item)}`", "left out")
             continue
-        for key in set(item) - {"role", "content", "name"} if "role" in item else ():
-            node.note(f"`{key}` of a message", "left out")
+        for key in sorted(set(map(str, item)) - {"role", "content"}) if "role" in item else ():
+            node.lost(f"`{key}` of a message", "left out")
         text = content_text(raw, node, placed, base=base, inline=role == "system")
         if said and said[-1][0] == role:
             said[-1] = (role, f"{said[-1][1]}\n\n{text}".strip())
@@ -80,7 +80,7 @@ def _sorted_out(said: list[tuple[str, str]], node: Node, *, live: bool) -> Spoke
     spoken = Spoken(system=node.finish(system))
     talk = [(role, text) for role, text in said if role != "system"]
     while talk and talk[-1][0] == "assistant":
-        node.note("an assistant's message with no user message after it", "left out")
+        node.lost("an assistant's message with no user message after it", "left out")
         talk.pop()
     if talk:
         spoken.prompt = node.finish(talk.pop()[1], live=live)
@@ -110,6 +110,8 @@ def content_text(
             parts.append(as_text(block))
             continue
         kind = str(block.get("type", ""))
+        for key in sorted(set(map(str, block)) - {"type", "value", "path", "text"}):
+            node.lost(f"`{key}` of a part of a message", "left out")
         named = block.get("value", block.get("path", block.get("text", "")))
         if _TEXT.fullmatch(kind):
             parts.append(as_text(block.get("text", named)))

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.interop.report import Kind, Loc
+from skillup.interop.report import Loc
 from skillup.interop.source import Source
 from skillup.interop.templating import Scope, escaped
 
@@ -129,13 +129,18 @@ class Node:
         value = self.take()
         return [as_text(item) for item in value] if isinstance(value, list) else [as_text(value)]
 
-    def note(self, what: str, instead: str, kind: Kind = "lost") -> None:
-        """Report something about this place."""
-        self.source.ledger.note(self.loc, what, instead, kind)
+    def note(self, what: str, instead: str) -> None:
+        """Report that this is lost, with everything in it."""
+        self.use()
+        self.lost(what, instead)
+
+    def lost(self, what: str, instead: str) -> None:
+        """Report that something of this is lost; the rest of it is accounted for elsewhere."""
+        self.source.ledger.note(self.loc, what, instead, "lost")
 
     def changed(self, what: str, instead: str) -> None:
         """Report that this came over, but not quite as it was."""
-        self.note(what, instead, "changed")
+        self.source.ledger.note(self.loc, what, instead, "changed")
 
     def problem(self, message: str, fix: str = "") -> Problem:
         """Something that makes the file impossible to convert."""

@@ -89,9 +89,8 @@ def _read(node: Node) -> Iterator[Prompt]:
     if not isinstance(node.value, dict):
         yield from _from_text(node, as_text(node.value), "")
         return
-    label, identity = node.get("label"), node.get("id")
-    names = [named.text() for named in (identity, label) if named is not None]
-    name = names[0] if names else ""
+    named = node.get("id", "label")
+    name = named.text() if named is not None else ""
     for key in ("raw", "prompt", "content", "file", "path", "id"):
         inner = node.get(key)
         if inner is None:
@@ -117,12 +116,12 @@ def _from_text(node: Node, text: str, name: str) -> Iterator[Prompt]:
         node.use()
         yield Prompt(node, name, text)
         return
+    node.use()
     found = references.find(text, node)
     if found is None:
         return
     for path in sorted(found.glob("*")) if found.is_dir() else [found]:
         yield from _from_file(path, node, name)
-    node.use()
 
 
 def _from_file(path: Path, node: Node, name: str) -> Iterator[Prompt]:

@@ -52,13 +52,13 @@ def find(reference: str, node: Node, *, base: Path | None = None) -> Path | None
     except (OSError, ValueError):
         inside, there = True, False
     if not inside:
-        node.note(
+        node.lost(
             f"`{name}` lies outside of {project.name}/ or is hidden in it",
             "not read: copy it into the suite yourself",
         )
         return None
     if not there:
-        node.note(f"there is no `{name}`", "not read: add the file, and import again")
+        node.lost(f"there is no `{name}`", "not read: add the file, and import again")
         return None
     return found
 
@@ -75,7 +75,7 @@ def read(reference: str, node: Node, *, base: Path | None = None) -> str | None:
     try:
         return read_text(found)
     except InvalidFilesError as error:
-        node.note(f"`{reference}`: {error.problems[0].message}", "not read")
+        node.lost(f"`{reference}`: {error.problems[0].message}", "not read")
         return None
 
 
@@ -103,7 +103,7 @@ def place_directory(
     if found is None:
         return
     if not found.is_dir():
-        node.note(f"`{reference}` is not a directory", "not copied")
+        node.lost(f"`{reference}` is not a directory", "not copied")
     elif _fits(found, node):
         placed.append((found, ""))
 
@@ -123,7 +123,7 @@ def _fits(found: Path, node: Node) -> bool:
     size = sum(path.stat().st_size for path in files)
     if len(files) <= _MOST_FILES and size <= _MOST_BYTES:
         return True
-    node.note(
+    node.lost(
         f"{len(files)} files, {size / 1e6:.0f} MB",
         "not copied: name it in the case's `context.fixture` yourself",
     )

@@ -54,9 +54,8 @@ class Ledger:
         self.used.add(loc)
 
     def note(self, loc: Loc, what: str, instead: str, kind: Kind) -> None:
-        """Say it once, however often the value is looked at; it needs no other explanation."""
+        """Say it once, however often the value is looked at."""
         self.notes.setdefault((loc, what), (instead, kind))
-        self.used.add(loc)
 
 
 def unused(data: Any, used: set[Loc]) -> Iterator[Loc]:

@@ -137,7 +137,7 @@ def in_words(sentence: str, note: str = "") -> Callable[[Assertion], Parts]:
     """A check that no program makes here, asked of a judge; ``{}`` stands for the value."""
 
     def convert(assertion: Assertion) -> Parts:
-        value = assertion.value()
+        value = assertion.value() if "{}" in sentence else None
         if "{}" in sentence and value in (None, "", []):
             return assertion.drop("there is nothing to ask for", "left out")
         texts = [as_text(item) for item in value] if isinstance(value, list) else [as_text(value)]
@@ -154,6 +154,7 @@ def in_words(sentence: str, note: str = "") -> Callable[[Assertion], Parts]:
 def goal(assertion: Assertion) -> Parts:
     """``trajectory:goal-success``"""
     value = assertion.value()
+    assertion.knows("goal")
     wanted = value.get("goal") if isinstance(value, dict) else value
     if not wanted:
         return assertion.drop("no goal is given", "left out")

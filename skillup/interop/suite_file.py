@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+from skillup.errors import InvalidFilesError, Problem
+from skillup.interop.case_of_test import build_case, expanded
 from skillup.interop.draft import CaseDraft, SuiteDraft, slug
+from skillup.interop.listed_tests import ListedTest, read_tests
 from skillup.interop.node import Node
 from skillup.interop.prompts import Prompt, read_prompts
 from skillup.interop.source import Source
 from skillup.interop.suite_settings import read_environment, read_settings
-from skillup.interop.test_case import SuiteContext, build_case, expanded
-from skillup.interop.test_files import Test, read_tests
+from skillup.interop.told import SuiteContext
 from skillup.interop.turns import merged
 
 
@@ -63,33 +65,54 @@ def _referenced_defaults(node: Node) -> Node | None:
     return None if found is None else Node.top(node.source.open_related(found)[0])
 
 
-def _bare_tests(source: Source) -> Iterable[Test]:
+def _bare_tests(source: Source) -> Iterable[ListedTest]:
     base = source.path.resolve().parent
     for number, node in enumerate(Node.top(source).elements(), start=1):
+        if not isinstance(node.value, dict):
+            raise node.refuse("not a test", "write a mapping")
         name = base.name if source.path.stem == "case" else f"test-{number}"
-        yield Test(node, base, name)
+        yield ListedTest(node, base, name)
 
 
-def _cases(suite: SuiteContext, prompts: list[Prompt], tests: list[Test]) -> None:
+def _cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTest]) -> None:
     choices: list[Prompt | None] = [*prompts] or [None]
+    problems: dict[Problem, None] = {}
     for prompt in choices:
         suffix = ""
         if len(prompts) > 1 and prompt is not None:
             suffix = f"-{slug(prompt.name, f'prompt-{prompts.index(prompt) + 1}')}"
         for group in _conversations(prompt, tests):
-            captured: set[str] = set()
-            made: list[CaseDraft] = []
-            for test in group:
-                for variables in expanded(test, suite):
-                    made.append(build_case(test, variables, prompt, suite, frozenset(captured)))
-                    captured.update(rule["variable"] for rule in made[-1].turns[-1].capture)
-            cases = [merged(made)] if len(group) > 1 else made
+            try:
+                cases = _of_group(group, prompt, suite)
+            except InvalidFilesError as error:
+                # Every prompt finds the same fault of a test.
+                problems |= dict.fromkeys(error.problems)
+                continue
             for case in cases:
                 case.id += suffix
+                case.depends_on = [needed + suffix for needed in case.depends_on]
                 suite.draft.cases.append(case)
+    if problems:
+        raise InvalidFilesError(list(problems))
 
 
-def _conversations(prompt: Prompt | None, tests: list[Test]) -> list[list[Test]]:
+def _of_group(
+    group: list[ListedTest], prompt: Prompt | None, suite: SuiteContext
+) -> list[CaseDraft]:
+    captured: set[str] = set()
+    made: list[CaseDraft] = []
+    for test in group:
+        for variables in expanded(test, suite):
+            made.append(build_case(test, variables, prompt, suite, frozenset(captured)))
+            captured.update(rule["variable"] for rule in made[-1].turns[-1].capture)
+    if len(group) == 1:
+        return made
+    whole = merged(made)
+    whole.id = _conversation_id(group[0], suite)
+    return [whole]
+
+
+def _conversations(prompt: Prompt | None, tests: list[ListedTest]) -> list[list[ListedTest]]:
     """Tests that are turns of one conversation, together; every other one by itself."""
     if any(test.get("mode", "turns") is not None for test in tests):
         return [[test] for test in tests]
@@ -100,10 +123,10 @@ def _conversations(prompt: Prompt | None, tests: list[Test]) -> list[list[Test]]
         metadata = test.get("metadata")
         label = metadata.get("conversationId", "conversation_id") if metadata is not None else None
         if label is not None:
-            keys.append(f"= {label.text()}")
+            keys.append(f"= {test.scenario} {label.text()}")
         else:
-            keys.append("= " if continues or stores else f"{index}")
-    if stores and not continues and not any(key != "= " for key in keys):
+            keys.append(f"= {test.scenario}" if continues or stores else f"{index}")
+    if stores and not continues:
         tests[0].node.changed(
             "an answer is stored for later tests", "all tests became turns of one conversation"
         )
@@ -112,7 +135,18 @@ def _conversations(prompt: Prompt | None, tests: list[Test]) -> list[list[Test]]
     return [[tests[i] for i in group] for _, group in groupby(ordered, key=lambda i: keys[i])]
 
 
-def _stores(test: Test) -> bool:
+def _conversation_id(first: ListedTest, suite: SuiteContext) -> str:
+    """The label of its turns, or what its first test is called, or the suite."""
+    metadata = first.get("metadata")
+    label = metadata.get("conversationId", "conversation_id") if metadata is not None else None
+    own = first.node.get("id")
+    for named in (label, own):
+        if named is not None:
+            return named.text()
+    return slug(f"{first.scenario} conversation" if first.scenario else suite.draft.name)
+
+
+def _stores(test: ListedTest) -> bool:
     options = test.node.value.get("options") if isinstance(test.node.value, dict) else None
     return isinstance(options, dict) and "storeOutputAs" in options
 
@@ -123,4 +157,4 @@ def _link_dependencies(draft: SuiteDraft) -> None:
         for needed in list(case.depends_on):
             if needed not in known or needed == case.id:
                 case.depends_on.remove(needed)
-                case.node.note(f"it depends on `{needed}`, which is not here", "left out")
+                case.node.lost(f"it depends on `{needed}`, which is not here", "left out")

@@ -142,7 +142,7 @@ def _referenced(node: Node) -> Node | None:
     try:
         return Node.top(node.source.open_related(found)[0])
     except InvalidFilesError as error:
-        node.note(f"`{node.value}`: {error.problems[0].message}", "not read")
+        node.lost(f"`{node.value}`: {error.problems[0].message}", "not read")
         return None
 
 

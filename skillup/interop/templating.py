@@ -173,7 +173,7 @@ class Scope:
                 f"{later.original} stands outside of a message", f"became `{later.default}`"
             )
             return later.default
-        node.note(
+        node.lost(
             f"{later.original} stands outside of a message, where there are no variables",
             "left as it is: write the value in its place",
         )

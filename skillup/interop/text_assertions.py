@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from skillup.interop.assertion import Assertion, Check, Parts, one, shared
+from skillup.interop.assertion import Assertion, Check, Parts, one, together
 from skillup.interop.node import as_text
 
 _JS_GROUP = re.compile(r"\(\?<(?![=!])")
@@ -21,13 +21,18 @@ def contains(how: str, *, fold: bool) -> Callable[[Assertion], Parts]:
         if not texts:
             return assertion.drop("there is no text to look for", "left out")
         if not assertion.negated:
-            return one(_cased({"contains": {how: texts}}, fold=fold))
+            return one(_cased(_looked_for("contains", how, texts), fold=fold))
         if how == "any" or len(texts) == 1:
             assertion.takes_negation()
-            return one(_cased({"contains": {"none": texts}}, fold=fold))
-        return one(_cased({"contains": {"all": texts}}, fold=fold))
+            return one(_cased(_looked_for("contains", "none", texts), fold=fold))
+        return one(_cased(_looked_for("contains", "all", texts), fold=fold))
 
     return convert
+
+
+def _looked_for(key: str, how: str, texts: list[str]) -> Check:
+    """The shortest spelling: a single text that must be there needs no more than itself."""
+    return {key: texts[0]} if how in ("all", "any") and len(texts) == 1 else {key: {how: texts}}
 
 
 def _cased(check: Check, *, fold: bool) -> Check:
@@ -51,7 +56,7 @@ def regex(assertion: Assertion) -> Parts:
             )
         patterns.append(pattern)
     how = "none" if assertion.takes_negation() else "all"
-    return one(_cased({"matches": {how: patterns}}, fold="i" in flags))
+    return one(_cased(_looked_for("matches", how, patterns), fold="i" in flags))
 
 
 def python_pattern(pattern: str, flags: str = "") -> str:
@@ -95,7 +100,7 @@ def _edge(assertion: Assertion, pattern: Callable[[str], str]) -> Parts:
     if not assertion.background.promptfoo:
         texts = [text.strip() for text in texts]
     how = "none" if assertion.takes_negation() else "all"
-    return one(_cased({"matches": {how: [pattern(text) for text in texts]}}, fold=False))
+    return one(_cased(_looked_for("matches", how, [pattern(t) for t in texts]), fold=False))
 
 
 def equals(assertion: Assertion) -> Parts:
@@ -116,6 +121,8 @@ def is_json(assertion: Assertion) -> Parts:
     schema = assertion.value()
     checks: list[Check] = [{"json": {"path": "$", "exists": True}}]
     if assertion.negated:
+        if schema is not None and assertion.argument is not None:
+            assertion.argument.note("a JSON Schema", "left out: the answer must not be JSON at all")
         return one(checks[0])
     if isinstance(schema, dict):
         required = schema.get("required")
@@ -126,7 +133,7 @@ def is_json(assertion: Assertion) -> Parts:
                 "a JSON Schema",
                 "the answer must be JSON and have the `required` keys; the rest is not checked",
             )
-    return shared(checks)
+    return together(checks)
 
 
 def _child(name: Any) -> str:
@@ -136,7 +143,8 @@ def _child(name: Any) -> str:
 
 def contains_json(assertion: Assertion) -> Parts:
     """``contains-json``: JSON anywhere in the answer."""
-    assertion.value()
+    if assertion.argument is not None:
+        assertion.argument.note("a JSON Schema", "left out: any JSON will do")
     assertion.node.changed(
         "JSON anywhere in the answer", "here the answer as a whole must be readable as JSON"
     )
@@ -146,6 +154,7 @@ def contains_json(assertion: Assertion) -> Parts:
 def word_count(assertion: Assertion) -> Parts:
     """``word-count``: exactly so many words, or a range."""
     wanted = assertion.value()
+    assertion.knows("min", "max")
     bounds = wanted if isinstance(wanted, dict) else {"min": wanted, "max": wanted}
     try:
         least = int(bounds.get("min") or 0)
@@ -153,10 +162,10 @@ def word_count(assertion: Assertion) -> Parts:
     except (TypeError, ValueError):
         return assertion.drop("not a number of words", "left out")
     if most == 0:
-        return one({"matches": {"all": [r"\A\s*\Z"]}})
+        return one({"matches": r"\A\s*\Z"})
     rest = f"{{{max(least - 1, 0)},{'' if most is None else most - 1}}}"
     words = rf"\S+(?:\s+\S+){rest}"
-    return one({"matches": {"all": [rf"\A\s*{words if least else f'(?:{words})?'}\s*\Z"]}})
+    return one({"matches": rf"\A\s*{words if least else f'(?:{words})?'}\s*\Z"})
 
 
 def similar(default: float, note: str = "") -> Callable[[Assertion], Parts]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.interop.assertion import Assertion, Check, Parts, one, shared
+from skillup.interop.assertion import Assertion, Check, Parts, one, shared, together
 from skillup.interop.node import Node, as_text
 
 _KINDS = {"command": "shell", "search": "search"}
@@ -26,6 +26,7 @@ def tool_used(assertion: Assertion) -> Parts:
     """``trajectory:tool-used``: a name, several names, or a name with counts."""
     value = assertion.value()
     if isinstance(value, dict):
+        assertion.knows("name", "pattern", "tool", "min", "max")
         tool, counts = _tool(value), _range(value)
         if not tool:
             return assertion.drop("no tool is named", "left out")
@@ -42,7 +43,7 @@ def tool_used(assertion: Assertion) -> Parts:
         return assertion.drop("no tool is named", "left out")
     # Negated, a list means that none of them was used.
     key = "tool_not_called" if assertion.takes_negation() else "tool_called"
-    return shared({key: tool} for tool in tools)
+    return together({key: tool} for tool in tools)
 
 
 def tool_sequence(assertion: Assertion) -> Parts:
@@ -50,6 +51,13 @@ def tool_sequence(assertion: Assertion) -> Parts:
     value = assertion.value()
     steps = value.get("steps") if isinstance(value, dict) else value
     mode = value.get("mode", "in_order") if isinstance(value, dict) else "in_order"
+    if isinstance(value, dict):
+        assertion.knows("steps", "mode")
+    for step in steps if isinstance(steps, list) else ():
+        for key in (
+            sorted(set(step) - {"name", "pattern", "tool"}) if isinstance(step, dict) else ()
+        ):
+            assertion.node.lost(f"`{key}` of a step", "left out: only the tool's name counts")
     calls = [_tool(step) for step in steps] if isinstance(steps, list) else []
     if not calls or not all(calls):
         return assertion.drop("no tools are named", "left out")
@@ -68,6 +76,7 @@ def tool_args(assertion: Assertion) -> Parts:
     args = value.get("args", value.get("arguments"))
     if not isinstance(args, dict):
         return assertion.drop("no arguments are given", "left out")
+    assertion.knows("name", "pattern", "tool", "args", "arguments", "mode", "ignore", "defaults")
     exact = value.get("mode") == "exact"
     if exact:
         assertion.node.changed(
@@ -94,6 +103,7 @@ def step_count(assertion: Assertion) -> Parts:
     value = assertion.value()
     if not isinstance(value, dict):
         return assertion.drop("no counts are given", "left out")
+    assertion.knows("type", "pattern", "min", "max")
     kind = as_text(value.get("type", "tool"))
     counts = {"min": 0, **_range(value)}
     if kind == "tool":
@@ -117,7 +127,7 @@ def tool_call_f1(assertion: Assertion) -> Parts:
         "each must have been called; others are not counted against it"
         + (f", and its threshold {threshold} is gone" if threshold is not None else ""),
     )
-    return shared({"tool_called": {"name": name}} for name in names)
+    return together({"tool_called": {"name": name}} for name in names)
 
 
 def old_trajectory(assertion: Assertion) -> Parts:
@@ -168,6 +178,7 @@ def skill_used(assertion: Assertion) -> Parts:
     value = assertion.value()
     key = "skill_not_used" if assertion.takes_negation() else "skill_used"
     if isinstance(value, dict):
+        assertion.knows("name", "pattern", "min", "max")
         name = as_text(value.get("name", value.get("pattern")))
         if not name or any(mark in name for mark in "*?"):
             assertion.node.changed(
@@ -181,7 +192,7 @@ def skill_used(assertion: Assertion) -> Parts:
     names = [as_text(item) for item in (value if isinstance(value, list) else [value]) if item]
     if not names:
         return assertion.drop("no skill is named", "left out")
-    return shared({key: name} for name in names)
+    return together({key: name} for name in names)
 
 
 def old_skill_trigger(assertion: Assertion) -> Parts:

@@ -14,7 +14,7 @@ def merged(cases: list[CaseDraft]) -> CaseDraft:
         if case.system != first.system:
             case.node.changed("another system prompt in mid-conversation", "the first one stays")
         if case.history:
-            case.node.note("messages that are supposed to have been said before", "left out")
+            case.node.lost("messages that are supposed to have been said before", "left out")
         for turn in case.turns:
             first.turns.append(turn)
         first.vars |= case.vars

@@ -15,7 +15,7 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.interop import references
 from skillup.interop.draft import CaseDraft, Placed, SuiteDraft, slug, unlike
 from skillup.interop.yaml_writer import to_yaml
-from skillup.load.discover import SUITE_FILE, suite_root, workspace_root
+from skillup.load.discover import SUITE_FILE, workspace_root
 from skillup.load.json_schema import json_schema
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
@@ -44,8 +44,9 @@ def lay_out(draft: SuiteDraft, directory: Path) -> Output:
     what could not be said in our language.
     """
     output = Output(directory)
-    suite_file = directory / SUITE_FILE
-    root = suite_root(suite_file)
+    # As `suite_root` has it for a file; the eval.yaml that is there may be a link to elsewhere.
+    resolved = directory.resolve()
+    root = resolved.parent if resolved.name == "evals" else resolved
     schemas = _schemas(directory, output)
     names: set[str] = set()
     fixtures: dict[tuple[Placed, ...], str] = {}

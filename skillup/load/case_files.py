@@ -23,7 +23,7 @@ def case_files(
     directory = request.path.resolve().parent
     section = document.data.get("cases")
     patterns = section.get("files") if isinstance(section, dict) else None
-    if isinstance(patterns, str):
+    if isinstance(patterns, str | int):
         patterns = [patterns]
     if isinstance(patterns, list):
         found = _listed(patterns, document, root, directory, problems)
@@ -60,9 +60,10 @@ def _listed(
     patterns: list[object], document: Document, root: Path, directory: Path, problems: list[Problem]
 ) -> list[Path]:
     found: list[Path] = []
-    for index, pattern in enumerate(patterns):
-        if not isinstance(pattern, str) or not pattern:
+    for index, written in enumerate(patterns):
+        if not isinstance(written, str | int) or not str(written):
             continue  # said already by the suite's own validation
+        pattern = str(written)
         matches = _matches(pattern, root) or _matches(pattern, directory)
         found.extend(matches)
         if not matches:

@@ -34,4 +34,5 @@ def json_schema(name: str) -> dict[str, Any]:
     """The schema of one kind of file; short spellings that people may write are in it."""
     model, written_by_people = _models()[name]
     made = model.model_json_schema(mode="validation" if written_by_people else "serialization")
+    made.pop("title", None)
     return {"$schema": DIALECT, "title": f"skillup {name}", **made}

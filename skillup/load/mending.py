@@ -20,7 +20,7 @@ _ANYTHING = "x"
 _CHECK_LISTS = ("assertions", "success", "failure", "any_of", "all_of", "none_of")
 _HARMLESS: Mapping[object, dict[str, str]] = {
     **{key: {"contains": _ANYTHING} for key in _CHECK_LISTS},
-    "capture": {"variable": _ANYTHING, "pattern": _ANYTHING},
+    "capture": {"variable": _ANYTHING, "pattern": f"({_ANYTHING})"},
 }
 """What can stand for an item, by the key of its list."""
 _EXCLUDING = ("judge", "judges", "expected_output", "aggregation")

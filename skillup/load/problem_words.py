@@ -10,6 +10,8 @@ from skillup.load.suggest import near_miss
 Words = tuple[str, str]
 
 _SHOWN_LENGTH = 40
+_MOST_LISTED = 12
+"""Beyond this, the values that are allowed are listed only if none of them was nearly written."""
 
 EXPECTED: Mapping[str, str] = {
     "string_type": "a text",
@@ -121,6 +123,8 @@ def _not_allowed(value: Any, allowed: list[str], expected: str) -> Words:
     guess = near_miss(value, allowed) if isinstance(value, str) else None
     if len(allowed) == 1:
         return f"{describe(value)} is not allowed here", f"write {listed}"
+    if guess and len(allowed) > _MOST_LISTED:
+        return f"{describe(value)} is not allowed here", f"did you mean `{guess}`?"
     fix = f"did you mean `{guess}`? allowed: {listed}" if guess else f"allowed: {listed}"
     return f"{describe(value)} is not allowed here", fix
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.field_names import field_name
 from skillup.load.problems import problems_from
 from skillup.load.suggest import near_miss
-from skillup.load.variables import MissingVariableError, expand
-from skillup.load.yaml_reader import Document, read_yaml
+from skillup.load.variables import BadReferenceError, MissingVariableError, expand
+from skillup.load.yaml_reader import read_yaml
 from skillup.schema.profile import Profile
 
+Loc = tuple[str | int, ...]
 ADAPTERS = ("claude_code", "codex", "scripted")
 _ALIASES = {"claude": "claude_code", "claude-code": "claude_code"}
 
@@ -23,6 +24,11 @@ _ALIASES = {"claude": "claude_code", "claude-code": "claude_code"}
 def profile_files(root: Path) -> dict[str, Path]:
     """The profiles of a workspace by name."""
     return {path.stem: path for path in sorted((root / "engines").glob("*.y*ml"))}
+
+
+def is_profile(path: Path) -> bool:
+    """Whether `path` is an `engines/` directory, or a file in one."""
+    return (path if path.is_dir() else path.parent).resolve().name == "engines"
 
 
 def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profile:
@@ -57,15 +63,26 @@ def read_profile(path: Path, environment: Mapping[str, str]) -> Profile:
 
 
 def check_profile(
-    path: Path, environment: Mapping[str, str]
+    path: Path, environment: Mapping[str, str], *, lenient: bool = False
 ) -> tuple[Profile | None, list[Problem]]:
-    """One profile file, if it can be read at all, and everything that is wrong with it."""
+    """One profile file, if it can be read at all, and everything that is wrong with it.
+
+    With `lenient`, a variable that is not set here is only a warning: the file may be right.
+    """
     try:
         document = read_yaml(path)
     except InvalidFilesError as error:
         return None, list(error.problems)
     problems: list[Problem] = []
-    data = _expand_all(document.data, (), document, environment, problems)
+
+    def complain(loc: Loc, trouble: MissingVariableError) -> None:
+        line, column = document.locate(loc)
+        only_here = lenient and not isinstance(trouble, BadReferenceError)
+        severity = "warning" if only_here else "error"
+        field = field_name(loc)
+        problems.append(Problem(path, line, column, field, str(trouble), trouble.fix, severity))
+
+    data = _expand_all(document.data, (), environment, complain)
     if not data.get("name"):
         data = {**data, "name": path.stem}
     try:
@@ -85,24 +102,32 @@ def check_profile(
         line, column = document.locate(("session",))
         message = "`live` is not supported by this version"
         problems.append(Problem(path, line, column, "session", message, "use `resume`"))
-    return profile, problems
+    return _with_own_command(profile, path), problems
+
+
+def _with_own_command(profile: Profile, path: Path) -> Profile:
+    """A command given as a relative path starts at the profile's folder, wherever it is run from."""
+    program = Path(profile.command[0]) if profile.command else None
+    if program is None or program.is_absolute() or len(program.parts) < 2:
+        return profile
+    found = str(path.resolve().parent / program)
+    return profile.model_copy(update={"command": [found, *(profile.command or ())[1:]]})
 
 
 def _expand_all(
     value: Any,
-    loc: tuple[str | int, ...],
-    document: Document,
+    loc: Loc,
     environment: Mapping[str, str],
-    problems: list[Problem],
+    complain: Callable[[Loc, MissingVariableError], None],
 ) -> Any:
     if isinstance(value, dict):
         return {
-            key: _expand_all(item, (*loc, key), document, environment, problems)
+            key: _expand_all(item, (*loc, key), environment, complain)
             for key, item in value.items()
         }
     if isinstance(value, list):
         return [
-            _expand_all(item, (*loc, index), document, environment, problems)
+            _expand_all(item, (*loc, index), environment, complain)
             for index, item in enumerate(value)
         ]
     if not isinstance(value, str) or "$" not in value:
@@ -110,10 +135,7 @@ def _expand_all(
     try:
         expanded = expand(value, environment)
     except MissingVariableError as missing:
-        line, column = document.locate(loc)
-        problems.append(
-            Problem(document.path, line, column, field_name(loc), str(missing), missing.fix)
-        )
+        complain(loc, missing)
         return value
     # `base_url: ${X:-}` means "not set", which an empty text would not.
     return expanded or None if len(loc) == 1 else expanded

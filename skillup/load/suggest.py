@@ -12,7 +12,8 @@ _SIMILAR_ENOUGH = 0.7
 def near_miss(name: str, known: Iterable[str]) -> str | None:
     """The name of `known` that is most like `name`; None if none is like it.
 
-    Case, hyphens and blanks do not count: ``Max-Turns`` means ``max_turns``.
+    Case, hyphens and blanks do not count: ``Max-Turns`` means ``max_turns``. A first word may stand
+    for the only name that begins with it: ``timeout`` for ``timeout_seconds``.
     """
     if len(name) > _LONGEST:
         return None
@@ -22,6 +23,9 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
     wanted = _plain(name)
     if wanted in by_spelling:
         return by_spelling[wanted]
+    longer = [name for name in by_spelling if name.startswith(f"{wanted}_")]
+    if len(longer) == 1:
+        return by_spelling[longer[0]]
     from difflib import get_close_matches
 
     close = get_close_matches(wanted, by_spelling, n=1, cutoff=_SIMILAR_ENOUGH)

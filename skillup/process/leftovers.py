@@ -9,6 +9,7 @@ killed skillup is not found.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ from typing import Self
 from skillup.process.ending import as_leftovers, ending_steps, walk_blocking
 from skillup.process.markers import OWNER_VARIABLE, owner_id
 from skillup.process.request import Leftover
-from skillup.process.table import read_row
+from skillup.process.table import now_as_started, read_row
 from skillup.process.tree import ProcessTree
 
 _CLOCK_TOLERANCE_SECONDS = 0.02
@@ -50,9 +51,11 @@ class ProcessRegister:
     def __init__(self, register_dir: Path) -> None:
         self._directory = register_dir
         self._file: Path | None = None
+        self._since = math.inf
 
     def __enter__(self) -> Self:
         row = read_row(os.getpid())
+        self._since = now_as_started()
         owner = _Owner(os.getpid(), row.started if row else 0.0, owner_id(), platform.node())
         self._directory.mkdir(parents=True, exist_ok=True)
         self._file = self._directory / f"{owner.pid}-{owner.started:.2f}.json"
@@ -67,8 +70,26 @@ class ProcessRegister:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._file is not None:
+        survivors = end_adopted(self._since)
+        if self._file is not None and not survivors:
             self._file.unlink(missing_ok=True)
+
+
+def end_adopted(since: float, *, grace_seconds: float = 2.0) -> list[Leftover]:
+    """Ends the orphans that came to us since then and were left when no turn was held any more.
+
+    A turn takes only orphans that cannot be another's; those that hid from their parents and from
+    the marker while several turns were held are nobody's until all have ended. Blocks; returns
+    those that could not be ended. Does nothing while a turn is held.
+    """
+    if ProcessTree.any_running():
+        return []
+    assignment = f"{OWNER_VARIABLE}={owner_id()}".encode()
+    tree = ProcessTree(None, assignment, started_after=since, takes_orphans=True)
+    if not tree.living():
+        return []
+    walk_blocking(ending_steps(tree, grace_seconds))
+    return list(as_leftovers(tree.living()))
 
 
 def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[Leftover]:

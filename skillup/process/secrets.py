@@ -7,6 +7,7 @@ secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ _NAME = re.compile(
     )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)""",
     re.VERBOSE | re.IGNORECASE,
 )
+# Printable ASCII as JSON may write it, and hardly any program does.
+_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
+_ESCAPED_ASCII_BYTES = re.compile(rb"\\u00[2-7]")
 _URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@")
 
 
@@ -39,8 +43,10 @@ class Secrets:
         # The longest first: a secret that contains another must go as a whole.
         ordered = sorted(forms.items(), key=lambda item: -len(item[0]))
         self._values = {name: value for name, value in values.items() if len(value) >= _SHORTEST}
+        self._escaped: list[tuple[re.Pattern[str], re.Pattern[bytes], str]] | None = None
         self._texts = ordered
-        self._bytes = [(form.encode(), mask.encode()) for form, mask in ordered]
+        # Variables may hold bytes that are no UTF-8; Python shows them as surrogates.
+        self._bytes = [(os.fsencode(form), mask.encode()) for form, mask in ordered]
 
     @classmethod
     def from_environment(
@@ -50,19 +56,20 @@ class Secrets:
 
         Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not.
         """
-        explicit = set(names)
-        found: dict[str, str] = {}
-        for name, value in environment.items():
-            password = _URL_PASSWORD.match(value)
-            if password:
-                found[f"{name}.password"] = password[1]
-            elif name in explicit or (_NAME.search(name) and not _is_path(value)):
-                found[name] = value.strip()
-        return cls(found)
+        return cls(_credentials(environment, names))
 
     def also(self, values: Mapping[str, str]) -> Secrets:
-        """These and more."""
-        return Secrets({**self._values, **values})
+        """These and more; of two with the same name, both."""
+        more = dict(self._values)
+        for name, value in values.items():
+            while more.get(name, value) != value:
+                name += "'"
+            more[name] = value
+        return Secrets(more)
+
+    def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
+        """These and those of another environment."""
+        return self.also(_credentials(environment, names))
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -75,6 +82,9 @@ class Secrets:
         for form, mask in self._texts:
             if form in text:
                 text = text.replace(form, mask)
+        if self._texts and _ESCAPED_ASCII.search(text):
+            for pattern, _, mask in self._escaped_forms():
+                text = pattern.sub(mask, text)
         return text
 
     def mask_bytes(self, data: bytes) -> bytes:
@@ -82,7 +92,20 @@ class Secrets:
         for form, mask in self._bytes:
             if form in data:
                 data = data.replace(form, mask)
+        if self._bytes and _ESCAPED_ASCII_BYTES.search(data):
+            for _, pattern, name in self._escaped_forms():
+                data = pattern.sub(name.encode(), data)
         return data
+
+    def _escaped_forms(self) -> list[tuple[re.Pattern[str], re.Pattern[bytes], str]]:
+        """For JSON that escapes what it need not, any of the characters."""
+        if self._escaped is None:
+            self._escaped = []
+            for name, value in sorted(self._values.items(), key=lambda item: -len(item[1])):
+                text = "".join(map(_any_spelling, value))
+                pattern = re.compile(os.fsencode(text))
+                self._escaped.append((re.compile(text), pattern, f"***{name}***"))
+        return self._escaped
 
     def mask_data(self, data: Any) -> Any:
         """A copy of JSON-like data with every text masked, keys too."""
@@ -97,14 +120,34 @@ class Secrets:
         return data
 
 
+def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) -> dict[str, str]:
+    explicit = set(names)
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        password = _URL_PASSWORD.match(value)
+        if password:
+            found[f"{name}.password"] = password[1]
+        elif name in explicit or (_NAME.search(name) and not _is_path(value)):
+            found[name] = value.strip()
+    return found
+
+
 def _forms(value: str) -> set[str]:
     """The value as it is, inside JSON, inside JSON that is itself a text in JSON, and in a URL."""
-    forms = {value, quote(value, safe="")}
+    forms = {value, quote(value, safe="", errors="surrogateescape")}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
         twice = (json.dumps(once, ensure_ascii=outer)[1:-1] for outer in (True, False))
         forms |= {once, once.replace("/", "\\/"), *twice}
     return forms
+
+
+def _any_spelling(character: str) -> str:
+    """A pattern for the character as it is or escaped, in JSON or in JSON within JSON."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(rf"\\+u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
+    slashes = r"\\*" if character in '"/\\' else ""
+    return f"(?:{slashes}{re.escape(character)}|{escaped})"
 
 
 def _is_path(value: str) -> bool:

@@ -84,6 +84,13 @@ def read_row(pid: int) -> Row | None:
     return _row_of_proc(pid) if HAS_PROC else row_of_psutil(pid)
 
 
+def now_as_started() -> float:
+    """This moment, as :attr:`Row.started` of a process that starts now would be, or a tick less."""
+    if HAS_PROC:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / _TICKS_PER_SECOND
+    return time.time()
+
+
 def same_process(row: Row) -> bool:
     """Whether the pid still belongs to the process that the row was read from."""
     now = read_row(row.pid)

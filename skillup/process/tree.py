@@ -25,11 +25,20 @@ class ProcessTree:
     """The processes of one turn, or with ``main`` None all that carry ``assignment``.
 
     ``assignment`` is the ``NAME=value`` that members inherit in their environment; processes older
-    than ``started_after`` are not looked into.
+    than ``started_after`` are not looked into. ``takes_orphans`` claims those that came to us and
+    that no turn could claim because several were running.
     """
 
-    def __init__(self, main: Row | None, assignment: bytes, *, started_after: float = 0.0) -> None:
+    def __init__(
+        self,
+        main: Row | None,
+        assignment: bytes,
+        *,
+        started_after: float = 0.0,
+        takes_orphans: bool = False,
+    ) -> None:
         self.main = main
+        self._takes_orphans = takes_orphans or main is not None
         self._created_at = time.monotonic()
         self._assignment = assignment
         self.started_after = main.started if main else started_after
@@ -39,6 +48,11 @@ class ProcessTree:
         self._quiet = False
         if main is not None:
             _running.add(self)
+
+    @staticmethod
+    def any_running() -> bool:
+        """Whether some turn is being held."""
+        return bool(_running)
 
     def close(self) -> None:
         """Forgets the turn: its processes are gone."""
@@ -112,7 +126,7 @@ class ProcessTree:
         that we did not start is an orphan. While an older turn still runs, it might be that one's.
         """
         return (
-            self.main is not None
+            self._takes_orphans
             and own is not None
             and row.parent == own.pid
             and row.session != own.session

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from skillup.plan import Job, Plan
-from skillup.reports.text import money, one_line, seconds, tokens
+from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
@@ -57,7 +57,7 @@ class PlainReporter:
             parts.append(job.variant.replace("_skill", ""))
         if self.show_trial:
             parts.append(f"#{job.trial}")
-        return " ".join(parts)
+        return plain(" ".join(parts))
 
     def trial_started(self, job: Job, attempt: int) -> None:
         """Nothing to say yet."""
@@ -94,11 +94,13 @@ def print_result(
     result: RunResult, plan: Plan, grades: Sequence[tuple[Job, Grade]], where: str, console: Console
 ) -> None:
     """The closing table, then one line that counts."""
+    from rich.text import Text
+
     if grades:
         console.print()
         console.print(_table(PlainReporter(plan, console), grades))
     console.print()
-    console.print(_counts(result), where, sep="   ", soft_wrap=True)
+    console.print(_counts(result), Text(plain(where)), sep="   ", soft_wrap=True)
 
 
 def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Table:

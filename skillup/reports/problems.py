@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,15 @@ def problem_as_dict(problem: Problem) -> dict[str, Any]:
     }
 
 
-def print_problems(problems: Sequence[Problem], *, suites: int, cases: int) -> None:
-    """All of them to stderr, then what was counted."""
+def print_problems(problems: Sequence[Problem], counts: Mapping[str, int]) -> None:
+    """All of them to stderr, then what was looked at (`counts`, by kind) and the verdict."""
     for problem in problems:
         sys.stderr.write(problem_line(problem) + "\n")
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
-    counted = f"{_many(suites, 'suite')}, {_many(cases, 'case')}"
+    counted = ", ".join(
+        _many(count, kind) for kind, count in counts.items() if count or kind != "profile"
+    )
     found = f"{_many(errors, 'error')}, {_many(warnings, 'warning')}"
     verdict = "ok" if not errors else "not valid"
     sys.stderr.write(f"{counted}: {verdict} ({found})\n" if problems else f"{counted}: ok\n")

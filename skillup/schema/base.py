@@ -64,7 +64,7 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _text_list(value: Any) -> Any:
+def text_list(value: Any) -> Any:
     """One text where a list of texts is expected means a list of one."""
     return [value] if isinstance(value, str | int | float) else value
 
@@ -79,7 +79,7 @@ NonEmptyText = Annotated[
 ]
 Texts = Annotated[
     list[NonEmptyText],
-    BeforeValidator(_text_list, json_schema_input_type=list[_AnyText] | _AnyText),
+    BeforeValidator(text_list, json_schema_input_type=list[_AnyText] | _AnyText),
 ]
 """A list of texts, or a single text."""
 

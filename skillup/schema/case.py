@@ -21,9 +21,15 @@ from skillup.schema.base import (
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Input
 from skillup.schema.judge import JudgeConfig
+from skillup.schema.record import ErrorKind
 from skillup.schema.scripted import ScriptOrReplies
 
 Aggregation = Literal["mean", "min", "max"]
+
+
+RetryKind = Literal[ErrorKind, "error", "turn_precondition_fail"]
+"""`error` stands for every kind of error that trying again may help against."""
+RetryKinds = list[RetryKind] | RetryKind
 
 
 class GitRemote(Model):
@@ -62,12 +68,22 @@ class Constraints(Model):
     max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
 
 
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _usual_retries() -> list[RetryKind]:
+    return ["timeout", "rate_limit", "overloaded"]
+
+
 class RetryPolicy(Model):
     """Which errors are tried again, as a whole new trial."""
 
     max_retries: NonNegativeInt = Field(0, description="How often at most.")
-    retry_on: Texts = Field(
-        default_factory=lambda: ["timeout", "rate_limit", "overloaded"],
+    retry_on: Annotated[
+        list[RetryKind], BeforeValidator(_one_or_more, json_schema_input_type=RetryKinds)
+    ] = Field(
+        default_factory=_usual_retries,
         description="Error kinds; `error` for all of them; `turn_precondition_fail`.",
     )
 
@@ -76,10 +92,6 @@ class Scenario(Model):
     """skill-up's simulated user: a free text."""
 
     scenario: NonEmptyText = Field(description="Who the user is, wants and knows.")
-
-
-def _id_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 class Case(Model):
@@ -95,7 +107,7 @@ class Case(Model):
         default_factory=dict, description="Usable as <<name>> in messages and files."
     )
     depends_on: Annotated[
-        list[NonEmptyText], BeforeValidator(_id_list, json_schema_input_type=list[str] | str)
+        list[NonEmptyText], BeforeValidator(_one_or_more, json_schema_input_type=list[str] | str)
     ] = Field(default_factory=list, description="Cases that must have passed before.")
     context: Context = Field(default_factory=Context, description="The workspace at the start.")
     input: Input = Field(description="What the agent is told.")

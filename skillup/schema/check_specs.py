@@ -23,8 +23,12 @@ from skillup.schema.base import (
     Texts,
     TurnNumber,
     one_of,
+    text_list,
 )
+from skillup.schema.jsonpaths import JsonPath
+from skillup.schema.patterns import Regex
 
+Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
 ToolKind = Literal[
     "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
 ]
@@ -58,6 +62,21 @@ class TextSet(Model):
         return self
 
 
+class RegexSet(TextSet):
+    """Regexes to look for. All three conditions hold at once."""
+
+    any: Regexes | None = Field(None, description="At least one of these must match.")
+    all: Regexes | None = Field(None, description="Every one of these must match.")
+    none: Regexes | None = Field(
+        None,
+        validation_alias=AliasChoices("none", "not"),
+        description="None of these may match (`not` is read too).",
+    )
+
+
+RegexSetOrShort = Annotated[
+    RegexSet, BeforeValidator(_set_from_shorthand, json_schema_input_type=RegexSet | Texts)
+]
 TextSetOrShort = Annotated[
     TextSet, BeforeValidator(_set_from_shorthand, json_schema_input_type=TextSet | Texts)
 ]
@@ -68,7 +87,7 @@ class ArgMatch(Model):
 
     equals: Any = Field(None, description="The argument equals this value.")
     contains: Text | None = Field(None, description="The argument, as text, contains this.")
-    matches: Text | None = Field(None, description="The argument, as text, matches this regex.")
+    matches: Regex | None = Field(None, description="The argument, as text, matches this regex.")
     exists: Bool | None = Field(None, description="The argument is there (or, false, is not).")
 
 
@@ -175,12 +194,12 @@ class TurnNotContains(Model):
 class JsonMatch(Model):
     """A value inside the answer, read as JSON."""
 
-    path: NonEmptyText = Field(
+    path: JsonPath = Field(
         description="JSONPath. The root is the answer read as JSON; `$.response`, `$.transcript` "
         "and `$.usage` reach the turn itself."
     )
     equals: Any = Field(None, description="A found value equals this.")
-    matches: Text | None = Field(None, description="A found value, as text, matches this regex.")
+    matches: Regex | None = Field(None, description="A found value, as text, matches this regex.")
     exists: Bool | None = Field(None, description="Something (or, false, nothing) is found.")
 
     @model_validator(mode="after")
@@ -196,7 +215,7 @@ class FileContains(Model):
 
     path: NonEmptyText = Field(description="The file, relative to the workspace; globs work.")
     content: Text | None = Field(None, description="Text that the file contains.")
-    matches: Text | None = Field(None, description="A regex that matches somewhere in the file.")
+    matches: Regex | None = Field(None, description="A regex that matches somewhere in the file.")
 
     @model_validator(mode="after")
     def _one(self) -> FileContains:

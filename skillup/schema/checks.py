@@ -18,6 +18,7 @@ from skillup.schema.check_specs import (
     FileContainsList,
     GoldenFileOrPath,
     JsonMatch,
+    RegexSetOrShort,
     Relevance,
     RubricOrText,
     ScriptOrPath,
@@ -38,7 +39,7 @@ class CheckKeys(Model):
 
     contains: TextSetOrShort | None = Field(None, description="The answer contains texts.")
     not_contains: Texts | None = Field(None, description="The answer contains none of these.")
-    matches: TextSetOrShort | None = Field(None, description="The answer matches regexes.")
+    matches: RegexSetOrShort | None = Field(None, description="The answer matches regexes.")
     glob: Texts | None = Field(None, description="The whole answer matches each of these globs.")
     not_glob: Texts | None = Field(None, description="The whole answer matches none of these.")
     equals: Text | None = Field(None, description="The answer, trimmed, equals this text.")
@@ -80,7 +81,7 @@ class CheckKeys(Model):
     must_contain_any: Texts | None = Field(None, description="skill-up: one of these is found.")
     must_not_contain: Texts | None = Field(None, description="skill-up: none of these is found.")
     output_contains: TextSetOrShort | None = Field(None, description="skill-up: `contains`.")
-    output_matches: TextSetOrShort | None = Field(
+    output_matches: RegexSetOrShort | None = Field(
         None, description="skill-up: `matches`, with upper and lower case told apart."
     )
     turn_response_contains: TurnContains | None = Field(None, description="skill-up, by turn.")

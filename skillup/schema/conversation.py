@@ -18,6 +18,8 @@ from skillup.schema.base import (
     one_of,
 )
 from skillup.schema.checks import Check, CheckSet
+from skillup.schema.jsonpaths import JsonPath
+from skillup.schema.patterns import CapturePattern
 
 
 class PostCondition(CheckSet):
@@ -38,10 +40,10 @@ class Capture(Model):
     """A value taken out of a turn, for use as ``<<variable>>`` later."""
 
     variable: VariableName = Field(description="The name to keep it under.")
-    pattern: NonEmptyText | None = Field(
+    pattern: CapturePattern | None = Field(
         None, description="A regex on the answer: its group `value`, else its only group."
     )
-    jsonpath: NonEmptyText | None = Field(None, description="A JSONPath; the root is the turn.")
+    jsonpath: JsonPath | None = Field(None, description="A JSONPath; the root is the turn.")
     default: Text | None = Field(None, description="Used if nothing is found, or it is empty.")
 
     @model_validator(mode="after")

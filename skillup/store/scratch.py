@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+import secrets
 import stat
 import tempfile
 import threading
@@ -83,20 +83,45 @@ def remove_tree(path: Path) -> bool:
 
     Links are removed, never followed. What cannot be removed stays; that is no error.
     """
-    if path.is_symlink() or not path.is_dir():
-        with suppress(OSError):
-            path.unlink()
-        return not os.path.lexists(path)
     with suppress(OSError):
-        path.chmod(0o700)
-    for parent, directories, _ in os.walk(path):  # top down: each is opened before it is entered
-        for name in directories:
-            directory = Path(parent, name)
-            with suppress(OSError):
-                if not directory.is_symlink():
-                    directory.chmod(0o700)
-    shutil.rmtree(path, ignore_errors=True)
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+        else:
+            _empty(path)
+            path.rmdir()
     return not os.path.lexists(path)
+
+
+def _empty(root: Path) -> None:
+    """Removes what is below ``root``.
+
+    Each directory is moved up to the top before its turn comes: however deep agents nest them, no
+    path gets too long for the system, and nothing recurses.
+    """
+    waiting = [root]
+    while waiting:
+        directory = waiting.pop()
+        with suppress(OSError):
+            directory.chmod(0o700)
+            with os.scandir(directory) as scan:
+                entries = list(scan)
+            for entry in entries:
+                moved = _remove_or_move(entry, root / f".removing-{secrets.token_hex(8)}")
+                if moved is not None:
+                    waiting.append(moved)
+            if directory != root:
+                directory.rmdir()
+
+
+def _remove_or_move(entry: os.DirEntry[str], place: Path) -> Path | None:
+    """Removes a file; moves a directory to ``place`` and returns that."""
+    with suppress(OSError):
+        if not entry.is_dir(follow_symlinks=False):
+            Path(entry.path).unlink()
+            return None
+        Path(entry.path).chmod(0o700)  # else its entry for the parent cannot be changed
+        return Path(entry.path).rename(place)
+    return None
 
 
 def _short_name(job_id: str) -> str:

@@ -8,21 +8,39 @@ from typing import Any
 import anyio.to_thread
 
 from skillup.engines.base import SessionResumer
+from skillup.errors import SkillupError
 from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
 from skillup.schema.conversation import Turn
 from skillup.schema.record import EngineInfo, Record, TurnError
 from skillup.trial.artifacts import collect_artifacts
 from skillup.trial.conversation import Conversation
-from skillup.trial.message import LiveSession, no_resume_error, now
+from skillup.trial.message import LiveSession, internal_error, no_resume_error, now, trace
 from skillup.trial.prepare import prepare
 from skillup.trial.request import TrialRequest
 
 
 async def hold_trial(request: TrialRequest) -> Record:
-    """Hold the whole conversation of one job. Never raises for what goes wrong within it."""
+    """Hold the whole conversation of one job. Never raises for what goes wrong within it.
+
+    Raises RunDirectoryError if the run's own directory fails: then no trial can be kept.
+    """
     clock = time.monotonic()
-    case = request.job.loaded.case
     record = _new_record(request)
+    try:
+        return await _hold(request, record, clock)
+    except SkillupError:
+        raise
+    except OSError as refused:
+        why = f"{refused.strerror or refused}{f' ({refused.filename})' if refused.filename else ''}"
+        message = f"the trial could not be held: {why}; see that the disk has room"
+        error = TurnError(kind="setup", message=message, evidence=trace())
+    except Exception as defect:  # noqa: BLE001 - the other trials of the run must go on
+        error = internal_error(defect)
+    return _ended(record, clock, error=error)
+
+
+async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
+    case = request.job.loaded.case
     suite = request.job.suite.suite
     missing = [*unsupported_in_suite(suite), *unsupported_in_case(case)]
     if missing:
@@ -52,6 +70,7 @@ async def hold_trial(request: TrialRequest) -> Record:
         case.collect_artifacts,
         live.snapshot,
         prepared.context.workspace,
+        prepared.blobs,
         request.artifacts_dir,
     )
     return _ended(

@@ -13,6 +13,7 @@ from skillup.engines.base import (
     Engine,
     SessionRef,
     SessionResumer,
+    SlashCommands,
     TrialContext,
     TurnOutcome,
     TurnRequest,
@@ -42,11 +43,13 @@ class LiveSession:
         self.fingerprint = outcome.fingerprint
         if self.session is None:
             self.session = outcome.session
-        changes = await self._look()
+        seen = await self._look()
+        changes = seen if isinstance(seen, WorkspaceChanges) else None
+        error = outcome.error or (seen if isinstance(seen, TurnError) else None)
         return TurnRecord(
             turn_number=request.number,
-            status="completed" if outcome.error is None else "error",
-            reason="" if outcome.error is None else outcome.error.message,
+            status="completed" if error is None else "error",
+            reason="" if error is None else error.message,
             content=request.prompt,
             response=outcome.response,
             transcript=list(outcome.items),
@@ -59,31 +62,63 @@ class LiveSession:
             started_at=started_at,
             duration_ms=duration,
             changes=changes,
-            files=dict(self.snapshot.files),
+            files=None if changes is None else dict(self.snapshot.files),
             notes=[*outcome.notices, *self.snapshot.notes],
             unknown_events=outcome.unknown_events,
             process=outcome.process,
-            error=outcome.error,
+            error=error,
         )
 
     async def _ask(self, request: TurnRequest) -> TurnOutcome:
         """A defect of an engine's is an `internal` error, as data: it must not end the run."""
+        if request.slash_command and not (
+            isinstance(self.engine, SlashCommands) and self.engine.is_slash_command(request.prompt)
+        ):
+            error = no_slash_command_error(self.engine.name, request.prompt)
+            return TurnOutcome(session=self.session, error=error)
         try:
             if self.session is None:
                 return await self.engine.start(request, self.context)
             if not isinstance(self.engine, SessionResumer):
                 return TurnOutcome(session=self.session, error=no_resume_error(self.engine.name))
             return await self.engine.resume(self.session, request, self.context)
-        except Exception as defect:  # noqa: BLE001 - see above
-            message = f"skillup itself failed: {type(defect).__name__}: {defect}; please report it"
-            evidence = traceback.format_exc(limit=-6)
-            error = TurnError(kind="internal", message=message, evidence=evidence)
+        except OSError as refused:
+            why = f"{refused.strerror or refused} ({refused.filename or self.context.raw_dir})"
+            message = f"the turn's output could not be kept: {why}; see that the disk has room"
+            error = TurnError(kind="setup", message=message, evidence=trace())
             return TurnOutcome(session=self.session, error=error)
+        except Exception as defect:  # noqa: BLE001 - see above
+            return TurnOutcome(session=self.session, error=internal_error(defect))
 
-    async def _look(self) -> WorkspaceChanges:
+    async def _look(self) -> WorkspaceChanges | TurnError:
         root, before = self.context.workspace, self.snapshot
-        self.snapshot = await anyio.to_thread.run_sync(take_snapshot, root, self.blobs, before)
-        return await anyio.to_thread.run_sync(diff_snapshots, before, self.snapshot, self.blobs)
+        try:
+            self.snapshot = await anyio.to_thread.run_sync(take_snapshot, root, self.blobs, before)
+            return await anyio.to_thread.run_sync(diff_snapshots, before, self.snapshot, self.blobs)
+        except OSError as trouble:
+            why = f"{trouble.strerror or trouble} ({trouble.filename or root})"
+            message = f"the workspace could not be looked at after the turn: {why}"
+            return TurnError(kind="setup", message=message)
+
+
+def internal_error(defect: Exception) -> TurnError:
+    """For a defect that is being handled: ours, or an engine's."""
+    message = f"skillup itself failed: {type(defect).__name__}: {defect}; please report it"
+    return TurnError(kind="internal", message=message, evidence=trace())
+
+
+def trace() -> str:
+    """Where the exception that is being handled came from."""
+    return traceback.format_exc(limit=-6)
+
+
+def no_slash_command_error(engine: str, prompt: str) -> TurnError:
+    """The case asks for a command of the CLI, and there is none to be had."""
+    return TurnError(
+        kind="unsupported",
+        message=f"{engine} has no slash command `{prompt.split()[0] if prompt.split() else ''}`; "
+        "take `slash_command: true` out to send it as text, or use another engine",
+    )
 
 
 def no_resume_error(engine: str) -> TurnError:

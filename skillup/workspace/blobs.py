@@ -35,8 +35,7 @@ class BlobStore:
     def put(self, content: bytes | Path) -> str:
         """Stores bytes, or those of a file (read once, in pieces); returns their SHA-256 in hex."""
         if isinstance(content, bytes):
-            if self._mask is not None:
-                content = self._mask(content)
+            content = self.masked(content)
             sha = hashlib.sha256(content).hexdigest()
             if not self._has(sha, len(content)):
                 with self._new_file() as file:
@@ -45,6 +44,10 @@ class BlobStore:
             return sha
         with content.open("rb") as source:
             return self.put_stream(source)
+
+    def masked(self, content: bytes) -> bytes:
+        """The content without secrets, as ``put`` would store it."""
+        return content if self._mask is None else self._mask(content)
 
     def put_stream(self, source: BinaryIO) -> str:
         """As :meth:`put`, for an open file; what was hashed is stored, even if the file changes."""

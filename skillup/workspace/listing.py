@@ -33,7 +33,7 @@ def list_tree(
     """Every entry below ``root``, a directory before its content, sorted by name in each.
 
     ``leave_out(path, kind)`` drops an entry with all that is below it. What vanishes while we look
-    is left out. Directories that cannot be read go to ``on_error(path, error)``; without it the
+    is left out. What cannot be read goes to ``on_error(path, error)``; without it the
     OSError is raised.
     """
     pending = [""]
@@ -57,6 +57,11 @@ def list_tree(
             try:
                 status = os.lstat(root / path)
             except FileNotFoundError:
+                continue
+            except OSError as error:  # the path is too long, most likely
+                if on_error is None:
+                    raise
+                on_error(path, error)
                 continue
             kind = _kind(status.st_mode)
             if leave_out(path, kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -68,15 +69,18 @@ def take_snapshot(
 
     Files whose times, size and inode are as in ``previous`` are not read again. A file that cannot
     be read or is too large to be hashed has no ``sha256``; FIFOs, sockets and devices are left out;
-    both are noted. Raises OSError if ``root`` itself cannot be read, or the blobs not be written.
+    both are noted. Raises OSError if ``root`` cannot be read or is no directory (any more), or if
+    the blobs cannot be written.
     """
+    if root.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "it was replaced by a symbolic link", str(root))
     snap = _Taking(root, blobs, previous, limits or SnapshotLimits())
     started_ns = time.time_ns()
 
     def unreadable(path: str, error: OSError) -> None:
         if not path:
             raise error
-        snap.notes.append(f"{shown(path)}/ could not be read: {error.strerror}")
+        snap.notes.append(f"{_shortened(shown(path))}/ could not be read: {error.strerror}")
 
     files: dict[str, FileState] = {}
     stamps: dict[str, Stamp] = {}
@@ -128,6 +132,10 @@ def _differs(path: str, before: Snapshot, after: Snapshot) -> bool:
 
 def _is_git_directory(path: str, kind: EntryKind) -> bool:
     return kind == "directory" and (path == ".git" or path.endswith("/.git"))
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= 300 else f"{path[:150]}…{path[-100:]}"
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -13,7 +13,7 @@ from tests.support.records import make_record
 
 YES = {"contains": "yes"}
 NO = {"contains": "no!"}
-BROKEN = {"matches": "("}
+BROKEN = {"rubric": "it needs a judge, and there is none"}
 
 
 def of_yes(spec: dict[str, Any], ask: Any = None) -> CheckResult:
@@ -43,7 +43,7 @@ def test_a_child_that_cannot_be_evaluated_breaks_its_parent(spec: dict[str, Any]
     result = of_yes({"any_of": [spec]})
 
     assert not result.passed
-    assert "not a valid regex" in (result.error or "")
+    assert "needs a judge" in (result.error or "")
 
 
 def test_one_passing_option_outweighs_one_that_cannot_be_evaluated() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.checks import evaluate, jsonpath_problem, path_problem, pattern_problem
-from skillup.checks.patterns import Searcher, from_go
+from skillup.checks import evaluate
+from skillup.checks.paths import path_problem
+from skillup.checks.patterns import Searcher
 from skillup.schema.checks import Check
+from skillup.schema.jsonpaths import jsonpath_problem
+from skillup.schema.patterns import from_go, pattern_problem
 from tests.support.records import call, make_record, make_turn
 
 LONG = "a" * 60 + "!"

@@ -205,3 +205,22 @@ def test_secrets_of_the_environment_are_in_no_file(project: Project) -> None:
     assert any(b"ANTHROPIC_API_KEY" in path.read_bytes() for path in written)
     assert not any(b"sk-very-secret-value" in path.read_bytes() for path in written)
     assert "sk-very-secret-value" not in outcome.stderr
+
+
+def test_a_slash_command_on_an_engine_without_any_is_an_error(project: Project) -> None:
+    case = """
+        input: {turns: [{content: /compact, slash_command: true}]}
+        assertions: [{contains: x}]
+        scripted: [{say: x}]
+        """
+    project.write({**SUITE, "cases/a.yaml": case})
+    graded = project.run_json(".")["cases"][0]
+    assert (graded["status"], graded["error"]["kind"]) == ("ERROR", "unsupported")
+
+
+def test_a_relative_command_starts_at_the_profiles_folder(project: Project) -> None:
+    profile = "engine: scripted\ncommand: ./bin/agent\n"
+    project.write({**SUITE, "cases/echo.yaml": ECHO, "engines/mine.yaml": profile})
+    graded = project.run_json(".", "-e", "mine")["cases"][0]
+    assert graded["error"]["kind"] == "engine_not_found"
+    assert str(project.root / "engines" / "bin" / "agent") in graded["error"]["message"]

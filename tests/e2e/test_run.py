@@ -70,8 +70,8 @@ def engines(project: Project, claude_cli: Path, codex_cli: Path) -> Callable[...
 def remember(request: ModelRequest) -> Reply:
     """Answers with all it was told; writes a file when asked to."""
     told = Text("I was told: " + " | ".join(request.user_texts))
-    steps = [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]
-    return by_rules(Rule(r"^write", steps), otherwise=lambda _: told)(request)
+    write = Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")])
+    return by_rules(write, otherwise=lambda _: told)(request)
 
 
 def test_eight_conversations_at_once_do_not_mix(

@@ -393,3 +393,49 @@ def test_recordings_of_others_are_understood(recording: str) -> None:
     assert next(item.tool_call.kind for item in turn.items if item.tool_call) == "shell"
     assert turn.usage is not None
     assert turn.usage.input_tokens
+
+
+def feed(*events: dict[str, Any]) -> ParsedTurn:
+    parser = ClaudeEvents()
+    for event in events:
+        parser.feed(json.dumps(event).encode())
+    return parser.result()
+
+
+@pytest.mark.parametrize("answer", [None, {"text": "Done."}, ["Done."], 1])
+def test_a_result_without_a_text_is_no_answer(answer: Any) -> None:
+    turn = feed(INIT, {**RESULT, "result": answer})
+
+    assert turn.failure is not None
+    assert turn.failure.kind == "protocol"
+
+
+def test_arguments_that_are_nested_too_deep_for_a_record_are_cut() -> None:
+    nested: Any = "bottom"
+    for _ in range(150):
+        nested = {"a": [nested]}
+    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"deep": nested, "flat": 1}}
+
+    turn = feed(INIT, {"type": "assistant", "message": {"content": [call]}}, RESULT)
+
+    recorded = turn.items[0].model_dump_json()
+    assert '"flat":1' in recorded
+    assert "nested too deep" in recorded
+    assert "bottom" not in recorded
+
+
+@pytest.mark.parametrize("count", [-1, 10**40, True, "7", 1.5])
+def test_a_number_that_can_be_no_count_is_not_known(count: Any) -> None:
+    turn = feed(INIT, {**RESULT, "usage": {"input_tokens": count}, "modelUsage": {}})
+
+    assert turn.usage is None
+
+
+@pytest.mark.parametrize("cost", [-0.1, 1e400, True, "0.1", 10**400])
+def test_a_number_that_can_be_no_cost_is_not_known(cost: Any) -> None:
+    parser = ClaudeEvents()
+    text = "1e400" if cost == 1e400 else json.dumps(cost)
+    line = json.dumps({**RESULT, "total_cost_usd": "COST"}).replace('"COST"', text)
+    parser.feed(line.encode())
+
+    assert parser.result().cost_usd is None

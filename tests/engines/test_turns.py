@@ -29,8 +29,18 @@ def agent(tmp_path: Path, program: str, engine: str = "claude_code", **keys: Any
     return Conversation(ClaudeCode() if engine == "claude_code" else Codex(), trial)
 
 
+REMEMBER = """
+import json, os, pathlib, sys
+sessions = pathlib.Path(os.environ["CLAUDE_CONFIG_DIR"], "projects", "workspace")
+sessions.mkdir(parents=True, exist_ok=True)
+with (sessions / "SESSION.jsonl").open("a") as file:
+    entry = {"type": "user", "message": {"role": "user", "content": sys.stdin.read()}}
+    file.write(json.dumps(entry) + "\\n")
+"""
+
+
 def say(text: str) -> str:
-    return f"import sys\nsys.stdin.read()\nprint({text!r})\n"
+    return f"{REMEMBER}\nprint({text!r})\n"
 
 
 def test_an_agent_that_exits_cleanly_with_its_result_has_answered(tmp_path: Path) -> None:
@@ -132,3 +142,39 @@ def test_progress_is_told_while_the_turn_runs(tmp_path: Path) -> None:
     conversation.say("hello")
 
     assert told == ["Bash ls -l"]
+
+
+@pytest.mark.parametrize(
+    "forgets",
+    ["os.remove(file.name)\n", "os.truncate(file.name, 0)\n"],
+)
+def test_a_session_that_holds_no_first_turn_is_not_resumed(tmp_path: Path, forgets: str) -> None:
+    conversation = agent(tmp_path, say(RESULT) + forgets)
+    assert error_kind(conversation.say("one")) is None
+
+    second = conversation.say("two")
+
+    assert error_kind(second) == "session_lost"
+    assert second.session_verified is False
+    assert second.process is None
+
+
+@pytest.mark.parametrize("replaced", ["gone", "link"])
+def test_no_agent_is_started_outside_of_its_workspace(tmp_path: Path, replaced: str) -> None:
+    conversation = agent(tmp_path, say(RESULT))
+    workspace = conversation.trial.workspace
+    workspace.rmdir()
+    if replaced == "link":
+        (tmp_path / "elsewhere").mkdir()
+        workspace.symlink_to(tmp_path / "elsewhere")
+
+    outcome = conversation.say("hello")
+
+    assert error_kind(outcome) == "setup"
+    assert outcome.process is None
+
+
+def test_an_answer_of_a_thread_without_a_name_is_not_believed(tmp_path: Path) -> None:
+    outcome = agent(tmp_path, 'print(\'{"type": "turn.completed"}\')', "codex").say("hello")
+
+    assert error_kind(outcome) == "protocol"

@@ -41,7 +41,7 @@ input:
         on_fail: skip
       capture:
         - variabel: n
-          pattern: x
+          pattern: (x)
       assertions:
         - contians: x
         - contains: {any: [a], al: [b]}
@@ -53,7 +53,7 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
     assert told(TURNS, Case) == [
         (
             "7:18: input.turns[0].post_condition.on_fail: `skip` is not allowed here; "
-            "allowed: `fail`, `skip_remaining`"
+            "did you mean `skip_remaining`? allowed: `fail`, `skip_remaining`"
         ),
         (
             "9:11: input.turns[0].capture[0].variabel: unknown key `variabel`; "
@@ -95,8 +95,8 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
          "1:31: input.trials: unknown key `trials`; it belongs to the top level: check the"),
         ("input: {prompt: a}\nhistory: []",
          "2:1: history: unknown key `history`; it belongs to `input`: check the indentation"),
-        (("input:\n  turns:\n    - content: a\n      capture:\n      - {variable: v, pattern: p, "
-         "timeout_seconds: 1}"), ("5:35: input.turns[0].capture[0].timeout_seconds: unknown key "
+        (("input:\n  turns:\n    - content: a\n      capture:\n      - {variable: v, pattern: (p), "
+         "timeout_seconds: 1}"), ("5:37: input.turns[0].capture[0].timeout_seconds: unknown key "
          "`timeout_seconds`; it belongs to `input.turns[0]`: check the indentation")),
         # the wrong kind of value
         ("input: {prompt: a}\ntrials: many",

@@ -112,3 +112,39 @@ def test_files_of_other_machines_and_of_unknown_form_stay(register: Path) -> Non
 
 def test_a_register_that_does_not_exist_has_no_leftovers(register: Path) -> None:
     assert end_leftovers(register) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux brings orphans to us")
+def test_orphans_that_no_turn_could_claim_are_ended_with_the_last(
+    children: Children, register: Path, tmp_path: Path
+) -> None:
+    hiding = f"""
+        import subprocess
+        argv = ["env", "-i", "sleep", "300"]
+        hidden = subprocess.Popen(argv, start_new_session=True, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        with open(f"{tmp_path}/{{os.getpid()}}.hidden", "w") as file:
+            file.write(str(hidden.pid))
+        while len([n for n in os.listdir({str(tmp_path)!r}) if n.endswith(".hidden")]) < 2:
+            time.sleep(0.01)
+        os._exit(0)
+    """
+    program = f"""
+        import anyio
+        from pathlib import Path
+        from skillup.process import ProcessRegister, ProcessRequest, run_process
+        argv = (sys.executable, {str(children.script(hiding))!r})
+        async def both():
+            async with anyio.create_task_group() as group:
+                for _ in range(2):
+                    request = ProcessRequest(argv, Path.cwd(), dict(os.environ))
+                    group.start_soon(run_process, request)
+        with ProcessRegister(Path({str(register)!r})):
+            anyio.run(both)
+    """
+    env = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, str(children.script(program))], env=env, check=True)
+
+    hidden = [int(file.read_text()) for file in tmp_path.glob("*.hidden")]
+    assert len(hidden) == 2
+    assert not [pid for pid in hidden if psutil.pid_exists(pid)]

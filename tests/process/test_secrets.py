@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,31 @@ def test_more_secrets_can_be_added() -> None:
     secrets = Secrets({"A": "first-0123"}).also({"B": "second-0123"})
 
     assert secrets.mask("first-0123 second-0123") == "***A*** ***B***"
+
+
+@pytest.mark.parametrize("escape", [r"\u%04x", r"\u%04X", r"\\u%04x"])
+def test_a_secret_in_needless_escapes_is_masked(escape: str) -> None:
+    value = 'sk-secret/"97'
+    secrets = Secrets({"KEY": value})
+    whole = "".join(escape % ord(character) for character in value)
+    part = value[:5] + "".join(escape % ord(character) for character in value[5:])
+
+    for spelled in (whole, part):
+        assert secrets.mask(f"<{spelled}>") == "<***KEY***>"
+        assert secrets.mask_bytes(f"<{spelled}>".encode()) == b"<***KEY***>"
+
+
+def test_a_secret_of_bytes_that_are_no_text_is_masked() -> None:
+    raw = b"\xff\xfesecret-bytes"
+    secrets = Secrets.from_environment({"X_TOKEN": os.fsdecode(raw)})
+
+    assert secrets.mask_bytes(b"<" + raw + b">") == b"<***X_TOKEN***>"
+
+
+def test_values_of_several_environments_are_all_masked() -> None:
+    secrets = Secrets.from_environment({"API_KEY": "first-value"})
+    secrets = secrets.also_of({"API_KEY": "second-value", "PLAIN": "third-value"})
+
+    masked = secrets.mask("first-value second-value third-value")
+
+    assert masked == "***API_KEY*** ***API_KEY'*** third-value"

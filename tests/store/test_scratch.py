@@ -76,3 +76,28 @@ def test_read_only_directories_are_removed_and_links_not_followed(tmp_path: Path
     assert (outside / "precious").exists()
     assert outside.stat().st_mode & 0o777 == 0o555
     outside.chmod(0o755)
+
+
+def test_a_tree_that_is_too_deep_for_a_path_is_removed(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    subprocess.run(
+        ["sh", "-c", "for i in $(seq 1500); do mkdir deep && cd -P deep || exit 1; done; : > end"],
+        cwd=tree,
+        check=True,
+    )
+
+    assert remove_tree(tree)
+    assert not tree.exists()
+
+
+def test_what_links_lead_to_stays(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "kept").mkdir(parents=True)
+    tree = tmp_path / "tree"
+    (tree / "below").mkdir(parents=True)
+    (tree / "link").symlink_to(outside)
+    (tree / "below" / "link").symlink_to(outside)
+
+    assert remove_tree(tree)
+    assert (outside / "kept").is_dir()

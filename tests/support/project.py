@@ -96,6 +96,11 @@ class Project:
         """The newest run directory."""
         return max((self.root / ".skillup" / "runs").iterdir())
 
+    def journal(self) -> list[Any]:
+        """The events of the newest run, in order."""
+        text = (self.latest_run() / "events.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
     def record(self, job: str) -> Any:
         """A trial's record in the newest run."""
         path = self.latest_run() / "trials" / job / "record.json"

@@ -39,3 +39,24 @@ def test_it_is_done_after_a_failed_trial_too(project: Project) -> None:
     assert project.run("run", ".").exit_code == 1
     files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
     assert (files / "made.md").is_file()
+
+
+def test_secrets_are_masked_in_contents_and_names(project: Project) -> None:
+    case = """
+        collect_artifacts: ["**"]
+        environment: {}
+        input: {prompt: go}
+        assertions: [{contains: ok}]
+        scripted:
+          - steps: [{run: 'mkdir "d-$LAB_KEY" && echo "<$LAB_KEY>" > "d-$LAB_KEY/f-$LAB_KEY"'}]
+            say: ok
+        """.replace("        environment: {}\n", "")
+    suite = "name: x\nenvironment: {env: {LAB_KEY: literal-secret-1}}\n"
+    project.write({"eval.yaml": suite, "cases/a.yaml": case})
+    assert project.run("run", ".").exit_code == 0
+    run = project.latest_run()
+    files = run / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
+    assert (files / "d-***LAB_KEY***" / "f-***LAB_KEY***").read_text() == "<***LAB_KEY***>\n"
+    assert not [path for path in run.rglob("*") if "literal-secret-1" in path.name]
+    written = [path for path in run.rglob("*") if path.is_file()]
+    assert not [path for path in written if b"literal-secret-1" in path.read_bytes()]

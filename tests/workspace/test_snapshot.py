@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from skillup.schema.record import FileState
+from skillup.store.scratch import remove_tree
 from skillup.workspace import BlobStore, SnapshotLimits, take_snapshot
 from tests.support.trees import make_tree
 
@@ -150,3 +152,25 @@ def test_a_file_that_has_long_been_as_it_was_is_not_read_again(
 def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path, blobs: BlobStore) -> None:
     with pytest.raises(FileNotFoundError):
         take_snapshot(tmp_path / "missing", blobs)
+
+
+def test_a_workspace_that_became_a_link_is_not_followed(tmp_path: Path, blobs: BlobStore) -> None:
+    root = make_tree(tmp_path / "w", {})
+    elsewhere = make_tree(tmp_path / "elsewhere", {"private.txt": "x"})
+    root.rmdir()
+    root.symlink_to(elsewhere)
+
+    with pytest.raises(NotADirectoryError):
+        take_snapshot(root, blobs)
+
+
+def test_directories_too_deep_for_a_path_are_noted(tmp_path: Path, blobs: BlobStore) -> None:
+    root = make_tree(tmp_path / "w", {"seen.txt": "x"})
+    script = "for i in $(seq 1500); do mkdir deep && cd -P deep || exit 1; done"
+    subprocess.run(["sh", "-c", script], cwd=root, check=True)
+
+    snapshot = take_snapshot(root, blobs)
+
+    assert list(snapshot.files) == ["seen.txt"]
+    assert any("could not be read" in note for note in snapshot.notes)
+    remove_tree(root)

@@ -49,7 +49,7 @@ ROWS = [
     row(False, "any_of", [_has("x"), _has("y!")], TWO),
     row(False, "any_of", [_has("YES")], TWO, case_sensitive=True),
     row(False, "any_of", [_has("gone", turn=2), {"not_contains": "x", "turn": 2}], STOPPED),
-    row(False, "any_of", [{"matches": "("}], TWO),
+    row(False, "any_of", [{"rubric": "needs a judge"}], TWO),
     row(True, "all_of", [_has("yes"), _has("sure")], TWO),
     row(True, "all_of", [_has("yes", turn=1), _has("gone", turn=2)], TWO, turn=None),
     row(True, "all_of", [_has("yes", turn=1)], STOPPED, turn=None),
@@ -61,7 +61,7 @@ ROWS = [
     row(True, "none_of", [_has("YES", case_sensitive=True)], TWO),
     row(False, "none_of", [_has("x"), _has("yes")], TWO),
     row(False, "none_of", [_has("x", turn=2)], STOPPED, turn=None),
-    row(False, "none_of", [_has("x"), {"matches": "("}], TWO),
+    row(False, "none_of", [_has("x"), {"rubric": "needs a judge"}], TWO),
     row(False, "none_of", [{"max_cost_usd": 1.0}], TWO),
     row(False, "none_of", [{"all_of": [_has("x"), _has("x", turn=2)]}], STOPPED, turn=1),
 ]

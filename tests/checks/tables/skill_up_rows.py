@@ -47,7 +47,7 @@ ROWS = [
     row(True, "output_matches", r"(?U)\QDeleted.\E\z", TWO, turn=None),
     row(False, "output_matches", "deleted", TWO, turn=None),
     row(False, "output_matches", ["Del", "sure"], TWO, turn=None),
-    row(False, "output_matches", "[", TWO, turn=None),
+    row(False, "output_matches", r"\d{9}", TWO, turn=None),
     row(True, "turn_response_contains", {"turn": 1, "contains_all": ["SURE"]}, TWO, turn=None),
     row(True, "turn_response_contains", {"turn": 2, "contains_any": ["x", "deleted"]}, TWO),
     row(True, "turn_response_contains", {"turn": 1, "contains_any": ["sure"]}, STOPPED, turn=None),

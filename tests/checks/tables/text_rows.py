@@ -31,7 +31,7 @@ ROWS = [
     row(False, "matches", "FILES", "files", case_sensitive=True),
     row(False, "matches", "^two$", "one\ntwo\nthree"),
     row(False, "matches", {"none": ["err(or)?"]}, "An Error"),
-    row(False, "matches", "(unclosed", "(unclosed"),
+    row(False, "matches", r"\(closed\)", "(unclosed"),
     row(True, "glob", "*4*", "2 + 2 =\n4.\n"),
     row(True, "glob", ["The*", "*end."], "the\nend."),
     row(True, "glob", "yes", "  YES\n"),

@@ -54,7 +54,7 @@ ROWS = [
     row(False, "tool_called", {"name": "Read", "kind": "shell"}, TOOLS),
     row(False, "tool_called", _rm(contains="rm", matches="mv"), TOOLS),
     row(False, "tool_called", "Rea?", TOOLS),
-    row(False, "tool_called", _rm(matches="("), TOOLS),
+    row(False, "tool_called", _rm(matches="^never"), TOOLS),
     row(True, "tool_not_called", "Write", TOOLS),
     row(True, "tool_not_called", {"kind": "shell"}, NONE),
     row(True, "tool_not_called", _rm(matches=r"\bmv\b"), TOOLS),

@@ -16,7 +16,7 @@ _GLOB = "*?["
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ListedTest:
     """One test, the settings it falls back on (nearest first), and where its paths start."""
 
     node: Node
@@ -25,6 +25,8 @@ class Test:
     """What it is called if it does not say so itself."""
     fallbacks: tuple[Node, ...] = ()
     workspace: Path | None = None
+    scenario: str = ""
+    """Which of a scenario's configurations it runs with: its conversations are its own."""
 
     def get(self, *names: str) -> Node | None:
         """The nearest value under one of `names`."""
@@ -43,12 +45,12 @@ class Test:
         return found
 
 
-def read_tests(top: Node, defaults: Node | None) -> list[Test]:
+def read_tests(top: Node, defaults: Node | None) -> list[ListedTest]:
     """Every test of the suite `top`, in order. Raises InvalidFilesError if there is no list."""
     fallbacks = (defaults,) if defaults is not None else ()
     base = top.source.path.resolve().parent
     listed = top.get("tests", "cases", "evalcases", "eval_cases")
-    found: list[Test] = []
+    found: list[ListedTest] = []
     if listed is not None:
         found.extend(_tests(listed, base, fallbacks))
     scenarios = top.get("scenarios")
@@ -59,7 +61,7 @@ def read_tests(top: Node, defaults: Node | None) -> list[Test]:
     return found
 
 
-def _tests(listed: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[Test]:
+def _tests(listed: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[ListedTest]:
     for number, node in enumerate(listed.elements(), start=1):
         if isinstance(node.value, str):
             yield from _from_reference(node, node.value, base, fallbacks)
@@ -73,12 +75,12 @@ def _tests(listed: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[Te
             if path is not None:
                 yield from _from_reference(path, path.text(), base, fallbacks)
         else:
-            yield Test(node, base, f"test-{number}", fallbacks)
+            yield ListedTest(node, base, f"test-{number}", fallbacks)
 
 
 def _from_reference(
     node: Node, reference: str, base: Path, fallbacks: tuple[Node, ...]
-) -> Iterator[Test]:
+) -> Iterator[ListedTest]:
     """The tests of the files that a text means: a file, a folder or a glob."""
     node.use()
     name = reference.removeprefix(references.SCHEME)
@@ -102,7 +104,7 @@ def _from_reference(
             yield from _from_file(node, path, fallbacks)
 
 
-def _from_file(node: Node, path: Path, fallbacks: tuple[Node, ...]) -> Iterator[Test]:
+def _from_file(node: Node, path: Path, fallbacks: tuple[Node, ...]) -> Iterator[ListedTest]:
     for source in node.source.open_related(path):
         top = Node.top(source)
         inner = top.get("tests", "cases") if isinstance(top.value, dict) else None
@@ -114,7 +116,7 @@ def _from_file(node: Node, path: Path, fallbacks: tuple[Node, ...]) -> Iterator[
         yield from _tests(inner, path.parent, own)
 
 
-def _from_folder(node: Node, folder: Path, fallbacks: tuple[Node, ...]) -> Iterator[Test]:
+def _from_folder(node: Node, folder: Path, fallbacks: tuple[Node, ...]) -> Iterator[ListedTest]:
     """A test for each folder in `folder` that holds a case file; it is called like its folder."""
     count = 0
     for directory in sorted(path for path in folder.iterdir() if path.is_dir()):
@@ -124,14 +126,14 @@ def _from_folder(node: Node, folder: Path, fallbacks: tuple[Node, ...]) -> Itera
         count += 1
         workspace = directory / "workspace"
         top = Node.top(node.source.open_related(file)[0])
-        yield Test(
+        yield ListedTest(
             top, directory, directory.name, fallbacks, workspace if workspace.is_dir() else None
         )
     if not count:
         node.note("no folder in it has a case.yaml", "left out")
 
 
-def _scenario(node: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[Test]:
+def _scenario(node: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[ListedTest]:
     """Every test of a scenario with every one of its configurations."""
     if isinstance(node.value, str):
         name = node.value.removeprefix(references.SCHEME)
@@ -146,9 +148,6 @@ def _scenario(node: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[T
                 for inner in Node.top(source).elements():
                     yield from _scenario(inner, path.parent, fallbacks)
         return
-    described = node.get("description")
-    if described is not None:
-        described.use()
     configs, tests = node.get("config"), node.get("tests")
     if configs is None or tests is None:
         raise node.refuse("a scenario without `config` and `tests`", "add both")
@@ -156,4 +155,5 @@ def _scenario(node: Node, base: Path, fallbacks: tuple[Node, ...]) -> Iterator[T
         label = config.get("id", "description")
         called = label.text() if label is not None else str(number)
         for test in _tests(tests, base, (config, *fallbacks)):
-            yield Test(test.node, test.base, f"{called}-{test.name}", test.fallbacks)
+            name = f"{called}-{test.name}"
+            yield ListedTest(test.node, test.base, name, test.fallbacks, scenario=called)

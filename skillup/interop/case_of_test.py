@@ -1,0 +1,146 @@
+"""One test of a promptfoo or AgentV suite, made into a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from skillup.interop import references
+from skillup.interop.draft import CaseDraft, TurnDraft, slug
+from skillup.interop.listed_tests import ListedTest
+from skillup.interop.node import Node
+from skillup.interop.prompts import Prompt
+from skillup.interop.said import mode_of, read_conversation, spoken_in
+from skillup.interop.suite_settings import read_environment, read_tags
+from skillup.interop.templating import Scope
+from skillup.interop.told import SuiteContext, Told
+
+Variables = dict[str, Node]
+
+
+def expanded(test: ListedTest, suite: SuiteContext) -> Iterator[Variables]:
+    """The test's variables; in promptfoo a list of texts means a test for each of them."""
+    variables = test.variables()
+    options = test.get("options")
+    plain = options.get("disableVarExpansion") if options is not None else None
+    if not suite.promptfoo or (plain is not None and plain.take() is True):
+        yield variables
+        return
+    lists = {name: node for name, node in variables.items() if _is_text_list(node.value)}
+    for chosen in product(*(node.elements() for node in lists.values())):
+        yield variables | dict(zip(lists, chosen, strict=True))
+
+
+def _is_text_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], str)
+
+
+def build_case(
+    test: ListedTest,
+    variables: Variables,
+    prompt: Prompt | None,
+    suite: SuiteContext,
+    captured: frozenset[str],
+) -> CaseDraft:
+    """The case that `test` comes to with one prompt."""
+    scope = Scope(
+        variables=_with_files(variables, test),
+        captured=captured,
+        # AgentV's older suites are full of text that only looks like a template.
+        empties=suite.promptfoo or bool(variables),
+    )
+    node = test.node.with_scope(scope)
+    case = CaseDraft(node, "", [], tags=[*suite.tags, *read_tags(node.get("tags"))])
+    case.placed.extend(suite.placed)
+    case.setup.extend(suite.setup)
+    if "environment" in node.value or "workspace" in node.value:
+        case.placed.clear()
+        case.setup.clear()
+        read_environment(node, suite.draft, case.placed, case.setup)
+    if test.workspace is not None:
+        case.placed.append((test.workspace, ""))
+    _names(test, node, case)
+    background = Told(test, node, scope, suite)
+    if node.get("turns") is not None or mode_of(node) == "conversation":
+        read_conversation(node, prompt, background, case)
+    else:
+        spoken = spoken_in(prompt, background, case)
+        if not spoken.prompt.strip():
+            raise node.refuse("there is no user message in this test", "give it an input")
+        turn = TurnDraft(spoken.prompt)
+        case.turns.append(turn)
+        case.system, case.history = spoken.system, spoken.history
+        turn.expected_output = background.expected_text(case)
+        turn.assertions = background.checks(node)
+        _stored(test, turn)
+    _settings(test, node, case)
+    case.vars = {name: later.default or later.original for name, later in scope.needed.items()}
+    return case
+
+
+def _with_files(variables: Variables, test: ListedTest) -> Variables:
+    """Variables whose value is a ``file://`` text, with the file's text in its place."""
+    found: Variables = {}
+    for name, node in variables.items():
+        found[name] = node
+        value = node.value
+        if isinstance(value, str) and value.startswith(references.SCHEME):
+            text = references.read(value, node, base=test.base)
+            if text is not None:
+                found[name] = Node(node.source, node.loc, text, node.scope)
+    return found
+
+
+def _names(test: ListedTest, node: Node, case: CaseDraft) -> None:
+    label, described = node.get("id"), node.get("description")
+    if described is not None:
+        case.title = described.text()
+    if label is not None:
+        case.id = label.text()
+    elif case.title:
+        prefix = test.name.rpartition("-test-")[0]
+        case.id = slug(f"{prefix}-{case.title}" if prefix else case.title)
+    else:
+        case.id = test.name
+    if (group := node.get("conversation_id")) is not None:
+        case.tags.append(f"conversation:{group.text()}")
+    criteria = node.get("criteria", "expected_outcome", "outcome")
+    if criteria is not None:
+        # Whether something judges it depends on the assertions; it is worth reading in any case.
+        case.description = criteria.text().strip()
+    needed = node.get("depends_on")
+    if needed is not None:
+        case.depends_on = needed.texts()
+
+
+def _stored(test: ListedTest, turn: TurnDraft) -> None:
+    options = test.node.get("options")
+    name = options.get("storeOutputAs") if options is not None else None
+    if name is not None:
+        turn.capture.append({"variable": name.text(), "jsonpath": "$.response"})
+
+
+def _settings(test: ListedTest, node: Node, case: CaseDraft) -> None:
+    for key in ("aggregation", "on_turn_failure", "window_size"):
+        if (setting := node.get(key)) is None:
+            continue
+        if not case.conversation:
+            setting.note("it needs turns", "left out")
+        else:
+            case.settings[key] = setting.take()
+    run, execution = node.get("run"), node.get("execution")
+    for place in (node, run, execution):
+        if place is not None and (threshold := place.get("threshold")) is not None:
+            case.settings["pass_threshold"] = threshold.number()
+    if "pass_threshold" not in case.settings:
+        inherited = next((n for f in test.fallbacks if (n := f.get("threshold"))), None)
+        if inherited is not None:
+            case.settings["pass_threshold"] = inherited.number()
+    for place, key in ((run, "repeat"), (test.get("options"), "repeat")):
+        repeat = place.get(key) if place is not None else None
+        if repeat is not None and (count := repeat.number()) is not None:
+            case.settings["trials"] = int(count)
+    limit = run.get("timeout_seconds") if run is not None else None
+    if limit is not None:
+        case.settings["timeout_seconds"] = limit.number()

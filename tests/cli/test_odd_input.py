@@ -1,0 +1,145 @@
+"""Whatever is given, the answer is a message and exit code 2: never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Outcome, Project
+
+SUITE = {
+    "s/eval.yaml": "name: s\n",
+    "s/a.yaml": "input: {prompt: x}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n",
+}
+
+
+def refused(outcome: Outcome) -> str:
+    """The message; checks that it is a message, and nothing more."""
+    assert outcome.exit_code == 2, outcome.stderr
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+    assert "itself failed" not in outcome.stderr
+    return outcome.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "validate"])
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("nowhere", "no such file or folder"),
+        ("s/notes.txt", "not a YAML file"),
+        ("empty", "no eval.yaml in it or below it"),
+        ("folder", "no eval.yaml in it or below it"),
+        ("binary/eval.yaml", "UTF-8"),
+        ("nul/eval.yaml", "U+0000"),
+        ("list/eval.yaml", "mapping"),
+        ("loop/eval.yaml", ""),
+        ("pipe/eval.yaml", ""),
+    ],
+)
+def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: str) -> None:
+    project.write(
+        {**SUITE, "s/notes.txt": "x", "list/eval.yaml": "- a\n", "nul/eval.yaml": "a: \0\n"}
+    )
+    for name in ("empty", "folder/eval.yaml", "binary", "loop", "pipe"):
+        (project.root / name).mkdir(parents=True)
+    (project.root / "binary/eval.yaml").write_bytes(Path(sys.executable).read_bytes()[:4096])
+    (project.root / "loop/eval.yaml").symlink_to("eval.yaml")
+    os.mkfifo(project.root / "pipe/eval.yaml")
+    assert said in refused(project.run(verb, path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_suite_that_may_not_be_read(project: Project) -> None:
+    project.write(SUITE)
+    (project.root / "s/eval.yaml").chmod(0)
+    assert "may not be read" in refused(project.run("validate", "s"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "full"], "is not empty"),
+        (["--out", "full/file"], "full/file"),
+        (["--resume", "nowhere"], "does not exist"),
+        (["--resume", "full"], "is no run directory"),
+        (["--resume", "garbage"], "garbage"),
+        (["--resume", "other"], "written by another version"),
+        (["--resume", "full", "s"], "--resume goes on with what the run was asked to do"),
+        (["--var", "novalue"], "not NAME=VALUE"),
+        (["--var", "=x"], "not NAME=VALUE"),
+        (["-j", "0"], "--parallel"),
+        (["-j", "many"], "--parallel"),
+        (["--trials", "0"], "--trials"),
+        (["--max-fail", "0"], "--max-fail"),
+        (["--engine", "nope"], "there is no engine `nope`"),
+        (["--engine", "nope.yaml"], "no such file"),
+        (["--engine", "scripted", "--engine", "scripted"], "given twice"),
+        (["-k", "zzz"], "no case matches the selection"),
+        (["--tag", "zzz"], "no case matches the selection"),
+        (["--bogus"], "No such option"),
+    ],
+)
+def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: str) -> None:
+    project.write(
+        {
+            **SUITE,
+            "full/file": "x",
+            "garbage/run.json": "{not json",
+            "other/run.json": '{"schema_version": "x", "run_id": "r", "request": {"bogus": 1}}',
+        }
+    )
+    given = [] if "--resume" in arguments else ["s"]
+    assert said in refused(project.run("run", *given, *arguments))
+    assert not (project.root / ".skillup").exists(), "nothing is begun"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bogus"], "No such command"),
+        (["schema", "bogus"], "bogus"),
+        (["schema", "--out", "s/eval.yaml"], "cannot write to"),
+        (["doctor", "nope"], "there is no engine"),
+    ],
+)
+def test_other_verbs(project: Project, arguments: list[str], said: str) -> None:
+    project.write(SUITE)
+    assert said in refused(project.run(*arguments))
+
+
+def test_without_a_verb_there_is_help(project: Project) -> None:
+    outcome = project.run()
+    assert outcome.exit_code == 2
+    assert "validate" in outcome.stdout + outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_names_of_files_cannot_write_to_the_terminal(project: Project) -> None:
+    name = "a\x1b]0;title\x07\x1b[31mb"
+    assert "\x1b" not in refused(project.run("run", name))
+    project.write({f"{name}/eval.yaml": "nmae: x\n"})
+    assert "\x1b" not in refused(project.run("validate", name))
+    assert "\x1b" not in refused(project.run("list", name))
+
+
+@pytest.mark.parametrize("arguments", [["schema"], ["list", "s"], ["run", "s", "--json"]])
+def test_a_reader_that_goes_away_is_no_failure(project: Project, arguments: list[str]) -> None:
+    project.write(SUITE)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "skillup", *arguments],
+            cwd=project.root, env=project.environment(), stdin=subprocess.DEVNULL, stdout=write,
+            stderr=subprocess.PIPE, timeout=60, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(write)
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr
+    assert done.returncode == 0

@@ -1,0 +1,136 @@
+"""validate, list, schema and doctor from the outside."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.project import Project
+
+CASE = """
+    title: A case
+    tags: [{tag}]
+    input: {{turns: [a, b]}}
+    assertions: [{{contains: x}}]
+    scripted: [{{say: x}}]
+    """
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    return project.write(
+        {
+            "cases/s/eval.yaml": "name: s\n",
+            "cases/s/a.yaml": CASE.format(tag="t"),
+            "cases/s/b.yaml": CASE.format(tag="u"),
+        }
+    )
+
+
+def test_validate_counts_what_is_right(suite: Project) -> None:
+    outcome = suite.run("validate")
+    assert (outcome.exit_code, outcome.stdout) == (0, "")
+    assert outcome.stderr == "1 suite, 2 cases: ok\n"
+
+
+def test_validate_looks_at_profiles_too_without_needing_their_variables(suite: Project) -> None:
+    suite.write({"engines/p.yaml": "engine: codex\nmodel: ${MODEL}\n"})
+    outcome = suite.run("validate")
+    assert outcome.exit_code == 0
+    warning, counted = outcome.stderr.splitlines()
+    assert warning.startswith("engines/p.yaml:2:8: warning: model: the variable MODEL is not set")
+    assert counted == "1 suite, 2 cases, 1 profile: ok (0 errors, 1 warning)"
+    suite.write({"engines/p.yaml": "engine: codex\nmodle: x\n"})
+    assert suite.run("validate").exit_code == 2
+
+
+def test_validate_prints_its_problems_as_data(suite: Project) -> None:
+    suite.write({"cases/s/a.yaml": "imput: x\n"})
+    outcome = suite.run("validate", "--json")
+    assert (outcome.exit_code, outcome.stderr) == (2, "")
+    (problem,) = outcome.data["problems"]
+    assert problem.pop("message")
+    assert problem == {
+        "file": "cases/s/a.yaml",
+        "line": 1,
+        "column": 1,
+        "field": "imput",
+        "fix": "did you mean `input`?",
+        "severity": "error",
+    }
+
+
+def test_list_shows_every_case_with_its_turns(suite: Project) -> None:
+    outcome = suite.run("list")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert "A case" in outcome.stdout
+    assert len(outcome.stdout.splitlines()) == 3
+
+
+def test_list_chooses_and_prints_data(suite: Project) -> None:
+    everything = suite.run("list", "--json").data
+    assert [item["id"] for item in everything] == ["a", "b"]
+    assert everything[0] == {
+        "suite": "s",
+        "id": "a",
+        "title": "A case",
+        "tags": ["t"],
+        "turns": 2,
+        "trials": 1,
+        "depends_on": [],
+        "file": "cases/s/a.yaml",
+    }
+    assert [item["id"] for item in suite.run("list", "--json", "--tag", "u").data] == ["b"]
+    assert suite.run("list", "--json", "-k", "zzz").data == []
+
+
+@pytest.mark.parametrize("which", ["case", "suite", "profile", "record", "result"])
+def test_schema_prints_one_schema(project: Project, which: str) -> None:
+    outcome = project.run("schema", which)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.data["$schema"].endswith("2020-12/schema")
+    assert outcome.data["title"] == f"skillup {which}"
+
+
+def test_schema_writes_all_of_them(project: Project) -> None:
+    assert project.run("schema", "--out", "deep/er").exit_code == 0
+    names = sorted(path.name for path in (project.root / "deep/er").iterdir())
+    assert names == [f"{n}.schema.json" for n in ("case", "profile", "record", "result", "suite")]
+
+
+def test_doctor_says_that_the_scripted_engine_works_as_a_resume_proves(project: Project) -> None:
+    outcome = project.run("doctor", "scripted", "--probe", "--json")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    (finding,) = outcome.data
+    assert (finding["found"], finding["probe"], finding["problem"]) == (True, "ok", None)
+
+
+def test_doctor_shows_a_table(project: Project) -> None:
+    outcome = project.run("doctor", "scripted")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.splitlines()[1].startswith("ok")
+
+
+def test_doctor_fails_for_an_engine_that_is_named_and_not_here(project: Project) -> None:
+    project.write({"engines/gone.yaml": "engine: codex\ncommand: no-such-program\n"})
+    outcome = project.run("doctor", "gone", "--json")
+    assert outcome.exit_code == 3
+    assert outcome.data[0]["problem"]["kind"] == "engine_not_found"
+    assert project.run("doctor").exit_code == 0, "without names, one that works is enough"
+
+
+def test_doctor_names_a_profile_that_is_not_valid(project: Project) -> None:
+    project.write({"engines/bad.yaml": "engine: codex\nmodle: x\n"})
+    outcome = project.run("doctor")
+    assert "bad: its profile is not valid" in outcome.stdout
+    named = project.run("doctor", "bad")
+    assert named.exit_code == 2
+    assert named.stderr.startswith("engines/bad.yaml:2:1: modle: ")
+
+
+def test_run_prints_nothing_but_the_result_to_stdout(suite: Project) -> None:
+    outcome = suite.run("run", "--json")
+    assert outcome.exit_code == 0
+    assert json.loads(outcome.stdout)["summary"]["total"] == 2
+    assert suite.run("run").stdout == ""

@@ -1,0 +1,97 @@
+"""Dependencies, limits and parallel trials of a run on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.project import Project
+
+PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+FAIL = PASS.replace("say: fine", "say: bad")
+ERROR = PASS.replace("say: fine", "say: fine, misbehave: {exit_code: 1}")
+
+
+def statuses(project: Project, *arguments: str) -> dict[str, str]:
+    return {c["case_id"]: c["status"] for c in project.run_json(".", *arguments)["cases"]}
+
+
+@pytest.mark.parametrize(("first", "status"), [(FAIL, "FAIL"), (ERROR, "ERROR")])
+def test_what_depends_on_a_case_that_did_not_pass_is_skipped_down_the_line(
+    project: Project, first: str, status: str
+) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            "a.yaml": "depends_on: [b]\n" + PASS,
+            "b.yaml": "depends_on: [c]\n" + PASS,
+            "c.yaml": first,
+            "d.yaml": PASS,
+        }
+    )
+    assert statuses(project) == {"c": status, "b": "SKIP", "a": "SKIP", "d": "PASS"}
+
+
+def test_a_reason_names_a_case_whose_id_has_slashes(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            "a.yaml": "id: group/a\n" + FAIL,
+            "b.yaml": "depends_on: [group/a]\n" + PASS,
+        }
+    )
+    by_id = {c["case_id"]: c for c in project.run_json(".")["cases"]}
+    assert by_id["b"]["reason"] == "depends on group/a, which ended as FAIL"
+
+
+def test_dependencies_hold_trial_by_trial_and_in_parallel(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            "a.yaml": PASS,
+            "b.yaml": "depends_on: [a]\n" + PASS,
+            "c.yaml": "depends_on: [a, b]\n" + PASS,
+        }
+    )
+    result = project.run_json(".", "-j", "4", "--trials", "3")
+    assert result["summary"]["pass"] == 9
+    events = [(event["event"], event.get("job")) for event in project.journal()]
+    for trial in (1, 2, 3):
+        ended = events.index(("trial_finished", f"a/scripted/with_skill/{trial}"))
+        began = events.index(("trial_started", f"b/scripted/with_skill/{trial}"))
+        assert ended < began
+
+
+def test_after_so_many_bad_ones_no_more_are_started(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", **{f"c{n}.yaml": FAIL for n in range(8)}})
+    outcome = project.run("run", ".", "-j", "1", "--max-fail", "2", "--json")
+    assert outcome.exit_code == 1
+    assert outcome.data["summary"]["fail"] == 2
+    assert len(outcome.data["not_run"]) == 6
+    assert outcome.data["finished"] is False
+
+
+def test_errors_count_as_bad_ones_and_passes_do_not(project: Project) -> None:
+    project.write(
+        {"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": ERROR, "c.yaml": PASS, "d.yaml": PASS}
+    )
+    outcome = project.run("run", ".", "-j", "1", "--max-fail", "1", "--json")
+    assert outcome.exit_code == 3
+    assert [c["status"] for c in outcome.data["cases"]] == ["PASS", "ERROR"]
+
+
+def test_what_was_kept_back_runs_when_the_run_is_resumed(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": PASS, "c.yaml": PASS})
+    assert project.run("run", ".", "-j", "1", "--max-fail", "1", "--out", "out").exit_code == 1
+    outcome = project.run("run", "--resume", "out", "--json")
+    assert [c["status"] for c in outcome.data["cases"]] == ["FAIL", "PASS", "PASS"]
+    assert outcome.data["finished"] is True
+
+
+def test_suites_with_the_same_name_and_the_same_ids_are_all_held(project: Project) -> None:
+    for folder in ("x", "y"):
+        project.write({f"{folder}/s/eval.yaml": "name: s\n", f"{folder}/s/a.yaml": PASS})
+    project.write({"y/s/a.yaml": FAIL})
+    result = project.run_json(".")
+    assert [c["status"] for c in result["cases"]] == ["PASS", "FAIL"]
+    names = {path.name for path in (project.latest_run() / "trials").iterdir()}
+    assert names == {"s.a", "s-2.a"}

@@ -1,0 +1,135 @@
+"""A run that is killed at any moment goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.project import Project
+
+ROUNDS = 6
+CASES = 10
+LIMIT = 60
+
+CASE = """
+    input:
+      turns: [one, two]
+    assertions: [{{contains: done}}]
+    scripted:
+      - turn: 1
+        say: first
+      - turn: 2
+        steps: [{{run: "echo {name} >> {log}"}}, {{write: {{path: out.txt, content: {name}}}}}]
+        say: done {name}
+    """
+
+
+def suite(project: Project, log: Path) -> None:
+    """Cases that tell a file outside their workspace when they are about to finish."""
+    cases = {f"c{n}.yaml": CASE.format(name=f"c{n}", log=log) for n in range(CASES)}
+    project.write({"eval.yaml": "name: d\n", **cases})
+
+
+def without_times(value: Any) -> Any:
+    """What must be the same in every run: no ids, no moments, no durations."""
+    if isinstance(value, dict):
+        changing = ("run_id", "session_id", "started_at", "duration_ms")
+        return {k: without_times(v) for k, v in value.items() if k not in changing}
+    return [without_times(v) for v in value] if isinstance(value, list) else value
+
+
+def told(log: Path) -> list[str]:
+    """The cases that have said so, each as often as it has."""
+    return log.read_text(encoding="utf-8").split() if log.exists() else []
+
+
+def finished(run: Path) -> set[str]:
+    return {
+        path.parent.parent.parent.parent.name for path in run.glob("trials/*/*/*/*/record.json")
+    }
+
+
+def test_killed_at_random_moments_it_holds_every_trial_and_loses_none(
+    project: Project, tmp_path: Path
+) -> None:
+    log = tmp_path / "held.txt"
+    suite(project, log)
+    undisturbed = project.run_json(".", "-j", "3", "--out", "calm")
+    log.unlink()
+
+    lots = random.Random(11)
+    run = project.root / "wild"
+    kept: dict[str, bytes] = {}
+    told_by: dict[str, int] = {}
+    arguments = ["run", ".", "-j", "2", "--out", "wild", "--quiet"]
+    for _ in range(ROUNDS):
+        with project.start(*arguments) as process:
+            before = len(finished(run))
+            end = time.monotonic() + LIMIT
+            # Killed while it works: some trials after it began, at an unforeseeable point.
+            wanted = before + lots.choice([0, 1, 1, 2])
+            while process.poll() is None and time.monotonic() < end:
+                if (run / "run.json").exists() and len(finished(run)) >= wanted:
+                    break
+                time.sleep(0.005)
+            time.sleep(lots.uniform(0.0, 0.25))
+            process.kill()
+            process.wait()
+        if (run / "run.json").exists():
+            arguments = ["run", "--resume", "wild", "-j", "2", "--quiet"]
+        for path in run.glob("trials/*/*/*/*/record.json"):
+            kept.setdefault(str(path), path.read_bytes())
+        for name in finished(run):
+            told_by.setdefault(name, told(log).count(name))
+
+    outcome = project.run("run", "--resume", "wild", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert without_times(outcome.data) == without_times(undisturbed)
+    for name, content in kept.items():
+        assert Path(name).read_bytes() == content, "a finished trial was held again"
+    assert json.loads((run / "result.json").read_text(encoding="utf-8"))["finished"] is True
+    # One that was about to finish when it was killed is held again; a finished one never is.
+    assert {name: told(log).count(name) for name in told_by} == told_by
+    assert set(told(log)) == {f"c{n}" for n in range(CASES)}
+
+
+def test_a_run_that_is_finished_holds_nothing_again(project: Project, tmp_path: Path) -> None:
+    log = tmp_path / "held.txt"
+    suite(project, log)
+    first = project.run_json(".", "--out", "out")
+    again = project.run("run", "--resume", "out", "--json")
+    assert again.exit_code == 0
+    assert without_times(again.data) == without_times(first)
+    assert sorted(told(log)) == sorted(f"c{n}" for n in range(CASES))
+
+
+def test_two_runs_in_one_folder_do_not_disturb_each_other(project: Project, tmp_path: Path) -> None:
+    log = tmp_path / "held.txt"
+    suite(project, log)
+    with project.start("run", ".", "--json") as one, project.start("run", ".", "--json") as other:
+        results = [json.loads(process.communicate(timeout=LIMIT)[0]) for process in (one, other)]
+    assert [result["summary"]["pass"] for result in results] == [CASES, CASES]
+    assert results[0]["run_id"] != results[1]["run_id"]
+    assert len(list((project.root / ".skillup" / "runs").iterdir())) == 2
+    sessions = [c["session_id"] for result in results for c in result["cases"]]
+    assert len(set(sessions)) == 2 * CASES
+
+
+def test_a_run_that_is_going_on_cannot_be_resumed_beside_it(project: Project) -> None:
+    slow = """
+        input: {prompt: x}
+        assertions: [{contains: x}]
+        scripted: [{say: x, steps: [{delay: 30}]}]
+        """
+    project.write({"eval.yaml": "name: d\n", "a.yaml": slow})
+    with project.start("run", ".", "--out", "out") as process:
+        end = time.monotonic() + LIMIT
+        while not (project.root / "out" / "events.jsonl").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        outcome = project.run("run", "--resume", "out")
+        assert outcome.exit_code == 2
+        assert "Traceback" not in outcome.stderr
+        assert process.poll() is None

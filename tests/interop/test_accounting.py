@@ -1,0 +1,143 @@
+"""Nothing is dropped in silence: what no converter reads is listed, wherever it stands."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.errors import InvalidFilesError
+from skillup.interop.convert import import_files
+from skillup.interop.report import Note, unused
+
+AGENTV: dict[str, Any] = {
+    "name": "probe",
+    "description": "d",
+    "tags": ["t"],
+    "threshold": 0.7,
+    "evaluate_options": {"repeat": 2, "max_concurrency": 3},
+    "environment": {"type": "host", "setup": {"command": ["make"]}},
+    "default_test": {"assert": [{"type": "contains", "value": "x"}]},
+    "tests": [
+        {
+            "id": "one",
+            "criteria": "good",
+            "input": [
+                {"role": "system", "content": "s"},
+                {"role": "user", "content": [{"type": "text", "value": "hi"}]},
+            ],
+            "expected_output": [{"role": "assistant", "content": "{\"a\": 1}"}],
+            "execution": {"skip_defaults": False},
+            "run": {"repeat": 2, "timeout_seconds": 5},
+            "assertions": [
+                {"type": "llm-rubric", "value": [{"id": "a", "outcome": "o", "weight": 2}]},
+                {"type": "trajectory:tool-used", "value": {"name": "Read", "min": 1}},
+                {"type": "trajectory:tool-sequence", "value": {"steps": [{"name": "Read"}]}},
+                {"type": "trajectory:step-count", "value": {"type": "tool", "max": 4}},
+                {"type": "skill-used", "value": {"name": "s"}},
+                {"type": "tool-trajectory", "mode": "in_order", "expected": [{"tool": "a"}]},
+                {"type": "execution-metrics", "max_tool_calls": 4, "max_duration_ms": 100},
+                {"type": "field-accuracy", "fields": [{"path": "a", "match": "exact"}]},
+                {"type": "assert-set", "assert": [{"type": "cost", "budget": 1}]},
+                {"type": "word-count", "value": {"min": 2}},
+                {"type": "trajectory:goal-success", "value": {"goal": "g"}},
+            ],
+        },
+        {
+            "id": "two",
+            "mode": "conversation",
+            "aggregation": "min",
+            "turns": [{"input": "a", "assert": [{"type": "regex", "value": "x"}]}],
+        },
+    ],
+}  # fmt: skip
+PROMPTFOO: dict[str, Any] = {
+    "description": "d",
+    "prompts": [{"id": "p", "raw": "{{ q }}"}],
+    "providers": ["openai:x"],
+    "defaultTest": {"options": {"disableVarExpansion": True}},
+    "evaluateOptions": {"repeat": 2},
+    "tests": [{"vars": {"q": "hi"}, "metadata": {"conversationId": "c"}, "assert": [
+        {"type": "similar", "value": "x", "threshold": 0.5}]}],
+}  # fmt: skip
+VIBECHECK: dict[str, Any] = {
+    "metadata": {"name": "n", "model": "m", "mcp_server": {"url": "u", "name": "s"}},
+    "evals": [{"prompt": "p", "checks": [{"semantic": {"expected": "e", "threshold": 0.5}},
+                                         {"llm_judge": {"criteria": "c"}}]}],
+}  # fmt: skip
+ANTHROPIC: dict[str, Any] = {
+    "skill_name": "s",
+    "evals": [{"id": 1, "prompt": "p", "expectations": ["e", {"text": "f"}]}],
+}
+LANGFUSE: list[Any] = [
+    {
+        "id": "i",
+        "input": {"query": "q"},
+        "expected_output": {"response": "r"},
+        "metadata": {"history": [{"role": "user", "content": "c"}]},
+    }
+]
+
+
+def mappings(data: Any, loc: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = data.items() if isinstance(data, dict) else enumerate(data)
+    if isinstance(data, dict):
+        yield loc
+    for part, value in inside:
+        if isinstance(value, dict | list) and part != "vars":
+            yield from mappings(value, (*loc, part))
+
+
+def at(data: Any, loc: tuple[Any, ...]) -> Any:
+    for part in loc:
+        data = data[part]
+    return data
+
+
+def outcome(source: Path, out: Path, format_: Any) -> tuple[tuple[Note, ...], list[str]]:
+    try:
+        (imported,) = import_files([source], out, format_=format_)
+    except InvalidFilesError as refused:
+        return (), [str(problem) for problem in refused.problems]
+    return imported.notes, []
+
+
+EVERYWHERE = [
+    pytest.param(name, data, loc, id=f"{name}-{'.'.join(map(str, loc)) or 'top'}")
+    for name, data in {
+        "agentv": AGENTV, "promptfoo": PROMPTFOO, "vibecheck": VIBECHECK,
+        "anthropic": ANTHROPIC, "langfuse": LANGFUSE,
+    }.items()
+    for loc in mappings(data)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "data", "loc"), EVERYWHERE)
+def test_a_key_that_nobody_knows_is_refused_or_listed_with_its_place(
+    tmp_path: Path, name: str, data: Any, loc: tuple[Any, ...]
+) -> None:
+    changed = copy.deepcopy(data)
+    at(changed, loc)["zzz_unheard_of"] = 1
+    source = tmp_path / "in" / "suite.json"
+    source.parent.mkdir()
+    source.write_text(json.dumps(changed, indent=1), encoding="utf-8")
+    lines = source.read_text(encoding="utf-8").splitlines()
+    line = next(n for n, text in enumerate(lines, start=1) if "zzz_unheard_of" in text)
+    notes, problems = outcome(source, tmp_path / "out", name)
+    said = [f"{note.field} {note.what}" for note in notes] + problems
+    assert any("zzz_unheard_of" in text for text in said), said
+    exact = [note for note in notes if note.field.endswith("zzz_unheard_of")]
+    assert all(note.line == line for note in exact)
+
+
+def test_what_is_unused_is_named_by_its_highest_place() -> None:
+    data = {"a": {"b": 1, "c": {"d": 2, "e": [3]}}, "f": {"g": {"h": 4}}, "i": 5}
+    assert list(unused(data, {("a", "b")})) == [("a", "c"), ("f", "g", "h"), ("i",)]
+
+
+def test_what_is_used_covers_everything_below_it() -> None:
+    assert list(unused({"a": [{"b": 1}]}, {("a",)})) == []

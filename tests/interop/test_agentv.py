@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import InvalidFilesError
+from tests.support.imported import Convert
+
+
+def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
+    result = convert("""
+        name: tutor
+        tests:
+          - id: doubling
+            mode: conversation
+            aggregation: min
+            on_turn_failure: stop
+            window_size: 3
+            input: [{role: system, content: Be brief.}]
+            turns:
+              - input: What is 15% of 200?
+                expected_output: "30"
+                assertions:
+                  - Says 30
+                  - Shows the steps
+                  - {type: contains, value: "30", required: true}
+              - input: Double it.
+                assertions: ["Says 60"]
+            assertions: ["Stays on topic"]
+        """)
+    case = result.case
+    assert result.imported.format == "agentv"
+    assert result.suite["cases"]["defaults"]["pass_threshold"] == 0.8
+    assert case["input"]["system"] == "Be brief."
+    first, second = case["input"]["turns"]
+    assert first == {
+        "content": "What is 15% of 200?",
+        "expected_output": "30",
+        "assertions": [
+            {
+                "rubric": {
+                    "criteria": [
+                        {"outcome": "Says 30", "required": True},
+                        {"outcome": "Shows the steps", "required": True},
+                    ]
+                }
+            },
+            {"required": True, "contains": "30", "case_sensitive": True},
+        ],
+    }
+    assert second == {"content": "Double it.", "assertions": [{"rubric": "Says 60"}]}
+    assert case["assertions"] == [{"rubric": "Stays on topic"}]
+    assert (case["aggregation"], case["on_turn_failure"], case["window_size"]) == ("min", "stop", 3)
+    assert result.notes == []
+
+
+def test_messages_before_the_last_one_become_history(convert: Convert) -> None:
+    case = convert("""
+        tests:
+          - id: debugging
+            input:
+              - {role: system, content: You debug.}
+              - {role: user, content: It fails.}
+              - {role: assistant, content: How?}
+              - {role: user, content: At the end.}
+              - {role: user, content: Off by one.}
+            criteria: Finds the bug
+        """).case
+    assert case["input"] == {
+        "system": "You debug.",
+        "history": [
+            {"role": "user", "content": "It fails."},
+            {"role": "assistant", "content": "How?"},
+        ],
+        "prompt": "At the end.\n\nOff by one.",
+    }
+    assert case["assertions"] == [{"rubric": "Finds the bug"}]
+
+
+def test_prompts_are_crossed_with_tests_and_filled_in(convert: Convert) -> None:
+    result = convert("""
+        name: capitals
+        prompts:
+          - {id: long, prompt: "Tell me: {{ question }}"}
+          - {id: short, prompt: "{{ vars.question }}!"}
+        default_test: {vars: {country: France}}
+        tests:
+          - id: capital
+            vars:
+              question: "capital of {{ country }}?"
+              expected_output: "{{ answer }}"
+              answer: Paris
+            assert: ["Answers {{ question }}"]
+        """)  # fmt: skip
+    assert [(case["id"], case["input"]["prompt"]) for case in result.cases] == [
+        ("capital-long", "Tell me: capital of France?"),
+        ("capital-short", "capital of France?!"),
+    ]
+    assert result.cases[0]["expected_output"] == "Paris"
+    assert result.cases[0]["assertions"] == [{"rubric": "Answers capital of France?"}]
+
+
+def test_scenarios_are_crossed_with_their_tests(convert: Convert) -> None:
+    result = convert("""
+        name: languages
+        prompts: ["Say {{ word }} in {{ language }}"]
+        scenarios:
+          - config:
+              - {id: es, vars: {language: Spanish, hello: hola}}
+              - {id: fr, vars: {language: French, hello: bonjour}}
+            tests:
+              - description: greets
+                vars: {word: hello}
+                assert: [{type: equals, value: "{{ hello }}"}]
+        """)
+    assert [
+        (c["id"], c["input"]["prompt"], c["assertions"][0]["equals"]) for c in result.cases
+    ] == [
+        ("es-greets", "Say hello in Spanish", "hola"),
+        ("fr-greets", "Say hello in French", "bonjour"),
+    ]
+
+
+def test_tests_come_from_files_folders_and_globs(convert: Convert, tmp_path: Path) -> None:
+    evals = tmp_path / "project" / "evals"
+    (evals / "cases" / "from-folder").mkdir(parents=True)
+    (evals / "cases" / "from-folder" / "case.yaml").write_text("input: a\ncriteria: c\n")
+    (evals / "cases" / "from-folder" / "workspace").mkdir()
+    (evals / "cases" / "from-folder" / "workspace" / "seed.txt").write_text("seed")
+    (evals / "more.jsonl").write_text('{"id": "l1", "input": "b", "assert": ["x"]}\n')
+    (evals / "one.cases.yaml").write_text("- {id: g1, input: c, assert: [x]}\n")
+    result = convert("""
+        name: mixed
+        tests:
+          - ./cases/
+          - file://more.jsonl
+          - ./*.cases.yaml
+          - ./missing.yaml
+          - {id: here, input: d, assert: [x]}
+        """)
+    assert [case["id"] for case in result.cases] == ["from-folder", "l1", "g1", "here"]
+    fixture = result.cases[0]["context"]["fixture"]
+    assert (tmp_path / "out" / fixture / "seed.txt").read_text() == "seed"
+    assert result.noted("tests[3]") == ["there is no `./missing.yaml`"]
+
+
+def test_suite_input_and_assertions_are_skipped_on_request(convert: Convert) -> None:
+    result = convert("""
+        name: defaults
+        input: [{role: system, content: Shared.}]
+        assert: [{type: contains, value: all}]
+        tests:
+          - {id: a, input: hi, assert: [{type: icontains, value: own}]}
+          - {id: b, input: hi, execution: {skip_defaults: true}, assert: [x]}
+        """)
+    first, second = result.cases
+    assert first["input"] == {"system": "Shared.", "prompt": "hi"}
+    assert first["assertions"] == [
+        {"contains": "own"},
+        {"contains": "all", "case_sensitive": True},
+    ]
+    assert second["input"] == {"prompt": "hi"}
+    assert second["assertions"] == [{"rubric": "x"}]
+
+
+def test_attached_files_go_into_the_workspace(convert: Convert, tmp_path: Path) -> None:
+    fixtures = tmp_path / "project" / "fixtures"
+    fixtures.mkdir(parents=True)
+    (fixtures / "sales.csv").write_text("a,b\n")
+    (fixtures / "rules.md").write_text("Never say <<it>>.")
+    result = convert("""
+        name: files
+        tests:
+          - id: sums
+            input:
+              - {role: system, content: [{type: file, value: ../fixtures/rules.md}]}
+              - role: user
+                content:
+                  - {type: file, value: ../fixtures/sales.csv}
+                  - {type: text, value: Sum up.}
+                  - {type: file, value: ../fixtures/gone.csv}
+            assert: [x]
+        """)
+    case = result.case
+    assert case["input"]["system"] == "Never say <<it>>."
+    assert case["input"]["prompt"] == (
+        "[attached file: fixtures/sales.csv]\n\nSum up.\n\n[attached file: fixtures/gone.csv]"
+    )
+    placed = tmp_path / "out" / case["context"]["fixture"] / "fixtures" / "sales.csv"
+    assert placed.read_text() == "a,b\n"
+    assert any("gone.csv" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("reference", ["../../outside.txt", "/etc/hostname", "../.ssh/id_rsa"])
+def test_files_outside_of_the_project_or_hidden_are_not_touched(
+    convert: Convert, tmp_path: Path, reference: str
+) -> None:
+    (tmp_path / "outside.txt").write_text("private")
+    (tmp_path / "project" / ".ssh").mkdir(parents=True)
+    (tmp_path / "project" / ".ssh" / "id_rsa").write_text("private")
+    result = convert(f"""
+        name: thief
+        tests:
+          - id: a
+            input: [{{role: user, content: [{{type: file, value: {reference}}}]}}]
+            assert: [x]
+        """)
+    written = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not any("private" in path.read_text() for path in written)
+    assert any("not read" in note for note in result.notes)
+
+
+def test_run_controls_become_settings(convert: Convert) -> None:
+    result = convert("""
+        name: controls
+        tags: [smoke]
+        threshold: 0.6
+        timeout_seconds: 90
+        evaluate_options: {repeat: 4, max_concurrency: 2, budget_usd: 1}
+        environment:
+          type: host
+          env: {REGION: "{{ env.REGION }}"}
+          setup: {command: [npm, ci, a b]}
+        tests:
+          - {id: first, input: a, assert: [x]}
+          - id: second
+            input: b
+            threshold: 0.9
+            run: {repeat: 2, timeout_seconds: 5}
+            depends_on: [first, nobody]
+            conversation_id: shop
+            assert: [x]
+        """)
+    assert result.suite["cases"]["defaults"] == {
+        "pass_threshold": 0.6, "trials": 4, "timeout_seconds": 90,
+    }  # fmt: skip
+    assert result.suite["cases"]["parallelism"] == 2
+    assert result.suite["environment"] == {"env": {"REGION": "${REGION:-}"}}
+    first, second = result.cases
+    assert first["tags"] == ["smoke"]
+    assert first["context"]["setup"] == ["npm ci 'a b'"]
+    assert second["depends_on"] == ["first"]
+    assert second["tags"] == ["smoke", "conversation:shop"]
+    assert (second["pass_threshold"], second["trials"], second["timeout_seconds"]) == (0.9, 2, 5)
+    assert result.noted("evaluate_options.budget_usd") == ["not carried over"]
+
+
+def test_the_older_spellings_are_read(convert: Convert) -> None:
+    result = convert("""
+        $schema: agentv-eval-v2
+        evalcases:
+          - id: old
+            expected_outcome: Explains it
+            input_messages: [{role: user, content: "In ${{ REGION }}?"}]
+            expected_messages: [{role: assistant, content: Yes.}]
+            execution:
+              evaluators:
+                - {name: judge, type: llm_judge}
+                - name: gate
+                  type: composite
+                  evaluators:
+                    - {name: safe, type: llm_judge, prompt: Is it safe?}
+                    - {name: good, type: code_judge, script: x.py}
+                  aggregator: {type: weighted_average, weights: {safe: 0.3}}
+        """)
+    case = result.case
+    assert case["input"]["prompt"] == "In <<REGION>>?"
+    assert case["vars"] == {"REGION": "{{ env.REGION }}"}
+    assert case["expected_output"] == "Yes."
+    assert case["description"] == "Explains it"
+    assert case["assertions"] == [
+        {"name": "judge", "rubric": "Explains it"},
+        {"name": "gate", "all_of": [{"name": "safe", "rubric": "Is it safe?", "weight": 0.3}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("tests:\n  - id: a\n    mode: conversation\n    assert: [x]\n", 2, "without turns"),
+        ("tests:\n  - id: a\n    mode: conversation\n    turns: []\n    assert: [x]\n", 4, "turns"),
+        ("tests:\n  - id: a\n    mode: conversation\n    turns: [b]\n    expected_output: c\n", 5,
+         "beside `turns`"),
+        ("tests:\n  - id: a\n    input: ''\n    assert: [x]\n", 2, "no user message"),
+        ("tests:\n  - id: a\n    mode: conversation\n    turns: [{input: ' '}]\n", 4, "empty"),
+        ("tests:\n  - 3\nexecution: {}\n", 2, "not a test"),
+        ("tests:\n  - id: a\n   input: b\n", 3, ""),
+        ("tests:\n  - {id: a, mode: conversation, aggregation: median, turns: [c]}\n", 2,
+         "aggregation"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted_is_refused_with_its_place(
+    convert: Convert, tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        convert(text, "broken.eval.yaml", "agentv")
+    assert refused.value.problems[0].line == line
+    assert said in str(refused.value.problems[0])
+    assert not (tmp_path / "out").exists()

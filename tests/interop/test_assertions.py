@@ -1,0 +1,255 @@
+"""Every type of assertion of AgentV and promptfoo, and the check it becomes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.interop.assertion import Background
+from skillup.interop.assertions import convert_assertions
+from skillup.interop.node import Node
+from skillup.interop.source import Source, parse_source
+from skillup.schema.checks import Check
+
+HERE = Path("a.yaml")
+
+ROWS: list[tuple[str, list[dict[str, Any]]]] = [
+    ("{type: contains, value: A}", [{"contains": "A", "case_sensitive": True}]),
+    ("{type: contains, value: 404}", [{"contains": "404", "case_sensitive": True}]),
+    ("{type: icontains, value: a}", [{"contains": "a"}]),
+    ("{type: contains-any, value: [a, b]}",
+     [{"contains": {"any": ["a", "b"]}, "case_sensitive": True}]),
+    ("{type: contains_all, value: [a, b]}",
+     [{"contains": {"all": ["a", "b"]}, "case_sensitive": True}]),
+    ("{type: icontains-any, value: [a, b]}", [{"contains": {"any": ["a", "b"]}}]),
+    ("{type: icontains-all, value: [a, b]}", [{"contains": {"all": ["a", "b"]}}]),
+    ("{type: not-contains, value: a}", [{"contains": {"none": ["a"]}, "case_sensitive": True}]),
+    ("{type: contains-any, value: [a, b], negate: true}",
+     [{"contains": {"none": ["a", "b"]}, "case_sensitive": True}]),
+    ("{type: not-icontains-all, value: [a, b]}",
+     [{"none_of": [{"contains": {"all": ["a", "b"]}}]}]),
+    ("{type: not-contains, value: a, negate: true}", [{"contains": "a", "case_sensitive": True}]),
+    ("{type: regex, value: 'a.b'}", [{"matches": "a.b", "case_sensitive": True}]),
+    ("{type: regex, value: 'a.b', flags: i}", [{"matches": "a.b"}]),
+    ("{type: regex, value: '^a$', flags: ms}",
+     [{"matches": "(?ms)^a$", "case_sensitive": True}]),
+    ("{type: regex, value: '(?<n>x)$'}", [{"matches": "(?P<n>x)\\Z", "case_sensitive": True}]),
+    ("{type: regex, value: '(?<=a)b\\$'}", [{"matches": "(?<=a)b\\$", "case_sensitive": True}]),
+    ("{type: not-regex, value: x}", [{"matches": {"none": ["x"]}, "case_sensitive": True}]),
+    ("{type: starts-with, value: 'Dear (A)'}",
+     [{"matches": "\\A\\s*Dear\\ \\(A\\)", "case_sensitive": True}]),
+    ("{type: ends-with, value: Bye}", [{"matches": "Bye\\s*\\Z", "case_sensitive": True}]),
+    ("{type: equals, value: 4}", [{"equals": "4", "case_sensitive": True}]),
+    ("{type: equals, value: {a: 1}}", [{"json": {"path": "$", "equals": {"a": 1}}}]),
+    ("{type: not-equals, value: x}",
+     [{"none_of": [{"equals": "x", "case_sensitive": True}]}]),
+    ("{type: is-json}", [{"json": {"path": "$", "exists": True}}]),
+    ("{type: is_json, value: {required: [a]}}",
+     [{"all_of": [{"json": {"path": "$", "exists": True}},
+                  {"json": {"path": "$.a", "exists": True}}]}]),
+    ("{type: not-is-json}", [{"none_of": [{"json": {"path": "$", "exists": True}}]}]),
+    ("{type: contains-json}", [{"json": {"path": "$", "exists": True}}]),
+    ("{type: word-count, value: 3}", [{"matches": "\\A\\s*\\S+(?:\\s+\\S+){2,2}\\s*\\Z"}]),
+    ("{type: word-count, value: {max: 2}}",
+     [{"matches": "\\A\\s*(?:\\S+(?:\\s+\\S+){0,1})?\\s*\\Z"}]),
+    ("{type: latency, threshold: 1500}", [{"max_duration_seconds": 1.5}]),
+    ("{type: latency, max_ms: 5000}", [{"max_duration_seconds": 5}]),
+    ("{type: cost, threshold: 0.1}", [{"max_cost_usd": 0.1}]),
+    ("{type: cost, budget: 2}", [{"max_cost_usd": 2}]),
+    ("{type: token-usage, max_output: 50}", [{"max_tokens": 50}]),
+    ("{type: execution-metrics, max_tool_calls: 4, max_cost_usd: 1, metric: m}",
+     [{"name": "m", "tool_called": {"name": "*", "min": 0, "max": 4}, "weight": 0.5},
+      {"name": "m", "max_cost_usd": 1, "weight": 0.5}]),
+    ("{type: trajectory:tool-used, value: Read}", [{"tool_called": {"name": "Read"}}]),
+    ("{type: trajectory:tool-used, value: [A, B]}",
+     [{"all_of": [{"tool_called": {"name": "A"}}, {"tool_called": {"name": "B"}}]}]),
+    ("{type: trajectory:tool-used, value: {pattern: 'se*', min: 2, max: 3}}",
+     [{"tool_called": {"name": "se*", "min": 2, "max": 3}}]),
+    ("{type: trajectory:tool-used, value: {name: A, max: 2}}",
+     [{"tool_called": {"name": "A", "min": 0, "max": 2}}]),
+    ("{type: trajectory:tool-used, value: {name: A, max: 0}}",
+     [{"tool_not_called": {"name": "A"}}]),
+    ("{type: not-trajectory:tool-used, value: [A, B]}",
+     [{"all_of": [{"tool_not_called": {"name": "A"}}, {"tool_not_called": {"name": "B"}}]}]),
+    ("{type: trajectory:tool-sequence, value: {mode: exact, steps: [A, B]}}",
+     [{"tool_sequence": {"calls": [{"name": "A"}, {"name": "B"}], "mode": "exact"}}]),
+    ("{type: trajectory:tool-args-match, value: {name: A, args: {q: x, o: {equals: 1}}}}",
+     [{"tool_called": {"name": "A", "args": {"q": "x", "o": {"equals": {"equals": 1}}}}}]),
+    ("{type: trajectory:step-count, value: {type: command, max: 3}}",
+     [{"tool_called": {"kind": "shell", "min": 0, "max": 3}}]),
+    ("{type: tool-call-f1, value: 'A, B'}",
+     [{"all_of": [{"tool_called": {"name": "A"}}, {"tool_called": {"name": "B"}}]}]),
+    ("{type: tool-trajectory, mode: any_order, minimums: {A: 2}}",
+     [{"tool_called": {"name": "A", "min": 2}}]),
+    ("{type: tool_trajectory, mode: in_order, expected: [{tool: A, args: {q: 1}}, {tool: B}]}",
+     [{"tool_sequence": {"calls": [{"name": "A", "args": {"q": 1}}, {"name": "B"}],
+                         "mode": "in_order"}}]),
+    ("{type: skill-used, value: s}", [{"skill_used": "s"}]),
+    ("{type: not-skill-used, value: s}", [{"skill_not_used": "s"}]),
+    ("{type: skill-trigger, skill: s, should_trigger: false}", [{"skill_not_used": "s"}]),
+    ("{type: llm-rubric, value: Is kind}", [{"rubric": "Is kind"}]),
+    ("{type: not-llm-rubric, value: Is rude}", [{"none_of": [{"rubric": "Is rude"}]}]),
+    ("{type: rubrics, criteria: [{id: a, outcome: o, weight: 2, required: true}]}",
+     [{"rubric": {"criteria": [{"id": "a", "outcome": "o", "weight": 2, "required": True}]}}]),
+    ("{type: llm-rubric, value: [{outcome: o, operator: contradiction}]}",
+     [{"rubric": "Says nothing that contradicts this (it need not be mentioned): o"}]),
+    ("{type: llm-judge, prompt: 'Is {{ answer }} like {{ expected_output }}?'}",
+     [{"rubric": 'Is {{ answer }} like {"a": {"b": [3]}}?'}]),
+    ("{type: llm-judge, name: tone_of_voice}",
+     [{"name": "tone_of_voice",
+       "rubric": "In respect of tone of voice, the answer agrees with what is expected."}]),
+    ("{type: similar, value: x}", [{"similar": {"to": "x", "threshold": 0.75}}]),
+    ("{type: similar, value: [x, y], threshold: 0.5}",
+     [{"any_of": [{"similar": {"to": "x", "threshold": 0.5}},
+                  {"similar": {"to": "y", "threshold": 0.5}}]}]),
+    ("{type: factuality, value: f}", [{"rubric": "The answer agrees with these facts: f"}]),
+    ("{type: g-eval, value: [a, b]}",
+     [{"rubric": {"criteria": [{"outcome": "a", "required": True},
+                               {"outcome": "b", "required": True}]}}]),
+    ("{type: trajectory:goal-success, value: {goal: g}}",
+     [{"rubric": "The agent reached this goal: g"}]),
+    ("{type: conversation-relevance, threshold: 0.5, config: {windowSize: 3}}",
+     [{"relevance": {"threshold": 0.5, "window_size": 3}}]),
+    ("{type: is-refusal}", [{"rubric": "The agent refuses to do what was asked."}]),
+    ("{type: field-accuracy, fields: [{path: 'a.b[0]', match: exact, weight: 3, required: true}]}",
+     [{"json": {"path": "$.a.b[0]", "equals": 3}, "required": True}]),
+    ("{type: contains, value: a, metric: m, weight: 0, required: true}",
+     [{"name": "m", "required": True, "contains": "a", "case_sensitive": True, "weight": 0}]),
+    ("{type: contains, value: a, required: 0.6}",
+     [{"required": True, "contains": "a", "case_sensitive": True}]),
+    ("{type: assert-set, metric: g, weight: 2, assert: [{type: is-json, weight: 3}, a text]}",
+     [{"name": "g", "all_of": [{"json": {"path": "$", "exists": True}, "weight": 3},
+                               {"rubric": "a text"}], "weight": 2}]),
+]  # fmt: skip
+
+
+def converted(text: str, **background: Any) -> tuple[list[dict[str, Any]], Source]:
+    source = parse_source(f"assert:\n  - {text}\n", HERE)
+    listed = Node.top(source).get("assert")
+    assert listed is not None
+    expected = json.dumps({"a": {"b": [3]}})
+    return convert_assertions([listed], Background(expected=expected, **background)), source
+
+
+@pytest.mark.parametrize(("text", "checks"), ROWS, ids=[row[0][:60] for row in ROWS])
+def test_becomes(text: str, checks: list[dict[str, Any]]) -> None:
+    made, _ = converted(text)
+    assert made == checks
+
+
+@pytest.mark.parametrize("text", [row[0] for row in ROWS])
+def test_what_it_becomes_is_a_check_of_ours(text: str) -> None:
+    made, _ = converted(text)
+    for check in made:
+        Check.model_validate(check)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{type: javascript, value: output.length}", "program"),
+        ("{type: script, command: [x]}", "program"),
+        ("{type: python, value: 'file://x.py'}", "program"),
+        ("{type: perplexity, threshold: 3}", "no counterpart"),
+        ("{type: my-own-check}", "no counterpart"),
+        ("{value: x}", "without a type"),
+        ("{type: contains}", "no text"),
+        ("{type: latency}", "no limit"),
+        ("{type: skill-used}", "no skill"),
+        ("{type: tool-trajectory, mode: subset, expected: [{tool: A}]}", "subset"),
+        ("{type: trajectory:step-count, value: {type: reasoning, max: 2}}", "reasoning"),
+        ("{type: token-usage, max_total: 5}", "measured"),
+        ("{type: factuality}", "nothing to ask"),
+    ],
+)
+def test_what_has_no_counterpart_is_lost_and_listed(text: str, said: str) -> None:
+    made, source = converted(text)
+    notes = list(source.notes({}))
+    assert made == []
+    assert any(note.kind == "lost" and said in note.what and note.line == 2 for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{type: llm-rubric, value: x, threshold: 0.6}", "score of 0.6"),
+        ("{type: llm-rubric, value: x, required: 0.6}", "score of 0.6"),
+        ("{type: llm-rubric, value: [{outcome: o, min_score: 0.9}]}", "score of 0.9"),
+        ("{type: llm-rubric, value: [{id: a, score_ranges: {0: bad, 10: good}}]}", "scale"),
+        ("{type: levenshtein, value: x, threshold: 5}", "edits"),
+        ("{type: regex, value: '('}", "not read here"),
+        ("{type: is-json, value: {type: object}}", "JSON Schema"),
+        ("{type: trajectory:tool-args-match, value: {name: A, args: {}, mode: exact}}", "exact"),
+    ],
+)
+def test_what_is_only_nearly_the_same_is_said(text: str, said: str) -> None:
+    made, source = converted(text)
+    assert made
+    assert any(n.kind == "changed" and said in n.what for n in source.notes({}))
+
+
+GROUP = (
+    "{type: assert-set, threshold: %s, assert: [{type: contains, value: a, weight: 0.3},"
+    " {type: contains, value: b, weight: 0.7}, {type: contains, value: c, weight: 0.5}]}"
+)
+
+
+def contains(text: str) -> dict[str, Any]:
+    return {"contains": text, "case_sensitive": True}
+
+
+def test_a_group_that_passes_from_a_score_becomes_the_selections_that_reach_it() -> None:
+    made, source = converted(GROUP % 0.7, promptfoo=True)
+    assert made == [{"all_of": [contains("b"), contains("c")]}]
+    assert any("cannot decide" in note.instead for note in source.notes({}))
+
+
+def test_several_selections_that_reach_it_are_alternatives() -> None:
+    made, _ = converted(GROUP % 0.5, promptfoo=True)
+    assert made == [
+        {
+            "any_of": [
+                {"all_of": [contains("a"), contains("b")]},
+                {"all_of": [contains("a"), contains("c")]},
+                {"all_of": [contains("b"), contains("c")]},
+            ]
+        }
+    ]
+
+
+def test_where_the_score_decides_the_group_keeps_its_score() -> None:
+    made, _ = converted(GROUP % 0.7, scored=True)
+    assert made == [
+        {
+            "all_of": [
+                contains("a") | {"weight": 0.3},
+                contains("b") | {"weight": 0.7},
+                contains("c") | {"weight": 0.5},
+            ]
+        }
+    ]
+
+
+def test_a_group_that_always_passes_only_informs() -> None:
+    made, _ = converted(GROUP % 0, promptfoo=True)
+    assert made[0]["weight"] == 0
+
+
+def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
+    source = parse_source(
+        "assert:\n  - {type: is-json}\n  - One\n  - {type: cost, budget: 1}\n  - Two\n",
+        HERE,
+    )
+    listed = Node.top(source).get("assert")
+    assert listed is not None
+    made = convert_assertions([listed], Background())
+    assert [next(iter(check)) for check in made] == ["json", "rubric", "max_cost_usd"]
+    assert [line["outcome"] for line in made[1]["rubric"]["criteria"]] == ["One", "Two"]
+
+
+def test_promptfoo_compares_the_very_beginning() -> None:
+    made, _ = converted("{type: starts-with, value: Yes}", promptfoo=True)
+    assert made == [{"matches": r"\AYes", "case_sensitive": True}]

@@ -1,0 +1,73 @@
+"""The verb itself, as the command line calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from skillup.cli.import_suite import import_suite
+from skillup.errors import InvalidFilesError, UsageError
+
+SUITE = """\
+name: probe
+version: "1"
+tests:
+  - id: one
+    input: Hi
+    assert: [{type: latency, threshold: 100}, {type: javascript, value: x}]
+"""
+
+
+def run(*arguments: str) -> int:
+    app = typer.Typer()
+    app.command()(import_suite)
+    code = app(list(arguments), standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    return tmp_path
+
+
+def test_prints_line_by_line_what_was_not_carried_over(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("suite.yaml", "--out", "new") == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    version, program, counted = err.splitlines()
+    assert version.startswith("suite.yaml:2:1: version: not carried over; left out")
+    assert program == (
+        "suite.yaml:6:47: tests[0].assert[1]: `javascript`: a program with this tool's own input "
+        "and output; left out: write it anew as a `script` check"
+    )
+    assert counted == "suite.yaml (agentv) → new: 1 case; 2 not carried over, 0 changed"
+    assert (here / "new" / "eval.yaml").is_file()
+
+
+def test_json_is_on_stdout(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("suite.yaml", "--out", "new", "--json", "--from", "agentv") == 0
+    out, err = capsys.readouterr()
+    (data,) = json.loads(out)
+    assert err == ""
+    assert data["format"] == "agentv"
+    assert data["suite"] == "new/eval.yaml"
+    assert data["cases"] == [{"id": "one", "file": "new/cases/one.yaml"}]
+    assert [(note["line"], note["kind"]) for note in data["notes"]] == [(2, "lost"), (6, "lost")]
+
+
+def test_the_format_can_be_said(here: Path) -> None:
+    with pytest.raises(UsageError, match="no case"):
+        run("suite.yaml", "--out", "new", "--from", "vibecheck")
+
+
+def test_a_file_that_is_not_there_is_said(here: Path) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        run("gone.yaml", "--out", "new")
+    assert "no such file" in str(refused.value.problems[0])

@@ -1,0 +1,106 @@
+"""Real files of other tools, kept beside the repository: each converts, or is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from skillup.errors import InvalidFilesError, UsageError
+from skillup.interop.convert import import_files
+from skillup.load.json_schema import json_schema
+from skillup.load.suites import load_paths
+from skillup.load.yaml_reader import read_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT.parent / "shared" / "compat"
+FOLDERS = {"agentv": "*", "vibecheck": "*", "anthropic": "*", "agentskills": "*",
+           "skill-up": "*evals.json"}  # fmt: skip
+
+WRONG_ON_PURPOSE = {
+    "vibecheck/tests/fixtures/malformed.yaml": "1:14",
+    "vibecheck/tests/fixtures/invalid-schema.yaml": "without `threshold`",
+    "vibecheck/tests/fixtures/old-format.yaml": "older format",
+    "anthropic/schemas.md": "`.md` files are not read",
+}
+NO_SUITES = {
+    "anthropic/analysis.json": "analysis of a comparison",
+    "anthropic/benchmark.json": "benchmark results",
+    "anthropic/comparison.json": "comparison of two results",
+    "anthropic/feedback.json": "feedback",
+    "anthropic/grading.json": "a grading",
+    "anthropic/grading-full.json": "a grading",
+    "anthropic/history.json": "history of a skill",
+    "anthropic/metrics.json": "metrics of a run",
+    "anthropic/timing.json": "timing of a run",
+    "agentskills/benchmark.json": "benchmark results",
+    "agentskills/feedback.json": "feedback",
+    "agentskills/grading.json": "a grading",
+    "agentskills/timing.json": "timing of a run",
+    "providers.yaml": "providers",
+    "suite.baseline.jsonl": "results of an AgentV run",
+    "suite.grader-scores.yaml": "expected scores",
+    "copilot-transcript.jsonl": "a transcript",
+    "imported-codex-transcript.jsonl": "a transcript",
+    "multi-agent.eval.results.jsonl": "results of an AgentV run",
+    "replay-target-output.jsonl": "recorded answers",
+    "static-trace.json": "a recorded trace",
+    "support-chat.json": "a prompt",
+    "translation-matrix.yaml": "a scenario without its suite",
+    "000000000001.jsonl": "session file",
+}
+
+
+def corpus() -> list[Path]:
+    return [
+        path
+        for folder, pattern in FOLDERS.items()
+        for path in sorted((CORPUS / folder).rglob(pattern))
+        if path.is_file()
+    ]
+
+
+def expected_refusal(path: Path) -> str | None:
+    name = path.relative_to(CORPUS).as_posix()
+    return next((said for end, said in NO_SUITES.items() if name.endswith(end)), None)
+
+
+@pytest.fixture(scope="module")
+def schemas() -> dict[str, Draft202012Validator]:
+    """The JSON Schemas, made once."""
+    return {name: Draft202012Validator(json_schema(name)) for name in ("suite", "case")}
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not here: {CORPUS}")
+def test_the_corpus_is_looked_at_as_a_whole() -> None:
+    assert len(corpus()) > 90
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not here: {CORPUS}")
+@pytest.mark.parametrize("path", corpus(), ids=lambda path: path.relative_to(CORPUS).as_posix())
+def test_every_file_converts_or_is_refused_by_name(
+    path: Path, tmp_path: Path, schemas: dict[str, Draft202012Validator]
+) -> None:
+    name = path.relative_to(CORPUS).as_posix()
+    if name in WRONG_ON_PURPOSE:
+        with pytest.raises(InvalidFilesError) as broken:
+            import_files([path], tmp_path / "out")
+        assert WRONG_ON_PURPOSE[name] in "\n".join(map(str, broken.value.problems))
+        return
+    said = expected_refusal(path)
+    if said is not None:
+        with pytest.raises(UsageError, match=said):
+            import_files([path], tmp_path / "out")
+        return
+    (imported,) = import_files([path], tmp_path / "out")
+    loaded = load_paths([tmp_path / "out"])
+    assert not loaded.errors
+    assert sum(len(suite.cases) for suite in loaded.suites) == len(imported.draft.cases)
+    schemas["suite"].validate(read_yaml(tmp_path / "out" / "eval.yaml").data)
+    for _, file in imported.output.cases:
+        schemas["case"].validate(read_yaml(tmp_path / "out" / file).data)
+    for note in imported.notes:
+        assert note.line >= 1
+        assert note.column >= 1
+        assert note.what

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.errors import SkillupError, UsageError
+from skillup.interop.detect import detect
+from skillup.interop.source import open_sources
+
+
+def sources(tmp_path: Path, data: Any, name: str = "some.json") -> Any:
+    path = tmp_path / name
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return open_sources(path)
+
+
+CHECKED = {"prompt": "p", "checks": [{"match": "*"}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "format_"),
+    [
+        ({"evals": [CHECKED]}, "vibecheck"),
+        ({"metadata": {"name": "n"}, "evals": []}, "vibecheck"),
+        ({"skill_name": "s", "evals": [{"prompt": "p"}]}, "anthropic"),
+        ([{"query": "q", "should_trigger": True}], "anthropic"),
+        ({"eval_id": 1, "prompt": "p", "assertions": []}, "anthropic"),
+        ([{"input": {"query": "q"}, "expected_output": {"response": "r"}}], "langfuse"),
+        ([{"input": "q", "metadata": {"history": []}}], "langfuse"),
+        ({"data": [{"input": "q", "expectedOutput": "r"}]}, "langfuse"),
+        ({"tests": [{"id": "a", "input": "x"}]}, "agentv"),
+        ({"tests": [{"vars": {"input": "x"}, "assert": ["text"]}]}, "agentv"),
+        ({"name": "n", "tests": "./cases.yaml"}, "agentv"),
+        ([{"id": "a", "criteria": "c", "input": "i"}], "agentv"),
+        ({"prompts": ["p"], "tests": [{"vars": {"a": 1}, "assert": []}]}, "promptfoo"),
+        ({"providers": ["openai:x"], "tests": [{"vars": {}}]}, "promptfoo"),
+        ({"defaultTest": {}, "prompts": ["p"], "tests": [{"vars": {}}]}, "promptfoo"),
+    ],
+)
+def test_says_which_tool_a_file_comes_from(tmp_path: Path, data: Any, format_: str) -> None:
+    assert detect(sources(tmp_path, data)) == format_
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ({"test_id": "a", "score": 1}, "results of an AgentV run"),
+        ({"expectations": [], "summary": {}}, "a grading"),
+        ({"run_summary": {}}, "benchmark"),
+        ({"total_tokens": 1, "duration_ms": 2}, "timing"),
+        ({"results": [], "stats": {}}, "results of a promptfoo run"),
+        ({"type": "session_meta", "payload": {}}, "session file"),
+        ([{"role": "user", "content": "x"}], "a prompt"),
+        ({"providers": []}, "providers"),
+        ([{"config": [], "tests": []}], "a scenario"),
+        ({"apple": 1, "pear": 2}, "known here (its keys: apple, pear)"),
+        ([], "known here"),
+    ],
+)
+def test_a_file_that_is_no_suite_is_called_what_it_is(tmp_path: Path, data: Any, what: str) -> None:
+    with pytest.raises(UsageError, match="not a suite") as refused:
+        detect(sources(tmp_path, data))
+    assert what in refused.value.message
+    assert "`tests` or `scenarios`" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("# a document", "README.md"),
+        ("a: [", "broken.yaml"),
+        ("- a\n b: c", "broken.yaml"),
+        ("{", "broken.json"),
+        ('{"a": 1}\n{"b": ', "broken.jsonl"),
+        ("", "empty.jsonl"),
+        ("", "empty.yaml"),
+        ("just text", "scalar.yaml"),
+    ],
+)
+def test_a_broken_file_is_refused_with_its_place(tmp_path: Path, text: str, name: str) -> None:
+    with pytest.raises(SkillupError) as refused:
+        sources(tmp_path, text, name)
+    (problem, *_) = refused.value.problems  # type: ignore[attr-defined]
+    assert problem.line >= 1
+    assert problem.file.name == name
+
+
+def test_the_place_in_a_list_is_the_place_in_the_file(tmp_path: Path) -> None:
+    (source,) = sources(tmp_path, "# c\n---\n- a: 1\n- b:\n    c: 2\n", "list.yaml")
+    assert source.locate((1, "b", "c")) == (5, 8)
+
+
+def test_a_problem_in_a_list_has_its_own_line(tmp_path: Path) -> None:
+    with pytest.raises(SkillupError) as refused:
+        sources(tmp_path, "- a: 1\n  a: 2\n", "list.yaml")
+    (problem,) = refused.value.problems  # type: ignore[attr-defined]
+    assert (problem.line, problem.field) == (2, "[0].a")

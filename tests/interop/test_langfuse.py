@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from skillup.errors import InvalidFilesError
+from tests.support.imported import Convert
+
+HISTORY = [
+    {"role": "user", "content": "I want to apply", "message_index": 1},
+    {"role": "assistant", "content": "Which stage? 😀", "message_index": 2},
+]
+
+
+def item(**more: Any) -> dict[str, Any]:
+    return {
+        "id": "item-a",
+        "input": {"query": "Series <<A>>"},
+        "expected_output": {"response": "Fits"},
+        "metadata": {"history": HISTORY},
+        **more,
+    }
+
+
+@pytest.mark.parametrize("wrap", [list, lambda items: {"data": items, "meta": {"page": 1}}])
+def test_history_comes_before_the_message_under_test(convert: Convert, wrap: Any) -> None:
+    result = convert(json.dumps(wrap([item()])), "dataset.json")
+    assert result.imported.format == "langfuse"
+    assert result.case == {
+        "id": "item-a",
+        "input": {"history": HISTORY, "prompt": r"Series \<<A>>"},
+        "expected_output": "Fits",
+    }
+
+
+def test_a_line_for_each_item_with_its_line_number(convert: Convert) -> None:
+    lines = [json.dumps(item()), "", json.dumps(item(id="b", expectedOutput=None, odd=1))]
+    result = convert("\n".join(lines), "items.jsonl")
+    assert [case["id"] for case in result.cases] == ["item-a", "b"]
+    (note,) = [note for note in result.imported.notes if note.field.endswith("odd")]
+    assert note.line == 3
+
+
+def test_messages_from_the_one_under_test_on_are_left_out_and_listed(convert: Convert) -> None:
+    later = {"role": "user", "content": "Series A", "message_index": 3}
+    data = [item(metadata={"history": [*HISTORY, later], "message_index": 3})]
+    result = convert(json.dumps(data), "dataset.json")
+    assert result.case["input"]["history"] == HISTORY
+    assert len(result.noted("[0].metadata.history[2]")) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "spoken"),
+    [
+        ("plain", {"prompt": "plain"}),
+        ({"question": "q", "system": "s"}, {"system": "s", "prompt": "q"}),
+        (
+            {"messages": [{"role": "user", "content": "a"}, {"role": "ai", "content": "b"},
+                          {"role": "user", "content": "c"}]},
+            {"history": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+             "prompt": "c"},
+        ),
+        (
+            {"query": "now", "history": [{"role": "user", "content": "a"}]},
+            {"history": [{"role": "user", "content": "a"}], "prompt": "now"},
+        ),
+    ],
+)  # fmt: skip
+def test_inputs_of_several_shapes(convert: Convert, given: Any, spoken: Any) -> None:
+    data = [{"id": "x", "datasetName": "d", "input": given, "expectedOutput": "e"}]
+    result = convert(json.dumps(data), "dataset.json")
+    assert result.suite["name"] == "d"
+    assert result.case["input"] == spoken
+    assert result.case["expected_output"] == "e"
+
+
+def test_questions_with_answers_are_messages_one_by_one(convert: Convert) -> None:
+    history = [{"query": "q", "response": "r"}, ["q2", "r2"]]
+    result = convert(json.dumps([item(metadata={"history": history})]), "dataset.json")
+    assert [message["content"] for message in result.case["input"]["history"]] == [
+        "q", "r", "q2", "r2",
+    ]  # fmt: skip
+
+
+def test_archived_items_are_left_out_and_listed(convert: Convert) -> None:
+    result = convert(json.dumps([item(), item(id="old", status="ARCHIVED")]), "dataset.json")
+    assert [case["id"] for case in result.cases] == ["item-a"]
+    assert result.noted("[1]") == ["an archived item"]
+
+
+def test_every_item_without_a_message_is_reported(convert: Convert) -> None:
+    data = [item(input={"other": 1}), item(), {"id": "c", "expectedOutput": "x"}]
+    with pytest.raises(InvalidFilesError) as refused:
+        convert(json.dumps(data, indent=0), "dataset.json")
+    assert [problem.field for problem in refused.value.problems] == ["[0].input", "[2]"]

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import InvalidFilesError
+from tests.support.imported import Convert
+
+CHAT = """
+[
+  {"role": "system", "content": {{ persona | dump }}},
+  {% for completion in _conversation %}
+    {"role": "user", "content": "{{ completion.input }}"},
+    {"role": "assistant", "content": "{{ completion.output }}"},
+  {% endfor %}
+  {"role": "user", "content": "{{ question }}"}
+]
+"""
+
+
+def test_tests_of_one_conversation_become_turns_of_one_case(
+    convert: Convert, tmp_path: Path
+) -> None:
+    evals = tmp_path / "project" / "evals"
+    evals.mkdir(parents=True)
+    (evals / "prompt.json").write_text(CHAT)
+    result = convert(
+        """
+        description: Founders
+        prompts: [file://prompt.json]
+        providers: ["openai:gpt"]
+        defaultTest:
+          vars: {persona: Be terse.}
+          assert: [{type: llm-rubric, value: Polite}]
+        tests:
+          - description: asks
+            vars: {question: Who founded Acme?}
+            metadata: {conversationId: founders}
+            assert: [{type: icontains, value: ada}]
+          - vars: {question: Where is Yosemite?}
+            metadata: {conversationId: parks}
+          - description: follows up
+            vars: {question: "Where does she live, <<city>>?"}
+            metadata: {conversationId: founders}
+        """,
+        "promptfooconfig.yaml",
+    )
+    assert result.imported.format == "promptfoo"
+    founders, parks = result.cases
+    assert founders == {
+        "id": "founders",
+        "description": "Turn 1: asks\nTurn 2: follows up",
+        "input": {
+            "system": "Be terse.",
+            "turns": [
+                {
+                    "content": "Who founded Acme?",
+                    "assertions": [{"rubric": "Polite"}, {"contains": "ada"}],
+                },
+                {
+                    "content": r"Where does she live, \<<city>>?",
+                    "assertions": [{"rubric": "Polite"}],
+                },
+            ],
+        },
+    }
+    assert parks["input"] == {"system": "Be terse.", "prompt": "Where is Yosemite?"}
+    assert result.noted("providers") == ["not carried over"]
+
+
+def test_without_labels_all_tests_are_one_conversation(convert: Convert) -> None:
+    result = convert("""
+        description: one talk
+        prompts:
+          - |-
+            {% for c in _conversation %}User: {{ c.input }}
+            Agent: {{ c.output }}
+            {% endfor %}User: {{ message }}
+        tests:
+          - vars: {message: Hello}
+          - vars: {message: Again}
+        """)
+    assert result.case["id"] == "one-talk"
+    assert [turn["content"] for turn in result.case["input"]["turns"]] == [
+        "User: Hello",
+        "User: Again",
+    ]
+
+
+def test_a_stored_answer_is_captured_for_later_turns(convert: Convert) -> None:
+    result = convert("""
+        prompts: ["{{ message }}"]
+        providers: [openai:x]
+        tests:
+          - vars: {message: Name a fruit}
+            options: {storeOutputAs: fruit}
+          - vars: {message: "Why {{ fruit }}?"}
+            assert: [{type: contains, value: because}]
+        """)
+    first, second = result.case["input"]["turns"]
+    assert first["capture"] == [{"variable": "fruit", "jsonpath": "$.response"}]
+    assert second["content"] == "Why <<fruit>>?"
+    assert any("became turns of one conversation" in note for note in result.notes)
+
+
+def test_a_list_of_texts_is_a_test_for_each_and_other_lists_are_not(convert: Convert) -> None:
+    result = convert("""
+        prompts: ["{{ topic }} in {{ lang }}: {{ rows.length }}"]
+        providers: [openai:x]
+        tests:
+          - description: topics
+            vars: {topic: [bees, ants], lang: [fr, de], rows: [{a: 1}]}
+        """)
+    assert [case["input"]["prompt"] for case in result.cases] == [
+        "bees in fr: 1",
+        "bees in de: 1",
+        "ants in fr: 1",
+        "ants in de: 1",
+    ]
+    assert [case["id"] for case in result.cases] == ["topics", "topics-2", "topics-3", "topics-4"]
+
+
+def test_expansion_can_be_turned_off(convert: Convert) -> None:
+    result = convert("""
+        prompts: ["{{ topic | join('+') }}"]
+        providers: [openai:x]
+        tests: [{vars: {topic: [a, b]}, options: {disableVarExpansion: true}}]
+        """)
+    assert result.case["input"]["prompt"] == "a+b"
+
+
+def test_variables_and_prompts_come_from_files(convert: Convert, tmp_path: Path) -> None:
+    evals = tmp_path / "project" / "evals"
+    evals.mkdir(parents=True)
+    (evals / "p.txt").write_text("One {{ x }}\n---\nTwo {{ x }}\n")
+    (evals / "x.txt").write_text("from a file")
+    (evals / "tests.yaml").write_text("- vars: {x: 'file://x.txt'}\n")
+    result = convert("""
+        prompts: file://p.txt
+        providers: [openai:x]
+        tests: file://tests.yaml
+        """)
+    assert [case["input"]["prompt"] for case in result.cases] == [
+        "One from a file",
+        "Two from a file",
+    ]
+
+
+def test_a_threshold_decides_by_score_and_without_one_all_must_pass(convert: Convert) -> None:
+    result = convert("""
+        prompts: ["{{ q }}"]
+        providers: [openai:x]
+        defaultTest: {threshold: 0.4}
+        tests:
+          - {vars: {q: a}, threshold: 0.5, assert: [{type: contains, value: x, weight: 3}]}
+          - {vars: {q: b}, assert: [{type: contains, value: x}]}
+        """)
+    assert [case["pass_threshold"] for case in result.cases] == [0.5, 0.4]
+    assert "defaults" not in result.suite["cases"]
+
+
+def test_templates_of_assertions_are_looked_up(convert: Convert) -> None:
+    result = convert("""
+        prompts: ["{{ q }}"]
+        providers: [openai:x]
+        assertionTemplates: {polite: {type: llm-rubric, value: "Polite about {{ q }}"}}
+        tests:
+          - {vars: {q: bees}, assert: [{$ref: "#/assertionTemplates/polite"}, {$ref: "#/x/gone"}]}
+        """)
+    assert result.case["assertions"] == [{"rubric": "Polite about bees"}]
+    assert any("gone" in note for note in result.notes)
+
+
+def test_prompts_that_only_a_program_makes_are_refused(convert: Convert) -> None:
+    with pytest.raises(InvalidFilesError, match="1 problem") as refused:
+        convert("""
+            prompts: [file://prompt.js, "file://prompt.py:make"]
+            providers: [openai:x]
+            tests: [{vars: {q: a}}]
+            """)
+    assert refused.value.problems[0].line == 2
+
+
+def test_every_broken_test_is_reported_at_once(convert: Convert) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        convert("""
+            prompts: ["{{ q }}", "{{ q }} "]
+            providers: [openai:x]
+            tests:
+              - {vars: {q: ""}}
+              - {vars: {q: fine}}
+              - {vars: {other: 1}}
+            """)
+    assert [problem.line for problem in refused.value.problems] == [5, 7]

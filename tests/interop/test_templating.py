@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.interop.node import Node
+from skillup.interop.source import Source, parse_source
+from skillup.interop.templating import Scope
+
+HERE = Path("t.yaml")
+
+
+def scope_of(text: str, **more: Any) -> tuple[Scope, Source]:
+    source = parse_source(text, HERE)
+    return Scope(variables=dict(Node.top(source).items()), **more), source
+
+
+def filled(text: str, variables: str = "a: 1", *, live: bool = False, **more: Any) -> Any:
+    scope, _ = scope_of(variables, **more)
+    node = Node(Source(HERE, text, lambda loc, key=False: (1, 1)), (), text, scope)
+    return node.message() if live else node.take()
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "result"),
+    [
+        ("Hi {{ name }}", "name: Ada", "Hi Ada"),
+        ("Hi {{ vars.person.name }}!", "person: {name: Ada}", "Hi Ada!"),
+        ("{{ items[1] }}", "items: [x, y]", "y"),
+        ("{{ said }}", "said: [{role: user, content: x}]", [{"role": "user", "content": "x"}]),
+        ("{{ a }} and {{ b }}", "a: 'see {{ b }}'\nb: B", "see B and B"),
+        ("{{ list | dump }}", "list: [x, é]", '["x", "é"]'),
+        ("{{ name | upper | trim }}", "name: ' ada '", "ADA"),
+        ("{{ none | default('x') }}", "a: 1", "x"),
+        ("{% for m in ms %}{% for k, v in m.items %}{% endfor %}{{ m.role }},{% endfor %}",
+         "ms: [{role: u, items: {}}, {role: a, items: {}}]", "u,a,"),
+        ("{% if long %}long{% else %}short{% endif %}", "long: false", "short"),
+        ("{{ words.length }}", "words: [a, b, c]", "3"),
+        ("{% raw %}{{ x }}{% endraw %}", "a: 1", "{{ x }}"),
+        ("no template", "a: 1", "no template"),
+    ],
+)  # fmt: skip
+def test_templates_are_filled_in(text: str, variables: str, result: Any) -> None:
+    assert filled(text, variables) == result
+
+
+def test_a_name_without_a_value_is_empty_and_is_reported() -> None:
+    scope, source = scope_of("x: 'a {{ nobody }} b'")
+    node = Node.top(source).with_scope(scope).get("x")
+    assert node is not None
+    assert node.text() == "a  b"
+    assert [note.what for note in source.notes({})] == ["`nobody` has no value"]
+
+
+def test_where_names_may_be_plain_text_an_unknown_one_stays() -> None:
+    assert filled("leak {{ SECRET }}", empties=False) == "leak {{ SECRET }}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ 'x' * 1000000000 }}", "{{ 10 ** 1000000 }}", "{{ ''.__class__.__mro__ }}{% bad %}",
+     "{% for i in range(1000000000) %}x{% endfor %}{{ }}", "{{ 'a%1000000000d' % 1 }}"],
+)  # fmt: skip
+def test_a_template_that_must_not_run_stays_text(text: str) -> None:
+    assert filled(text) == text
+
+
+def test_nothing_of_python_can_be_reached() -> None:
+    assert filled("[{{ a.__class__ }}{{ ''.__class__ }}{{ name.upper }}]", "name: x") == "[]"
+
+
+def test_a_variable_of_the_environment_becomes_a_name_in_a_message() -> None:
+    scope, _ = scope_of("a: 1")
+    text = "Use {{ env.REGION | default('eu') }}, not <<this>>"
+    node = Node(Source(HERE, text, lambda loc, key=False: (1, 1)), (), text, scope)
+    assert node.message() == r"Use <<REGION>>, not \<<this>>"
+    assert scope.needed["REGION"].default == "eu"
+
+
+def test_elsewhere_it_becomes_its_default_or_stays() -> None:
+    assert filled("{{ env.REGION | default('eu') }} <<x>>") == "eu <<x>>"
+    assert filled("${{ REGION }}") == "{{ env.REGION }}"
+
+
+def test_a_captured_answer_stays_a_name() -> None:
+    assert filled("Why {{ fruit }}?", live=True, captured=frozenset({"fruit"})) == "Why <<fruit>>?"
+
+
+def test_templates_that_name_each_other_end() -> None:
+    assert "{{" in filled("{{ a }}", "a: '{{ b }}'\nb: '{{ a }}'")

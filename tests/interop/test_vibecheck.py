@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from skillup.errors import InvalidFilesError
+from tests.support.imported import Convert
+
+
+def test_every_check_comes_over(convert: Convert) -> None:
+    result = convert("""
+        metadata:
+          name: capitals
+          model: some/model
+          system_prompt: Be brief about {{var('topic')}}.
+          threads: 3
+          mcp_server: {url: "https://mcp.example", name: maps, authorization_token: secret}
+        evals:
+          - prompt: What is the capital of {{var('country')}}?
+            checks:
+              - match: "*Paris*"
+              - not_match: "*London*"
+              - semantic: {expected: It is Paris, threshold: 0.8}
+              - llm_judge: {criteria: Names the capital}
+              - min_tokens: 1
+              - max_tokens: 100
+              - or: [{match: "*a*"}, {match: "*b*"}]
+        """)
+    case = result.case
+    assert result.suite["name"] == "capitals"
+    assert result.suite["cases"]["parallelism"] == 3
+    assert result.suite["mcp"]["servers"] == [
+        {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
+    ]
+    assert case["input"]["prompt"] == "What is the capital of <<country>>?"
+    assert case["vars"] == {"country": "{{var('country')}}"}
+    assert case["assertions"] == [
+        {"glob": "*Paris*"},
+        {"not_glob": "*London*"},
+        {"similar": {"to": "It is Paris", "threshold": 0.8}},
+        {"rubric": "Names the capital"},
+        {"min_tokens": 1},
+        {"max_tokens": 100},
+        {"any_of": [{"glob": "*a*"}, {"glob": "*b*"}]},
+    ]
+    assert result.noted("metadata.model") == ["not carried over"]
+    assert result.noted("metadata.mcp_server.authorization_token") == ["not carried over"]
+
+
+def test_checks_may_be_a_mapping_and_or_may_be_all_of_it(convert: Convert) -> None:
+    result = convert("""
+        metadata: {name: n, model: m}
+        evals:
+          - {prompt: One, checks: {min_tokens: 2, match: "*x*"}}
+          - {prompt: Two, checks: {or: [{match: "*x*"}, {llm_judge: {criteria: c}}]}}
+          - {prompt: Three, checks: {any_of: [{match: "*x*"}]}}
+        """)
+    assert [case["assertions"] for case in result.cases] == [
+        [{"min_tokens": 2}, {"glob": "*x*"}],
+        [{"any_of": [{"glob": "*x*"}, {"rubric": "c"}]}],
+        [{"any_of": [{"glob": "*x*"}]}],
+    ]
+
+
+def test_the_same_prompt_twice_makes_two_cases(convert: Convert) -> None:
+    result = convert("""
+        metadata: {name: n, model: m}
+        evals:
+          - {prompt: Same, checks: [{match: "*x*"}]}
+          - {prompt: Same, checks: [{match: "*y*"}]}
+        """)
+    assert [case["id"] for case in result.cases] == ["same", "same-2"]
+    assert result.noted("evals[1]") == ["a second case with the id `same`"]
+
+
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        ("[{type: string_contains, value: x}]", "older format"),
+        ("[{semantic: {expected: x}}]", "without `threshold`"),
+        ("[{semantic: {expected: x, threshold: 2}}]", "not a threshold"),
+        ("[{max_tokens: many}]", "not a number of tokens"),
+        ("[{matches: x}]", "`matches` is not a check"),
+        ("[just text]", "not a check"),
+        ("[]", "there are no checks"),
+        ("[{llm_judge: {}}]", "without `criteria`"),
+    ],
+)
+def test_a_wrong_check_is_refused_with_its_place(convert: Convert, checks: str, said: str) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        convert(f"""
+            metadata: {{name: n, model: m}}
+            evals:
+              - {{prompt: fine, checks: [{{match: "*x*"}}]}}
+              - prompt: p
+                checks: {checks}
+            """)
+    (problem,) = refused.value.problems
+    assert said in problem.message
+    assert problem.line == 6

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import InvalidFilesError, UsageError
+from skillup.interop.convert import import_files
+from skillup.load.suites import load_paths
+
+SUITE = "metadata: {name: n, model: m}\nevals:\n  - {prompt: One, checks: [{match: '*x*'}]}\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "in" / "suite.yaml"
+    path.parent.mkdir()
+    path.write_text(SUITE)
+    return path
+
+
+def test_an_existing_file_is_not_touched_without_force(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "cases").mkdir(parents=True)
+    (out / "cases" / "one.yaml").write_text("mine")
+    with pytest.raises(UsageError, match="already there") as refused:
+        import_files([source], out)
+    assert "--force" in (refused.value.hint or "")
+    assert (out / "cases" / "one.yaml").read_text() == "mine"
+    assert not (out / "eval.yaml").exists()
+    import_files([source], out, force=True)
+    assert "prompt: One" in (out / "cases" / "one.yaml").read_text()
+
+
+def test_a_link_in_the_way_is_replaced_and_not_followed(source: Path, tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    out.mkdir()
+    (out / "eval.yaml").symlink_to(elsewhere)
+    with pytest.raises(UsageError):
+        import_files([source], out)
+    import_files([source], out, force=True)
+    assert elsewhere.read_text() == "mine"
+
+
+def test_several_files_get_a_folder_each(source: Path, tmp_path: Path) -> None:
+    other = source.with_name("other.yaml")
+    other.write_text(SUITE)
+    first, second = import_files([source, other], tmp_path / "out")
+    assert first.output.directory.name == "n"
+    assert second.output.directory.name == "n-2"
+    assert len(load_paths([tmp_path / "out"]).suites) == 2
+
+
+def test_nothing_is_written_if_one_of_them_is_broken(source: Path, tmp_path: Path) -> None:
+    broken = source.with_name("broken.yaml")
+    broken.write_text("metadata: {name: n}\nevals: [{prompt: x}]\n")
+    with pytest.raises(InvalidFilesError):
+        import_files([source, broken], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_outside_of_a_workspace_the_schemas_lie_beside_the_suite(
+    source: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    import_files([source], out)
+    for file in (out / "eval.yaml", out / "cases" / "one.yaml"):
+        first = file.read_text().splitlines()[0]
+        named = first.removeprefix("# yaml-language-server: $schema=")
+        assert json.loads((file.parent / named).read_text())["$schema"]
+
+
+def test_in_a_workspace_its_own_schemas_are_named(source: Path, tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    for folder in ("engines", "cases", "docs/schema"):
+        (root / folder).mkdir(parents=True)
+    for name in ("suite", "case"):
+        (root / "docs" / "schema" / f"{name}.schema.json").write_text("{}")
+    out = root / "cases" / "imported"
+    import_files([source], out)
+    assert not (out / "schema").exists()
+    assert (
+        (out / "cases" / "one.yaml")
+        .read_text()
+        .startswith("# yaml-language-server: $schema=../../../docs/schema/case.schema.json\n")
+    )
+
+
+def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    tests = [{"id": name, "input": "x", "criteria": "c"} for name in ("A b", "a-b", "../../x", "é")]
+    path.write_text(json.dumps(tests))
+    (imported,) = import_files([path], tmp_path / "out")
+    names = [name for _, name in imported.output.cases]
+    assert names == ["cases/a-b.yaml", "cases/a-b-2.yaml", "cases/x.yaml", "cases/case.yaml"]
+    assert [case.id for case, _ in imported.output.cases] == ["A b", "a-b", "../../x", "é"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_said(source: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    with pytest.raises(UsageError, match="cannot write"):
+        import_files([source], closed / "out")
+
+
+def test_a_file_in_place_of_the_folder_is_said(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(UsageError, match="cannot write"):
+        import_files([source], tmp_path / "out")
+
+
+def test_a_file_without_a_case_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text("name: n\ntests: []\n")
+    with pytest.raises(UsageError, match="no case"):
+        import_files([path], tmp_path / "out")

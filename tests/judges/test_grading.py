@@ -1,0 +1,307 @@
+"""Design §4's rules for score and status, one row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from skillup.judges import grade_record
+from skillup.schema.case import Case
+from skillup.schema.grade import Grade
+from skillup.schema.record import TurnError, TurnRecord
+from tests.support.records import make_record, make_turn
+
+YES = {"contains": "yes"}
+NO = {"contains": "absent"}
+BROKEN = {"rubric": "nobody here can read this"}
+
+
+def graded(case: dict[str, Any], turns: Sequence[TurnRecord | str], **record: Any) -> Grade:
+    """The grade of a record of `turns`; the case as it was held is in the record."""
+    made = Case.model_validate({"id": "case", **case})
+    held = made.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    recorded = make_record(*turns, case=held, **record)
+    return grade_record(recorded.record, recorded.read_file)
+
+
+def turns_of(*checks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The `input` of a case whose turns have these checks."""
+    return {"turns": [{"content": f"message {n}", "assertions": c} for n, c in enumerate(checks)]}
+
+
+def skipped(reason: str = "not sent") -> TurnRecord:
+    return make_turn("", status="skipped", reason=reason)
+
+
+def gated(status: str, passed: bool | None, response: str = "yes") -> TurnRecord:
+    return make_turn(response, status=status, post_condition_passed=passed, reason="why")  # type: ignore[arg-type]
+
+
+# What the turns check, the conversation's checks, aggregation → the score.
+SCORES: list[tuple[list[list[dict[str, Any]]], list[dict[str, Any]], str | None, float]] = [
+    ([[YES], [YES]], [], None, 1.0),
+    ([[YES], [NO]], [], None, 0.5),
+    ([[YES], [NO]], [], "mean", 0.5),
+    ([[YES], [NO]], [], "min", 0.0),
+    ([[YES], [NO]], [], "max", 1.0),
+    # a turn without checks scores 1.0
+    ([[], [NO]], [], None, 0.5),
+    ([[], [NO]], [], "min", 0.0),
+    # the conversation counts as one more, if it has checks
+    ([[YES], [YES]], [NO], None, 0.666667),
+    ([[YES], [YES]], [NO], "min", 0.0),
+    ([[NO], [NO]], [YES], "max", 1.0),
+    ([[NO], [NO]], [YES, YES, YES], None, 0.333333),
+    # within a turn: the weighted mean
+    ([[YES, NO]], [], None, 0.5),
+    ([[{**YES, "weight": 3}, NO]], [], None, 0.75),
+    ([[{**YES, "weight": 0}, NO]], [], None, 0.0),
+    ([[{**YES, "weight": 0}, {**NO, "weight": 0}]], [], None, 1.0),
+    ([[{**NO, "weight": 0}]], [], None, 1.0),
+    # a required check that failed makes it 0, whatever it weighs
+    ([[YES, YES, {**NO, "required": True}]], [], None, 0.0),
+    ([[YES, {**NO, "required": True, "weight": 0}]], [], None, 0.0),
+    ([[YES], [YES, {**NO, "required": True}]], [], None, 0.5),
+    ([[YES]], [YES, {**NO, "required": True}], None, 0.5),
+    # compound checks count by their own score
+    ([[{"all_of": [YES, NO]}]], [], None, 0.5),
+]
+
+
+@pytest.mark.parametrize(("turns", "conversation", "how", "score"), SCORES)
+def test_the_score_follows_from_turns_and_conversation(
+    turns: list[list[dict[str, Any]]],
+    conversation: list[dict[str, Any]],
+    how: str | None,
+    score: float,
+) -> None:
+    case: dict[str, Any] = {"input": turns_of(*turns), "assertions": conversation}
+    if how is not None:
+        case["aggregation"] = how
+    grade = graded(case, ["yes"] * len(turns))
+    assert grade.score == score
+    assert grade.status == ("PASS" if score == 1.0 and not _required_failed(grade) else "FAIL")
+
+
+def _required_failed(grade: Grade) -> bool:
+    checks = [*grade.assertions, *(check for turn in grade.turns for check in turn.checks)]
+    return any(check.required and not check.passed for check in checks)
+
+
+def test_a_skipped_turn_scores_0_and_so_does_one_that_was_never_reached() -> None:
+    case = {"input": turns_of([YES], [], [YES])}
+    assert graded(case, ["yes", skipped(), skipped()]).score == 0.333333
+    assert graded(case, ["yes"]).score == 0.333333
+
+
+@pytest.mark.parametrize(
+    ("threshold", "status"),
+    [(None, "FAIL"), (1.0, "FAIL"), (0.51, "FAIL"), (0.5, "PASS"), (0.0, "PASS")],
+)
+def test_the_score_must_reach_the_threshold(threshold: float | None, status: str) -> None:
+    case: dict[str, Any] = {"input": turns_of([YES], [NO])}
+    if threshold is not None:
+        case["pass_threshold"] = threshold
+    assert graded(case, ["yes", "yes"]).status == status
+
+
+def test_a_required_check_fails_the_case_whatever_the_threshold() -> None:
+    case = {"input": turns_of([YES], [{**NO, "required": True}]), "pass_threshold": 0.0}
+    grade = graded(case, ["yes", "yes"])
+    assert grade.status == "FAIL"
+    assert grade.reason.startswith("turn 2: ")
+    case = {"input": turns_of([YES]), "assertions": [{**NO, "required": True}], "pass_threshold": 0}
+    assert graded(case, ["yes"]).status == "FAIL"
+
+
+@pytest.mark.parametrize("turns", [[[]], [[], []]])
+def test_nothing_checked_is_a_failure_for_want_of_evidence(turns: list[Any]) -> None:
+    grade = graded({"input": turns_of(*turns)}, ["yes"] * len(turns))
+    assert (grade.status, grade.score) == ("FAIL", 0.0)
+    assert "no evidence" in grade.reason
+    assert graded({"input": {"prompt": "x"}}, ["yes"]).status == "FAIL"
+
+
+# What the rules find → the status, and what the reason says.
+RULES: list[tuple[dict[str, Any], str, str]] = [
+    ({"success": [YES]}, "PASS", "passed"),
+    ({"success": [YES, NO]}, "FAIL", "absent"),
+    ({"failure": [YES]}, "FAIL", "contains"),
+    ({"success": [YES], "failure": [NO]}, "PASS", "passed"),
+    ({"success": [YES], "failure": [YES]}, "FAIL", "not ("),
+    ({"success": [NO], "failure": [YES]}, "FAIL", "not ("),
+    ({"failure": [NO]}, "FAIL", "no evidence"),
+    ({"success": [NO], "failure": [NO]}, "FAIL", "absent"),
+]
+
+
+@pytest.mark.parametrize(("rules", "status", "said"), RULES)
+def test_failure_rules_outrank_success_rules_and_neither_is_a_failure(
+    rules: dict[str, Any], status: str, said: str
+) -> None:
+    case = {"input": {"prompt": "x"}, "judge": {"type": "rule_based", **rules}}
+    grade = graded(case, ["yes"])
+    assert grade.status == status
+    assert said in grade.reason
+
+
+def test_all_judges_must_agree() -> None:
+    judges = [{"success": [YES]}, {"success": [NO]}]
+    assert graded({"input": {"prompt": "x"}, "judges": judges}, ["yes"]).status == "FAIL"
+    assert graded({"input": {"prompt": "x"}, "judges": judges[:1] * 2}, ["yes"]).status == "PASS"
+
+
+def test_a_failure_rule_that_cannot_be_asked_does_not_count_as_absent() -> None:
+    case = {
+        "input": {"turns": ["a", "b"]},
+        "judge": {"success": [YES | {"turn": 1}], "failure": [{"contains": "x", "turn": 2}]},
+    }
+    assert graded(case, ["yes", skipped()]).status == "FAIL"
+
+
+def test_the_gate_stops_the_judge_and_fails_the_case() -> None:
+    case = {
+        "input": {"prompt": "x"},
+        "expect": {"must_contain": ["absent"]},
+        "judge": {"success": [YES]},
+        "pass_threshold": 0.0,
+    }
+    grade = graded(case, ["yes"])
+    assert grade.status == "FAIL"
+    assert [check.role for check in grade.assertions] == ["expect"]
+    case["expect"] = {"must_contain": ["yes"]}
+    grade = graded(case, ["yes"])
+    assert grade.status == "PASS"
+    assert [check.role for check in grade.assertions] == ["expect", "success"]
+
+
+ERROR = make_turn("", status="error", error=TurnError(kind="timeout", message="too slow"))
+
+
+@pytest.mark.parametrize(
+    ("turns", "on_fail", "status"),
+    [
+        ([gated("completed", True), gated("completed", True)], "fail", "PASS"),
+        ([gated("completed", True), gated("failed", False, "no")], "fail", "FAIL"),
+        ([gated("failed", False, "no"), skipped()], "fail", "FAIL"),
+        ([gated("completed", False, "no"), skipped()], "skip_remaining", "SKIP"),
+        ([gated("completed", True), gated("completed", False, "no")], "skip_remaining", "SKIP"),
+        ([gated("completed", True), ERROR], "fail", "ERROR"),
+        ([gated("failed", False, "no"), ERROR], "fail", "ERROR"),
+        ([gated("completed", False, "no"), ERROR], "skip_remaining", "ERROR"),
+        ([ERROR, skipped("turn 1 met an error")], "fail", "ERROR"),
+    ],
+)
+def test_error_over_fail_over_skip_over_pass(
+    turns: list[TurnRecord], on_fail: str, status: str
+) -> None:
+    gate = {"must_contain_any": ["yes"], "on_fail": on_fail}
+    case = {"input": {"turns": [{"content": "a", "post_condition": gate}] * 2}}
+    assert graded(case, turns).status == status
+
+
+def test_a_failed_check_outranks_a_gate_that_skips() -> None:
+    """FAIL over SKIP: what was held has been judged."""
+    gate = {"must_contain_any": ["yes"], "on_fail": "skip_remaining"}
+    required = {**NO, "required": True}
+    first = {"content": "a", "post_condition": gate, "assertions": [required]}
+    case = {"input": {"turns": [first, "b"]}}
+    assert graded(case, [gated("completed", False, "no"), skipped()]).status == "FAIL"
+
+
+def test_an_error_names_its_kind_and_scores_0() -> None:
+    grade = graded({"input": turns_of([YES], [YES])}, ["yes", ERROR])
+    assert (grade.status, grade.score) == ("ERROR", 0.0)
+    assert grade.reason == "timeout: too slow"
+    assert grade.error is not None
+    assert grade.error["kind"] == "timeout"
+
+
+def test_an_error_of_the_trial_outranks_a_check_that_cannot_be_evaluated() -> None:
+    error = TurnError(kind="setup", message="no fixture")
+    grade = graded({"input": {"prompt": "x"}, "assertions": [BROKEN]}, [], error=error)
+    assert (grade.status, grade.reason) == ("ERROR", "setup: no fixture")
+
+
+def test_a_case_that_was_not_held_is_a_skip_with_its_reason() -> None:
+    grade = graded({"input": turns_of([YES])}, [], skipped="depends on a, which ended as FAIL")
+    assert (grade.status, grade.score) == ("SKIP", 0.0)
+    assert grade.reason == "depends on a, which ended as FAIL"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"input": turns_of([BROKEN])},
+        {"input": turns_of([YES]), "assertions": [BROKEN]},
+        {"input": turns_of([{"any_of": [NO, BROKEN]}])},
+        {"input": turns_of([NO]), "assertions": [BROKEN]},
+        {"input": turns_of([YES]), "judge": {"success": [YES], "failure": [BROKEN]}},
+        {"input": turns_of([YES]), "judge": {"success": [BROKEN]}},
+        {"input": turns_of([YES, {**BROKEN, "weight": 0}])},
+    ],
+)
+def test_a_check_that_cannot_be_evaluated_is_an_error_of_the_judge(case: dict[str, Any]) -> None:
+    grade = graded(case, ["yes"])
+    assert grade.status == "ERROR"
+    assert grade.error is not None
+    assert grade.error["kind"] == "judge"
+    assert "could not be evaluated" in grade.error["message"]
+
+
+def test_a_passing_option_makes_a_broken_one_beside_it_harmless() -> None:
+    """The check as a whole has passed: what could not be evaluated made no difference."""
+    grade = graded({"input": turns_of([{"any_of": [YES, BROKEN]}])}, ["yes"])
+    assert grade.status == "PASS"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"contains": "yes", "turn": 1},
+        {"tool_not_called_in_turn": {"turn": 2, "kind": "shell"}},
+        {"turn_response_not_contains": {"turn": 1, "not_contains": ["absent"]}},
+    ],
+)
+def test_in_a_single_shot_turns_cannot_be_told_apart(check: dict[str, Any]) -> None:
+    case = {"input": turns_of([YES], [YES]), "assertions": [check]}
+    grade = graded(case, ["yes"], execution_mode="single_shot")
+    assert grade.status == "FAIL"
+    assert grade.execution_mode == "single_shot"
+    (result,) = grade.assertions
+    assert (result.passed, result.assertable) == (False, False)
+
+
+def test_in_a_single_shot_the_conversation_can_still_be_judged() -> None:
+    case = {"input": {"turns": ["a", "b"]}, "assertions": [YES], "aggregation": "max"}
+    grade = graded(case, ["yes"], execution_mode="single_shot")
+    assert grade.assertions[0].passed
+
+
+def edited(turns: Sequence[TurnRecord | str], case: dict[str, Any]) -> Grade:
+    recorded = make_record(*turns, case={"id": "case", "input": {"turns": ["old"]}})
+    made = Case.model_validate({"id": "case", **case})
+    return grade_record(recorded.record, recorded.read_file, case=made)
+
+
+def test_an_edited_case_judges_the_record_by_its_own_checks() -> None:
+    assert edited(["yes"], {"input": turns_of([YES])}).status == "PASS"
+    assert edited(["yes"], {"input": turns_of([NO])}).status == "FAIL"
+
+
+def test_turns_that_an_edited_case_adds_were_not_held() -> None:
+    grade = edited(["yes"], {"input": turns_of([YES], [YES])})
+    assert (grade.status, grade.score) == ("FAIL", 0.5)
+
+
+def test_turns_that_an_edited_case_leaves_out_are_not_judged() -> None:
+    grade = edited(["yes", "no"], {"input": turns_of([YES])})
+    assert grade.status == "PASS"
+    assert [len(turn.checks) for turn in grade.turns] == [1, 0]
+
+
+def test_the_same_record_always_gets_the_same_grade() -> None:
+    case = {"input": turns_of([YES, NO], [YES]), "assertions": [{"any_of": [YES, NO]}]}
+    assert graded(case, ["yes", "yes"]) == graded(case, ["yes", "yes"])

@@ -1,0 +1,120 @@
+"""Cases with one mistake each: the text, where it is told, and what is said of it."""
+
+from __future__ import annotations
+
+PROMPT = "input: {prompt: hi}\n"
+ONE_CHECK = "assertions: [{contains: x}]\n"
+CHECKED = PROMPT + ONE_CHECK
+RULES = "{success: [{contains: x}]}"
+
+
+def turn(rest: str) -> str:
+    """A case of one turn; `rest` begins at line 4, column 7."""
+    return f"input:\n  turns:\n    - content: hi\n      {rest}\nassertions: [{{contains: x}}]\n"
+
+
+def check(text: str) -> str:
+    """A case with one check, which begins at line 2, column 14."""
+    return f"{PROMPT}assertions: [{text}]\n"
+
+
+CASES = [
+    # what is no YAML
+    ("id: a\n\tinput: x\n", "2:1", "a tab"),
+    ('input: {prompt: "hi}\n', "1:17", "this quote is never closed"),
+    ("input: {prompt: hi\n", "2:1", "is missing here"),
+    (CHECKED + "id: 1\nid: 2\n", "4:1", "id"),
+    (CHECKED + "title: !!python/object:os.system x\n", "3:8", "tag"),
+    (CHECKED + "---\n" + CHECKED, "3:1", "document"),
+    (CHECKED + "title: *nothing\n", "3:8", "alias"),
+    ("- input: x\n", "1:1", "mapping"),
+    # keys
+    (CHECKED + "titel: x\n", "3:1", "did you mean `title`?"),
+    (CHECKED + "max_turn: 3\n", "3:1", "did you mean `max_turns`?"),
+    ("id: x\nassertions: [{contains: x}]\n", "1:1", "`input` is missing"),
+    (CHECKED + "content: x\n", "3:1", "unknown key `content`"),
+    (CHECKED + "1: x\n", "3:1", "is not a text"),
+    # values
+    (CHECKED + "timeout_seconds: 5 minutes\n", "3:18", "`5 minutes` is not a number"),
+    (CHECKED + "timeout_seconds: -1\n", "3:18", "must be above 0"),
+    (CHECKED + "trials: 0\n", "3:9", "must be above 0"),
+    (CHECKED + "trials: 1.5\n", "3:9", "without a decimal point"),
+    (CHECKED + "pass_threshold: 80\n", "3:17", "must be at most 1"),
+    (CHECKED + "pass_threshold: '0.5'\n", "3:17", "without quotes"),
+    (CHECKED + "on_turn_failure: halt\n", "3:18", "`continue`, `stop`"),
+    (CHECKED + "tags: {a: b}\n", "3:1", "is not a list"),
+    (CHECKED + "vars: [a]\n", "3:1", "is not a mapping"),
+    (CHECKED + "vars: {1a: x}\n", "3:8", "has not the right form"),
+    (CHECKED + "vars: {a: 1.10}\n", "3:11", "put it in quotes"),
+    (CHECKED + "context: {git: {init: yes}}\n", "3:23", "write `true`"),
+    (CHECKED + "retry_policy: {retry_on: [rate-limit]}\n", "3:27", "did you mean `rate_limit`?"),
+    (CHECKED + "retry_policy: {retry_on: flaky}\n", "3:26", "`flaky` is not allowed here"),
+    (CHECKED + "depends_on: [other]\n", "3:14", "there is no other case `other`"),
+    (CHECKED + "depends_on: c\n", "3:13", "the case depends on itself"),
+    # what is said
+    ("input: {}\nassertions: [{contains: x}]\n", "1:1", "needs one of `prompt`, `turns`"),
+    ("input: {prompt: ' '}\nassertions: [{contains: x}]\n", "1:1", "the prompt is empty"),
+    ("input: {turns: []}\nassertions: [{contains: x}]\n", "1:9", "at least 1 item"),
+    ("input: {prompt: a, turns: [b]}\nassertions: [{contains: x}]\n", "1:1", "keep exactly one"),
+    ("input: {turns: [{content: ''}]}\nassertions: [{contains: x}]\n", "1:17", "message is empty"),
+    ("input: {turns: [{role: user}]}\n" + ONE_CHECK, "1:17", "needs one of `content`"),
+    ("input: {turns: [{content: a, role: system}]}\n" + ONE_CHECK, "1:36", "write `user`"),
+    (turn("timeout: 3"), "4:7", "did you mean `timeout_seconds`?"),
+    (turn("slash_command: true"), "3:16", "does not begin with /"),
+    (turn("post_condition: {}"), "4:7", "there is no condition"),
+    (turn("post_condition: {contains: x, on_fail: skip}"), "4:46", "`skip_remaining`"),
+    (turn("capture: [{variable: a}]"), "4:17", "needs one of `pattern`, `jsonpath`"),
+    (turn("capture: [{variable: a, pattern: '(x)', jsonpath: $.a}]"), "4:17", "keep exactly one"),
+    (turn("capture: [{variable: a b, pattern: '(x)'}]"), "4:28", "has not the right form"),
+    (turn("capture: [{variable: a, pattern: x}]"), "4:40", "has no group"),
+    (turn("capture: [{variable: a, pattern: '(x)(y)'}]"), "4:40", "has 2 groups"),
+    (turn("capture: [{variable: a, pattern: '('}]"), "4:40", "is not a valid regex"),
+    (turn("capture: [{variable: a, jsonpath: '$.['}]"), "4:41", "is not a valid JSONPath"),
+    (turn("expected_output: ''"), "4:24", "the text is empty"),
+    # templates
+    ("input: {prompt: 'a <<b>>'}\nassertions: [{contains: x}]\n", "1:20", "<<b>> is not defined"),
+    (CHECKED + "context: {files: {a.txt: 'x\n\n  <<who>>'}}\n", "5:3", "<<who>> is not defined"),
+    (turn("capture: [{variable: v, pattern: '(x)'}]").replace("hi", '"<<v>>"'), "3:17", "<<v>>"),
+    # checks
+    (check("{}"), "2:14", "no check is named"),
+    (check("{contians: x}"), "2:15", "did you mean `contains`?"),
+    (check("{contains: x, equals: y}"), "2:14", "make each its own list item"),
+    (check("{contains: {}}"), "2:15", "there is nothing to look for"),
+    (check("{contains: {any: []}}"), "2:15", "there is nothing to look for"),
+    (check("{matches: '[a'}"), "2:24", "is not a valid regex"),
+    (check("{matches: {none: [x, '*']}}"), "2:35", "is not a valid regex"),
+    (check("{output_matches: '('}"), "2:31", "is not a valid regex"),
+    (check("{type: regex, value: '('}"), "2:14", "is not a valid regex"),
+    (check("{json: {path: '$.a['}}"), "2:28", "is not a valid JSONPath"),
+    (check("{json: {path: $.a, matches: '('}}"), "2:42", "is not a valid regex"),
+    (check("{json: {path: $.a, equals: 1, exists: true}}"), "2:15", "more than one condition"),
+    (check("{file_contains: {path: a, matches: '('}}"), "2:49", "is not a valid regex"),
+    (check("{file_contains: {path: a}}"), "2:15", "needs one of `content`, `matches`"),
+    (check("{tool_called: {}}"), "2:15", "no tool is named"),
+    (check("{tool_called: {kind: shel}}"), "2:35", "did you mean `shell`?"),
+    (check("{tool_called: {name: Bash, min: 3, max: 1}}"), "2:15", "min 3 is above max 1"),
+    (check("{tool_called: {kind: shell, args: {c: {matches: '('}}}}"), "2:62", "is not a valid"),
+    (check("{tool_sequence: {calls: [a], mode: strict}}"), "2:49", "`in_order`"),
+    (check("{any_of: []}"), "2:15", "at least 1 item"),
+    (check("{any_of: [{contains: x}, {matches: '('}]}"), "2:49", "is not a valid regex"),
+    (check("{contains: x, turn: 2}"), "2:34", "turn 2 of a case with 1"),
+    (check("{contains: x, turn: 0}"), "2:34", "must be at least 1"),
+    (check("{contains: x, weight: -1}"), "2:36", "must be at least 0"),
+    (check("{tool_called_in_turn: {turn: 3, kind: shell}}"), "2:43", "turn 3 of a case with 1"),
+    (check("{prompt: sure?}"), "2:14", "a follow-up without checks"),
+    (check("{contains: x, assertions: [{contains: y}]}"), "2:14", "add the follow-up's `prompt`"),
+    # judges
+    (CHECKED + "judge: {type: rule}\n", "3:15", "did you mean `rule_based`?"),
+    (CHECKED + "judge: {type: script}\n", "3:1", "add `script_path`"),
+    (CHECKED + "judge: {criteria: [x]}\n", "3:1", "set `type: agent_judge`"),
+    (CHECKED + f"judge: {RULES}\njudges: [{RULES}]\n", "1:1", "keep one of them"),
+    (CHECKED + "judges: []\n", "3:1", "at least 1 item"),
+    (CHECKED + "judge: {failure: [{contains: x, turn: 2}]}\n", "3:39", "turn 2 of a case with 1"),
+    # what excludes what
+    (CHECKED + "aggregation: min\n", "1:1", "`aggregation` without turns"),
+    (turn("expected_output: a") + "expected_output: b\n", "1:1", "`expected_output` beside"),
+    # the script of the scripted engine
+    (CHECKED + "scripted: []\n", "3:1", "at least 1 item"),
+    (CHECKED + "scripted: [{say: a, when: '('}]\n", "3:27", "not a regular expression"),
+    (CHECKED + "scripted: [{steps: [{run: a, read: b}]}]\n", "3:21", "keep exactly one"),
+]  # fmt: skip

@@ -1,0 +1,157 @@
+"""Files with mistakes in them, as `skillup validate` tells them: only located lines, exit 2."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from skillup.cli.app import app
+from tests.load.broken.cases import CASES
+from tests.load.broken.profiles import PROFILES
+from tests.load.broken.suites import SUITES
+from tests.support.project import Project
+from tests.support.trees import make_tree
+
+LOCATED = re.compile(r"[^\s:][^:]*\.yaml:\d+:\d+:( warning:)?( [^\s:]+:)? \S.*")
+COUNTED = re.compile(
+    r"\d+ suites?, \d+ cases?(, \d+ profiles?)?: not valid \(\d+ errors?, \d+ warnings?\)"
+)
+GOOD = "input: {prompt: hi}\nassertions: [{contains: x}]\n"
+
+
+def validate(root: Path, monkeypatch: pytest.MonkeyPatch, *paths: str) -> list[str]:
+    """The lines that are told; checks that there is nothing else, and that it ends with 2."""
+    monkeypatch.chdir(root)
+    result = CliRunner().invoke(app, ["validate", *paths], standalone_mode=False)
+    assert result.exception is None
+    assert result.return_value == 2
+    assert result.stdout == ""
+    *lines, counted = result.stderr.splitlines()
+    assert COUNTED.fullmatch(counted), counted
+    for line in lines:
+        assert LOCATED.fullmatch(line), line
+        assert "Traceback" not in line
+        assert "pydantic" not in line
+    return [line for line in lines if " warning: " not in line]
+
+
+@pytest.mark.parametrize(("text", "place", "phrase"), CASES)
+def test_a_case_with_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str, phrase: str
+) -> None:
+    make_tree(tmp_path, {"eval.yaml": "cases: {files: [c.yaml]}\n", "c.yaml": text})
+    (line,) = validate(tmp_path, monkeypatch, ".")
+    assert line.startswith(f"c.yaml:{place}: ")
+    assert phrase in line
+
+
+@pytest.mark.parametrize(("text", "place", "phrase"), SUITES)
+def test_a_suite_with_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str, phrase: str
+) -> None:
+    make_tree(tmp_path, {"eval.yaml": text, "c.yaml": GOOD})
+    (line,) = validate(tmp_path, monkeypatch, ".")
+    assert line.startswith(f"eval.yaml:{place}: ")
+    assert phrase in line
+
+
+@pytest.mark.parametrize(("text", "place", "phrase"), PROFILES)
+def test_a_profile_with_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str, phrase: str
+) -> None:
+    make_tree(
+        tmp_path, {"engines/p.yaml": text, "cases/eval.yaml": "name: d\n", "cases/c.yaml": GOOD}
+    )
+    (line,) = validate(tmp_path, monkeypatch)
+    assert line.startswith(f"engines/p.yaml:{place}: ")
+    assert phrase in line
+    assert validate(tmp_path, monkeypatch, "engines/p.yaml") == [line]
+
+
+def test_all_mistakes_of_all_files_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tree(
+        tmp_path,
+        {
+            "cases/eval.yaml": "nmae: x\ncases: {parallelism: 0}\n",
+            "cases/a.yaml": "id: a\nimput: 1\n",
+            "cases/b.yaml": "a: [\n",
+            "cases/c.yaml": 'input: {prompt: "<<gone>>"}\nassertions: [{contains: x, turn: 2}]\n',
+            "engines/p.yaml": "engine: nope\n",
+            "engines/q.yaml": "engine: codex\nretries: many\n",
+        },
+    )
+    places = [line.split(": ")[0] for line in validate(tmp_path, monkeypatch)]
+    assert places == [
+        "cases/eval.yaml:1:1",
+        "cases/eval.yaml:2:22",
+        "cases/a.yaml:2:1",
+        "cases/b.yaml:2:1",
+        "cases/c.yaml:1:18",
+        "cases/c.yaml:2:34",
+        "engines/p.yaml:1:9",
+        "engines/q.yaml:2:10",
+    ]
+
+
+MIXED = """\
+id: a
+vars: {known: x}
+input:
+  turns:
+    - content: "<<known>> and <<gone>>"
+      timeout_second: 3
+      capture:
+        - {variable: kept, pattern: '(x)'}
+        - {variabel: lost, pattern: '(x)'}
+      assertions:
+        - contians: y
+        - {contains: z, turn: 9}
+    - content: "<<kept>> <<lost>> <<never>>"
+assertions:
+  - {matches: '('}
+  - {contains: z, turn: 3}
+"""
+
+
+def test_a_mistake_does_not_hide_what_only_the_whole_case_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": MIXED})
+    lines = validate(tmp_path, monkeypatch, ".")
+    assert [line.split(": ")[0].removeprefix("c.yaml:") for line in lines] == [
+        "5:31",  # <<gone>>; <<known>> is defined
+        "6:7",  # timeout_second
+        "9:12",  # variabel
+        "11:11",  # contians
+        "12:31",  # turn 9
+        "13:35",  # <<never>>; <<lost>> would be defined but for the mistake
+        "15:15",  # the regex
+        "16:25",  # turn 3
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["input: 3\n", "- a\n", "", "input: {turns: []}\n", "input: {prompt: a, turns: [b]}\n",
+     "input:\n", "1: 2\n", "input: {turns: [1, {}, {content: ''}]}\n", "judge: []\ninput: [x]\n"],
+)  # fmt: skip
+def test_what_cannot_be_mended_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": text})
+    assert validate(tmp_path, monkeypatch, ".")
+
+
+def test_the_same_is_told_by_the_command_itself(project: Project) -> None:
+    project.write({"cases/eval.yaml": "nmae: x\n", "cases/c.yaml": "input: {prompt: [1]}\n"})
+    outcome = project.run("validate")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.splitlines()[0].startswith("cases/eval.yaml:1:1: nmae: unknown key")
+    told = project.run("run").stderr.splitlines()
+    assert told[:-1] == outcome.stderr.splitlines()[:-1]
+    assert told[-1] == "2 problems found"

@@ -1,0 +1,148 @@
+"""From the paths on the command line to suites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import UsageError
+from skillup.load.discover import IsCase, SuiteRequest, find_suites, suite_root, workspace_root
+from tests.support.trees import make_tree
+
+SUITE = "name: demo\n"
+CASE = "id: a\ninput: {prompt: hi}\n"
+
+
+def found(root: Path, *names: str) -> list[SuiteRequest]:
+    return find_suites([root / name for name in names], IsCase())
+
+
+def test_a_suite_file_is_meant_itself(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"eval.yaml": SUITE, "eval-other.yaml": SUITE})
+    assert found(tmp_path, "eval-other.yaml") == [SuiteRequest(tmp_path / "eval-other.yaml")]
+
+
+def test_a_folder_with_a_suite_means_that_suite_and_not_those_below_it(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"eval.yaml": SUITE, "below/eval.yaml": SUITE})
+    assert found(tmp_path, ".") == [SuiteRequest(tmp_path / "eval.yaml")]
+
+
+def test_a_folder_of_suites_means_all_of_them_by_name(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"b/eval.yaml": SUITE, "a/deep/eval.yaml": SUITE, "a/x.yaml": CASE})
+    paths = [request.path for request in found(tmp_path, ".")]
+    assert paths == [tmp_path / "a/deep/eval.yaml", tmp_path / "b/eval.yaml"]
+
+
+@pytest.mark.parametrize("hidden", [".git", "node_modules", ".venv", "fixtures", "__pycache__"])
+def test_suites_in_folders_that_hold_other_peoples_files_are_not_found(
+    tmp_path: Path, hidden: str
+) -> None:
+    make_tree(tmp_path, {"a/eval.yaml": SUITE, f"{hidden}/eval.yaml": SUITE})
+    assert [request.path for request in found(tmp_path, ".")] == [tmp_path / "a/eval.yaml"]
+
+
+def test_a_skill_means_the_suite_in_its_evals(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"SKILL.md": "x", "evals/eval.yaml": SUITE})
+    assert found(tmp_path, ".") == [SuiteRequest(tmp_path / "evals/eval.yaml")]
+
+
+@pytest.mark.parametrize("suite", ["eval.yaml", "cases/eval.yaml", "evals/eval.yaml"])
+def test_a_case_belongs_to_the_nearest_suite_above_it(tmp_path: Path, suite: str) -> None:
+    case = "cases/deep/a.yaml" if "evals" not in suite else "evals/cases/a.yaml"
+    make_tree(tmp_path, {suite: SUITE, case: CASE})
+    (request,) = found(tmp_path, case)
+    assert request.path.resolve() == (tmp_path / suite).resolve()
+    assert request.only == ((tmp_path / case).resolve(),)
+
+
+def test_a_folder_of_cases_means_those_of_the_suite_above(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"eval.yaml": SUITE, "cases/a.yaml": CASE})
+    (request,) = found(tmp_path, "cases")
+    assert request.path.resolve() == (tmp_path / "eval.yaml").resolve()
+    assert request.only == ((tmp_path / "cases").resolve(),)
+
+
+def test_a_suite_that_is_named_twice_is_meant_once(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"eval.yaml": SUITE})
+    assert len(found(tmp_path, ".", "eval.yaml", "./.")) == 1
+
+
+def test_two_cases_of_one_suite_are_one_request(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"eval.yaml": SUITE, "a.yaml": CASE, "b.yaml": CASE})
+    (request,) = found(tmp_path, "b.yaml", "a.yaml", "b.yaml")
+    assert [path.name for path in request.only] == ["b.yaml", "a.yaml"]
+
+
+def test_a_whole_suite_outranks_one_of_its_cases(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"eval.yaml": SUITE, "a.yaml": CASE})
+    for order in (("a.yaml", "."), (".", "a.yaml")):
+        (request,) = found(tmp_path, *order)
+        assert request.only == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "said"),
+    [
+        ("nowhere", {}, "no such file or folder"),
+        ("notes.txt", {"notes.txt": "x"}, "not a YAML file"),
+        (".", {"readme.md": "x"}, "no eval.yaml in it or below it"),
+        ("a.yaml", {"a.yaml": CASE}, "no eval.yaml beside it or above it"),
+        (".", {"eval.yaml/x.txt": "x"}, "no eval.yaml in it or below it"),
+    ],
+)
+def test_a_path_that_means_no_suite_is_a_mistake_with_a_hint(
+    tmp_path: Path, name: str, files: dict[str, str], said: str
+) -> None:
+    make_tree(tmp_path, files)
+    with pytest.raises(UsageError, match=said) as caught:
+        found(tmp_path, name)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "is_case"),
+    [
+        ("input: {prompt: x}\n", True),
+        ("name: x\ncases:\n  files: []\n", False),
+        ('"input": {"prompt": "x"}\n', True),
+        ('{"input": {"prompt": "x"}}\n', True),
+        ("id: x\nimput: {prompt: hi}\n", True),
+        ("assertions: []\n", True),
+        ("name: x\nskills: [{path: .}]\n", False),
+        ("id: x\ncases: {files: [a.yaml]}\n", False),
+        ("nested:\n  input: x\n", False),
+        ("", False),
+        ("schema_version: v1alpha1\ninput :\n  prompt: x\n", True),
+    ],
+)
+def test_a_case_is_known_by_its_keys_even_with_a_mistake_in_it(
+    tmp_path: Path, text: str, is_case: bool
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    assert IsCase()(path) is is_case
+
+
+@pytest.mark.parametrize(
+    ("suite", "root"),
+    [
+        ("eval.yaml", "."),
+        ("evals/eval.yaml", "."),
+        ("a/eval.yaml", "a"),
+        ("evals/x/eval.yaml", "evals/x"),
+    ],
+)
+def test_the_root_of_a_suite_in_evals_is_the_skill(tmp_path: Path, suite: str, root: str) -> None:
+    assert suite_root(tmp_path / suite) == (tmp_path / root).resolve()
+
+
+def test_the_workspace_is_the_nearest_folder_with_engines_and_cases(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"engines/a.yaml": "x", "cases/deep/eval.yaml": SUITE})
+    assert workspace_root(tmp_path / "cases/deep/eval.yaml") == tmp_path.resolve()
+    assert workspace_root(tmp_path / "cases") == tmp_path.resolve()
+
+
+def test_a_folder_that_has_runs_is_a_workspace(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"a/.skillup/runs/x": "x", "a/b/eval.yaml": SUITE})
+    assert workspace_root(tmp_path / "a" / "b") == (tmp_path / "a").resolve()

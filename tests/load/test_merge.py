@@ -1,0 +1,152 @@
+"""Defaults of the suite in its cases: lists are joined, anything else the case says outranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.load.merge import has_checks, merge_defaults
+from skillup.schema.case import Case
+from skillup.schema.suite import Suite
+
+
+def merged(case: dict[str, Any], **suite: Any) -> Case:
+    made = Case.model_validate({"input": {"prompt": "hi"}, **case})
+    return merge_defaults(made, Suite.model_validate(suite), default_id="stem")
+
+
+def with_defaults(case: dict[str, Any], **defaults: Any) -> Case:
+    return merged(case, cases={"defaults": defaults})
+
+
+def test_the_files_name_is_the_id_of_a_case_that_has_none() -> None:
+    assert merged({}).id == "stem"
+    assert merged({"id": "own"}).id == "own"
+
+
+@pytest.mark.parametrize(
+    ("key", "default", "own"),
+    [
+        ("timeout_seconds", 10.0, 20.0),
+        ("max_turns", 3, 5),
+        ("pass_threshold", 0.5, 0.0),
+        ("on_turn_failure", "stop", "continue"),
+        ("trials", 4, 1),
+    ],
+)
+def test_a_scalar_of_the_case_outranks_the_default(key: str, default: Any, own: Any) -> None:
+    assert getattr(with_defaults({}, **{key: default}), key) == default
+    assert getattr(with_defaults({key: own}, **{key: default}), key) == own
+    assert getattr(with_defaults({key: own}), key) == own
+
+
+def test_aggregation_is_a_default_only_for_cases_with_turns() -> None:
+    turns = {"input": {"turns": ["a"]}}
+    assert with_defaults(turns, aggregation="min").aggregation == "min"
+    assert with_defaults({**turns, "aggregation": "max"}, aggregation="min").aggregation == "max"
+    assert with_defaults({}, aggregation="min").aggregation is None
+
+
+def test_constraints_of_skill_up_outrank_the_defaults_and_yield_to_the_cases_own() -> None:
+    limits = {"constraints": {"timeout_seconds": 7, "max_turns": 2}}
+    case = with_defaults(limits, timeout_seconds=9, max_turns=9)
+    assert (case.timeout_seconds, case.max_turns) == (7, 2)
+    case = with_defaults({**limits, "timeout_seconds": 1, "max_turns": 1})
+    assert (case.timeout_seconds, case.max_turns) == (1, 1)
+
+
+def test_a_single_tag_joins_the_tags_once() -> None:
+    assert merged({"tag": "a", "tags": ["b"]}).tags == ["b", "a"]
+    assert merged({"tag": "a", "tags": ["a"]}).tags == ["a"]
+
+
+def test_artifacts_are_joined_defaults_first_each_once() -> None:
+    case = with_defaults({"collect_artifacts": ["b", "c"]}, collect_artifacts=["a", "b"])
+    assert case.collect_artifacts == ["a", "b", "c"]
+
+
+def test_lists_of_the_gate_are_joined_and_the_rest_is_the_cases() -> None:
+    case = with_defaults(
+        {"expect": {"must_contain": ["b", "c"], "exit_code": 1, "golden_file": "own.txt"}},
+        expect={
+            "must_contain": ["a", "b"],
+            "exit_code": 0,
+            "golden_file": "theirs.txt",
+            "files_exist": ["x"],
+            "case_sensitive": True,
+        },
+    )
+    assert case.expect is not None
+    given = dict(case.expect.given())
+    assert given["must_contain"] == ["a", "b", "c"]
+    assert given["exit_code"] == 1
+    assert given["golden_file"].path == "own.txt"
+    assert given["files_exist"] == ["x"]
+    assert case.expect.case_sensitive is True
+
+
+def test_the_gate_of_the_suite_stays_as_it_was() -> None:
+    suite = Suite.model_validate({"cases": {"defaults": {"expect": {"must_contain": ["a"]}}}})
+    case = Case.model_validate({"input": {"prompt": "x"}, "expect": {"must_contain": ["b"]}})
+    for _ in range(2):
+        merge_defaults(case, suite, default_id="x")
+    assert suite.cases.defaults.expect is not None
+    assert suite.cases.defaults.expect.must_contain == ["a"]
+
+
+def test_a_case_may_turn_off_a_switch_of_the_default_gate() -> None:
+    case = with_defaults(
+        {"expect": {"case_sensitive": False}},
+        expect={"must_contain": ["A"], "case_sensitive": True},
+    )
+    assert case.expect is not None
+    assert (case.expect.case_sensitive, case.expect.must_contain) == (False, ["A"])
+
+
+def test_the_suites_retry_policy_holds_unless_the_case_has_its_own() -> None:
+    suite = {"cases": {"retry_policy": {"max_retries": 2, "retry_on": ["crash"]}}}
+    policy = merged({}, **suite).retry_policy
+    assert policy is not None
+    assert (policy.max_retries, policy.retry_on) == (2, ["crash"])
+    policy = merged({"retry_policy": {"max_retries": 1}}, **suite).retry_policy
+    assert policy is not None
+    assert (policy.max_retries, policy.retry_on) == (1, ["timeout", "rate_limit", "overloaded"])
+
+
+RULES = {"type": "rule_based", "success": [{"contains": "x"}]}
+
+
+def test_a_default_judge_is_for_cases_that_check_nothing_themselves() -> None:
+    assert with_defaults({}, judge=RULES).judge is not None
+    assert with_defaults({"assertions": [{"contains": "y"}]}, judge=RULES).judge is None
+
+
+def test_a_default_judge_without_rules_judges_nothing() -> None:
+    assert merged({}, judge={"model": "m"}).judge is None
+
+
+def test_what_a_judge_leaves_open_is_the_defaults() -> None:
+    own = {"judge": {"criteria": ["it is polite"], "type": "agent_judge"}}
+    judge = merged(own, judge={"model": "m", "pass_threshold": 0.7}).judge
+    assert judge is not None
+    assert (judge.model, judge.pass_threshold) == ("m", 0.7)
+    judge = with_defaults({"judge": RULES}, judge={"type": "agent_judge", "criteria": ["c"]}).judge
+    assert judge is not None
+    assert judge.type == "rule_based"
+    assert judge.criteria == []
+
+
+@pytest.mark.parametrize(
+    ("case", "checked"),
+    [
+        ({}, False),
+        ({"assertions": [{"contains": "x"}]}, True),
+        ({"expect": {"must_contain": ["x"]}}, True),
+        ({"input": {"turns": [{"content": "a", "assertions": [{"contains": "x"}]}]}}, True),
+        ({"input": {"turns": [{"content": "a", "post_condition": {"contains": "x"}}]}}, True),
+        ({"input": {"turns": ["a", "b"]}}, False),
+    ],
+)
+def test_whether_anything_is_checked(case: dict[str, Any], checked: bool) -> None:
+    assert has_checks(Case.model_validate({"input": {"prompt": "hi"}, **case})) is checked

@@ -1,0 +1,144 @@
+"""Profiles: what `--engine` means, and what may stand in their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import InvalidFilesError, UsageError
+from skillup.load.profiles import check_profile, is_profile, load_profile, read_profile
+from skillup.schema.profile import Profile
+from tests.support.trees import make_tree
+
+
+def read(root: Path, text: str, **environment: str) -> Profile:
+    make_tree(root, {"engines/p.yaml": text})
+    return read_profile(root / "engines" / "p.yaml", environment)
+
+
+def refused(root: Path, text: str, **environment: str) -> list[str]:
+    with pytest.raises(InvalidFilesError) as caught:
+        read(root, text, **environment)
+    return [str(problem).rpartition("p.yaml:")[2] for problem in caught.value.problems]
+
+
+def test_a_name_means_the_file_in_engines_before_the_adapter(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"engines/codex.yaml": "engine: codex\nmodel: small\n"})
+    assert load_profile("codex", tmp_path, {}).model == "small"
+    assert load_profile("scripted", tmp_path, {}) == Profile(name="scripted", engine="scripted")
+
+
+@pytest.mark.parametrize("alias", ["claude", "claude-code", "claude_code"])
+def test_claude_code_has_several_names(tmp_path: Path, alias: str) -> None:
+    assert load_profile(alias, tmp_path, {}).engine == "claude_code"
+    make_tree(tmp_path, {"engines/claude_code.yaml": "engine: claude_code\nmodel: m\n"})
+    assert load_profile(alias, tmp_path, {}).model == "m"
+
+
+def test_a_path_means_that_file_and_its_name_is_the_stem(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"elsewhere/fast.yaml": "engine: codex\n"})
+    profile = load_profile(str(tmp_path / "elsewhere/fast.yaml"), tmp_path, {})
+    assert (profile.name, profile.engine) == ("fast", "codex")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("cladue_code", "did you mean claude_code?"),
+        ("fats", "did you mean fast?"),
+        ("zzz", "known here: claude_code, codex, fast, scripted"),
+        ("gone.yaml", "give a profile's path or name"),
+    ],
+)
+def test_an_engine_that_is_not_known_is_a_mistake_with_a_way_out(
+    tmp_path: Path, name: str, hint: str
+) -> None:
+    make_tree(tmp_path, {"engines/fast.yaml": "engine: codex\n"})
+    with pytest.raises(UsageError) as caught:
+        load_profile(name, tmp_path, {})
+    assert caught.value.hint == hint
+
+
+def test_references_are_filled_in_wherever_they_stand(tmp_path: Path) -> None:
+    text = "engine: codex\nmodel: ${M}\nargs: ['--x=${M}']\nenv: {B: '${N:-none}', C: $$x}\n"
+    profile = read(tmp_path, text, M="big")
+    assert (profile.model, profile.args) == ("big", ["--x=big"])
+    assert profile.env == {"B": "none", "C": "$x"}
+
+
+def test_an_empty_default_means_that_the_key_is_not_set(tmp_path: Path) -> None:
+    assert read(tmp_path, "engine: codex\nbase_url: ${URL:-}\n").base_url is None
+    assert read(tmp_path, "engine: codex\nenv: {A: '${X:-}'}\n").env == {"A": ""}
+
+
+def test_every_reference_without_a_value_is_told_with_its_place(tmp_path: Path) -> None:
+    text = "engine: codex\nmodel: ${M}\nenv:\n  A: ${B?set B to the region}\n  C: ${D:=x}\n"
+    assert refused(tmp_path, text) == [
+        "2:8: model: the variable M is not set; set it, or give a default: ${VAR:-default}",
+        "4:6: env.A: set B to the region; set it, or give a default: ${VAR:-default}",
+        (
+            "5:6: env.C: `${` begins no reference to a variable here; write ${VAR}, "
+            "${VAR:-default} or ${VAR?message}; for the text itself, write $${"
+        ),
+    ]
+
+
+def test_when_only_validating_an_unset_variable_is_a_warning(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"p.yaml": "engine: codex\nmodel: ${M}\nargs: ['${']\n"})
+    profile, problems = check_profile(tmp_path / "p.yaml", {}, lenient=True)
+    assert profile is not None
+    assert [problem.severity for problem in problems] == ["warning", "error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("engine: cladue_code\n", "1:9: engine: there is no adapter"),
+        ("engine: claude\n", "1:9: engine: there is no adapter `claude`; did you mean `cl"),
+        ("engine: gemini\n", "1:9: engine: there is no adapter `gemini`; known"),
+        ("engine: codex\nsession: live\n", "2:10: session: `live` is not supported"),
+        ("engine: codex\npermision: full\n", "2:1: permision: unknown key `permision`; did"),
+        ("engine: codex\npermission: all\n", "2:13: permission: `all` is not allowed here"),
+        ("engine: codex\nretries: -1\n", "2:10: retries: `-1` is out of range"),
+        ("engine: codex\ntimeout_seconds: 0\n", "2:18: timeout_seconds: `0` is out of range"),
+        ("engine: codex\ncommand: []\n", "2:1: command: it is empty"),
+        ("model: x\n", "1:1: engine: `engine` is missing"),
+        ("engine: codex\nprices: {input: 1}\n", "2:1: prices.output: `output` is missing"),
+        ("engine: [codex\n", "2:1:"),
+        ("- engine: codex\n", "1:1:"),
+        ("", "1:1:"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_profile_is_told_with_its_place(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (problem,) = refused(tmp_path, text)
+    assert problem.startswith(said)
+
+
+KEYS = ["sk-ant-api03-abcdefgh12345678", "AIzaSyA1b2C3d4E5f6G7h8I9j0", "ghp_0a1b2c3d4e5f6g7h8i9j0k"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_place_of_a_variables_name_is_refused_and_not_repeated(
+    tmp_path: Path, key: str
+) -> None:
+    (problem,) = refused(tmp_path, f"engine: codex\napi_key_env: {key}\n")
+    assert problem.startswith("2:14: api_key_env: this is not the name of a variable")
+    assert key not in problem
+    (problem,) = refused(tmp_path, "engine: codex\napi_key_env: ${MY_KEY}\n", MY_KEY=key)
+    assert key not in problem
+
+
+@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "key", "MY_COMPANY_GATEWAY_TOKEN_2", "_X1"])
+def test_names_of_variables_are_taken(tmp_path: Path, name: str) -> None:
+    assert read(tmp_path, f"engine: codex\napi_key_env: {name}\n").api_key_env == name
+
+
+def test_what_is_in_engines_is_a_profile(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"engines/a.yaml": "x", "cases/a.yaml": "x"})
+    assert is_profile(tmp_path / "engines")
+    assert is_profile(tmp_path / "engines/a.yaml")
+    assert not is_profile(tmp_path / "cases/a.yaml")
+    assert not is_profile(tmp_path)

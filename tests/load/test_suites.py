@@ -1,0 +1,233 @@
+"""Suites and their cases as they are loaded: which files, which ids, which problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.load.model import Loaded
+from skillup.load.suites import load_paths
+from tests.support.trees import make_tree
+
+CASE = "input: {prompt: hi}\nassertions: [{contains: x}]\n"
+
+
+def load(root: Path, files: dict[str, str], *paths: str) -> Loaded:
+    make_tree(root, files)
+    return load_paths([root / path for path in paths or ["."]])
+
+
+def ids(loaded: Loaded) -> list[str]:
+    return [case.case.id for suite in loaded.suites for case in suite.cases]
+
+
+def told(loaded: Loaded) -> list[str]:
+    """``FILE:LINE:COLUMN: …`` with the bare names of files."""
+    return [str(p).removeprefix(f"{p.file.parent}/") for p in loaded.problems]
+
+
+def named(case_id: str, *needs: str) -> str:
+    return f"id: {case_id}\ndepends_on: [{', '.join(needs)}]\n{CASE}"
+
+
+def test_without_a_list_every_yaml_beside_the_suite_and_in_cases_is_a_case(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        {
+            "eval.yaml": "name: demo\n",
+            "b.yaml": CASE,
+            "a.yml": CASE,
+            "cases/c.yaml": CASE,
+            "cases/deeper/d.yaml": CASE,
+            "notes.txt": "x",
+            ".hidden.yaml": "not: [a case",
+            "eval-other.yaml": "name: other\n",
+            "cases/evaluate.yaml": CASE,
+        },
+    )
+    assert told(loaded) == []
+    assert ids(loaded) == ["a", "b", "c", "evaluate"]
+
+
+def test_a_suite_without_cases_is_a_mistake(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"eval.yaml": "name: demo\n"})
+    assert told(loaded) == ["eval.yaml:1:1: cases: no case files beside it or in cases/"]
+
+
+def test_cases_are_taken_in_the_order_of_the_list_and_each_once(tmp_path: Path) -> None:
+    suite = "cases: {files: [z.yaml, 'more/*.yaml', more/b.yaml, z.yaml, '*.yaml']}\n"
+    files = {"z.yaml": CASE, "more/b.yaml": CASE, "more/a.yaml": CASE, "y.yaml": CASE}
+    loaded = load(tmp_path, {"s/eval.yaml": suite, **{f"s/{k}": v for k, v in files.items()}}, "s")
+    assert ids(loaded)[:3] == ["z", "a", "b"]
+
+
+def test_a_single_name_may_stand_for_the_list(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path, {"eval.yaml": "cases: {files: a.yaml}\n", "a.yaml": CASE, "b.yaml": "?"}
+    )
+    assert (ids(loaded), told(loaded)) == (["a"], [])
+
+
+def test_globs_may_cross_folders(tmp_path: Path) -> None:
+    files = {
+        "eval.yaml": "cases: {files: ['c/**/*.yaml']}\n",
+        "c/a.yaml": CASE,
+        "c/d/e/b.yaml": CASE,
+    }
+    assert ids(load(tmp_path, files)) == ["a", "b"]
+
+
+def test_a_name_with_glob_characters_is_the_file_of_that_name(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"eval.yaml": "cases: {files: ['a[1].yaml']}\n", "a[1].yaml": CASE})
+    assert (ids(loaded), told(loaded)) == (["a[1]"], [])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("a.yaml", "no such file: a.yaml (paths start from s/)"),
+        ("'x/*.yaml'", "matches no file: x/*.yaml (paths start from s/)"),
+        ("'a**.yaml'", "matches no file: a**.yaml (paths start from s/)"),
+        ("/nowhere/a.yaml", "no such file: /nowhere/a.yaml (paths start from s/)"),
+    ],
+)
+def test_what_the_list_names_must_be_there(tmp_path: Path, pattern: str, said: str) -> None:
+    suite = f"cases:\n  files:\n    - b.yaml\n    - {pattern}\n"
+    loaded = load(tmp_path, {"s/eval.yaml": suite, "s/b.yaml": CASE}, "s")
+    assert told(loaded) == [f"eval.yaml:4:7: cases.files[1]: {said}"]
+    assert ids(loaded) == ["b"]
+
+
+def test_in_evals_paths_start_from_the_skill_or_from_the_suite_itself(tmp_path: Path) -> None:
+    suite = "cases: {files: [evals/cases/a.yaml, cases/b.yaml]}\n"
+    files = {"s/evals/eval.yaml": suite, "s/evals/cases/a.yaml": CASE, "s/evals/cases/b.yaml": CASE}
+    loaded = load(tmp_path, files, "s")
+    assert (ids(loaded), told(loaded)) == (["a", "b"], [])
+    assert loaded.suites[0].root == (tmp_path / "s").resolve()
+    assert loaded.suites[0].name == "s"
+
+
+def test_an_id_that_is_taken_is_told_with_both_files(tmp_path: Path) -> None:
+    files = {
+        "eval.yaml": "name: d\n",
+        "a.yaml": named("same"),
+        "b.yaml": f"title: t\n{named('same')}",
+    }
+    assert told(load(tmp_path, files)) == [
+        "b.yaml:2:5: id: `same` is the id of a.yaml already; give one of them another id"
+    ]
+
+
+def test_ids_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path, {"eval.yaml": "name: d\n", "a.yaml": named("Echo"), "b.yaml": named("echo")}
+    )
+    (problem,) = told(loaded)
+    assert problem.startswith("b.yaml:1:5: id: `echo` and `Echo` (of a.yaml) differ only in upper")
+
+
+def test_a_dependency_on_no_case_is_told_with_what_may_be_meant(tmp_path: Path) -> None:
+    files = {
+        "eval.yaml": "name: d\n",
+        "create-files.yaml": CASE,
+        "b.yaml": named("b", "create-file"),
+        "c.yaml": named("c", "zzz"),
+    }
+    assert told(load(tmp_path, files)) == [
+        (
+            "b.yaml:2:14: depends_on[0]: there is no other case `create-file` in this suite; "
+            "did you mean `create-files`?"
+        ),
+        (
+            "c.yaml:2:14: depends_on[0]: there is no other case `zzz` in this suite; "
+            "the others are: b, create-files"
+        ),
+    ]
+
+
+def test_a_case_does_not_depend_on_itself(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": named("a", "a")})
+    assert told(loaded) == ["a.yaml:2:14: depends_on[0]: the case depends on itself; remove it"]
+
+
+def test_every_circle_is_told_once(tmp_path: Path) -> None:
+    circles = {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["e"], "e": ["d"], "f": ["a", "d"]}
+    files = {f"{name}.yaml": named(name, *needs) for name, needs in circles.items()}
+    problems = told(load(tmp_path, {"eval.yaml": "name: d\n", **files}))
+    assert [p.split("; ")[0] for p in problems] == [
+        "c.yaml:2:14: depends_on[0]: these cases wait for each other: a → b → c → a",
+        "e.yaml:2:14: depends_on[0]: these cases wait for each other: d → e → d",
+    ]
+
+
+def test_a_chain_of_dependencies_may_be_long(tmp_path: Path) -> None:
+    files = {f"c{n}.yaml": named(f"c{n}", f"c{n + 1}") for n in range(1500)}
+    loaded = load(tmp_path, {"eval.yaml": "name: d\n", "c1500.yaml": CASE, **files})
+    assert told(loaded) == []
+
+
+def test_depending_on_a_case_that_does_not_validate_is_no_second_problem(tmp_path: Path) -> None:
+    files = {
+        "eval.yaml": "name: d\n",
+        "a.yaml": f"id: first\nbogus: 1\n{CASE}",
+        "b.yaml": named("b", "first", "c"),
+        "c.yaml": "a: [",
+    }
+    assert [line.split(": ")[0] for line in told(load(tmp_path, files))] == [
+        "a.yaml:2:1",
+        "c.yaml:1:5",
+    ]
+
+
+def test_a_case_asked_for_alone_may_depend_on_others_of_its_suite(tmp_path: Path) -> None:
+    files = {
+        "eval.yaml": "name: d\n",
+        "a.yaml": f"id: first\n{CASE}",
+        "b.yaml": named("b", "first"),
+        "broken.yaml": "a: [",
+    }
+    loaded = load(tmp_path, files, "b.yaml")
+    assert (ids(loaded), told(loaded)) == (["b"], [])
+
+
+def test_a_case_asked_for_alone_need_not_be_in_the_list(tmp_path: Path) -> None:
+    files = {"eval.yaml": "cases: {files: [a.yaml]}\n", "a.yaml": CASE, "b.yaml": CASE}
+    assert ids(load(tmp_path, files, "b.yaml")) == ["b"]
+
+
+def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_path: Path) -> None:
+    suite = "nmae: d\ncases: {files: [a.yaml, b.yaml, gone.yaml], paralelism: 2}\n"
+    loaded = load(tmp_path, {"eval.yaml": suite, "a.yaml": "imput: x\n", "b.yaml": "a: ["})
+    assert [line.split(": ")[0] for line in told(loaded)] == [
+        "eval.yaml:1:1",
+        "eval.yaml:2:33",
+        "eval.yaml:2:45",
+        "a.yaml:1:1",
+        "b.yaml:1:5",
+    ]
+    assert loaded.suites == ()
+
+
+def test_a_broken_suite_does_not_hide_another(tmp_path: Path) -> None:
+    files = {"a/eval.yaml": "a: [", "b/eval.yaml": "name: b\n", "b/x.yaml": CASE}
+    loaded = load(tmp_path, files)
+    assert ids(loaded) == ["x"]
+    assert len(loaded.errors) == 1
+
+
+def test_problems_of_one_file_are_told_from_top_to_bottom(tmp_path: Path) -> None:
+    case = 'id: Same\ninput: {prompt: "<<gone>>"}\nassertions: [{contains: x, turn: 4}]\n'
+    files = {"eval.yaml": "name: d\n", "a.yaml": f"id: same\n{CASE}", "b.yaml": case}
+    assert [line.split(": ")[0] for line in told(load(tmp_path, files))] == [
+        "b.yaml:1:5",
+        "b.yaml:2:18",
+        "b.yaml:3:34",
+    ]
+
+
+def test_names_given_on_the_command_line_are_defined(tmp_path: Path) -> None:
+    case = 'input: {prompt: "<<who>>"}\nassertions: [{contains: x}]\n'
+    make_tree(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": case})
+    assert load_paths([tmp_path]).errors
+    assert not load_paths([tmp_path], variables=["who"]).problems

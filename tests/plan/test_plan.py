@@ -1,0 +1,157 @@
+"""Cases × profiles × variants × trials, in an order that dependencies allow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.load.model import LoadedCase, LoadedSuite
+from skillup.load.yaml_reader import parse_yaml
+from skillup.plan import Plan, Selection, make_plan
+from skillup.schema.case import Case
+from skillup.schema.profile import Profile
+from skillup.schema.suite import Suite
+
+ONE = (Profile(name="p", engine="scripted"),)
+
+
+def suite(name: str, **cases: dict[str, Any]) -> LoadedSuite:
+    """A suite at ``NAME/eval.yaml``; `cases` are what their files hold besides `id` and `input`."""
+    loaded = []
+    for case_id, more in cases.items():
+        data = {"id": case_id, "input": {"prompt": "x"}, **more}
+        document = parse_yaml("{}", Path(name, f"{case_id}.yaml"))
+        loaded.append(LoadedCase(Case.model_validate(data), document))
+    document = parse_yaml("{}", Path(name, "eval.yaml"))
+    return LoadedSuite(name.rpartition("/")[2], Suite(), document, Path(name), tuple(loaded))
+
+
+def plan(*suites: LoadedSuite, profiles: tuple[Profile, ...] = ONE, **selection: Any) -> Plan:
+    by_suite = {str(one.path): profiles for one in suites}
+    return make_plan(suites, by_suite, Selection(**selection))
+
+
+def ids(made: Plan) -> list[str]:
+    return [job.id for job in made.jobs]
+
+
+def cases(made: Plan) -> list[str]:
+    return [job.id.rsplit("/", 3)[0] for job in made.jobs]
+
+
+def test_a_job_for_each_case_profile_variant_and_trial() -> None:
+    made = plan(
+        suite("s", a={}, b={"trials": 2}),
+        profiles=(ONE[0], Profile(name="q", engine="codex")),
+        variants=("with_skill", "without_skill"),
+    )
+    assert ids(made) == [
+        f"{case}/{profile}/{variant}/{trial}"
+        for case, trials in (("a", [1]), ("b", [1, 2]))
+        for profile in ("p", "q")
+        for variant in ("with_skill", "without_skill")
+        for trial in trials
+    ]
+    assert len(set(ids(made))) == 12
+
+
+def test_trials_of_the_command_line_outrank_the_cases() -> None:
+    assert len(plan(suite("s", a={"trials": 5}, b={}), trials=2).jobs) == 4
+    assert len(plan(suite("s", a={"trials": 5})).jobs) == 5
+
+
+def test_a_case_comes_after_what_it_depends_on_and_else_as_written() -> None:
+    made = plan(
+        suite("s", z={}, c={"depends_on": ["b", "a"]}, y={}, b={"depends_on": ["a"]}, a={}, x={})
+    )
+    assert cases(made) == ["z", "a", "b", "c", "y", "x"]
+
+
+def test_a_dependency_is_on_the_same_profile_variant_and_trial() -> None:
+    made = plan(
+        suite("s", a={}, b={"depends_on": ["a"]}),
+        profiles=(ONE[0], Profile(name="q", engine="codex")),
+        variants=("with_skill", "without_skill"),
+        trials=2,
+    )
+    for job in made.jobs:
+        if job.id.startswith("b/"):
+            assert job.depends_on == (f"a/{job.id.removeprefix('b/')}",)
+        else:
+            assert job.depends_on == ()
+
+
+def test_a_chain_of_dependencies_may_be_long() -> None:
+    chain = {f"c{n}": {"depends_on": [f"c{n + 1}"]} for n in range(3000)}
+    made = plan(suite("s", **chain, c3000={}))
+    assert cases(made)[:2] == ["c3000", "c2999"]
+
+
+def test_every_job_of_a_wide_web_comes_after_all_it_needs() -> None:
+    web = {
+        f"c{n}": {"depends_on": [f"c{m}" for m in range(n + 1, 40) if (n * m) % 3 == 1]}
+        for n in range(40)
+    }
+    seen: set[str] = set()
+    for job in plan(suite("s", **web)).jobs:
+        assert set(job.depends_on) <= seen
+        seen.add(job.id)
+    assert len(seen) == 40
+
+
+@pytest.mark.parametrize(
+    ("selection", "chosen"),
+    [
+        ({}, ["ab", "ac", "bc"]),
+        ({"case_globs": ("a*",)}, ["ab", "ac"]),
+        ({"case_globs": ("ab", "b?")}, ["ab", "bc"]),
+        ({"case_globs": ("A*",)}, []),
+        ({"tags": ("t",)}, ["ab", "bc"]),
+        ({"tags": ("t", "u")}, ["ab", "ac", "bc"]),
+        ({"case_globs": ("*c",), "tags": ("t",)}, ["bc"]),
+        ({"tags": ("none",)}, []),
+    ],
+)
+def test_cases_are_chosen_by_any_of_the_globs_and_any_of_the_tags(
+    selection: dict[str, Any], chosen: list[str]
+) -> None:
+    made = plan(suite("s", ab={"tags": ["t"]}, ac={"tags": ["u"]}, bc={"tags": ["t"]}), **selection)
+    assert cases(made) == chosen
+    assert sorted([*chosen, *made.left_out]) == ["ab", "ac", "bc"]
+
+
+def test_a_case_that_is_chosen_alone_does_not_wait_for_what_is_not() -> None:
+    made = plan(suite("s", a={}, b={"depends_on": ["a"]}), case_globs=("b",))
+    assert [(job.id, job.depends_on) for job in made.jobs] == [("b/p/with_skill/1", ())]
+
+
+def test_ids_that_several_suites_use_are_told_apart_by_the_suite() -> None:
+    made = plan(
+        suite("one", a={}, b={"depends_on": ["a"]}), suite("two", a={}, c={"depends_on": ["a"]})
+    )
+    assert cases(made) == ["one.a", "b", "two.a", "c"]
+    needs = {job.id: job.depends_on for job in made.jobs}
+    assert needs["b/p/with_skill/1"] == ("one.a/p/with_skill/1",)
+    assert needs["c/p/with_skill/1"] == ("two.a/p/with_skill/1",)
+
+
+def test_ids_that_differ_only_in_case_are_told_apart_too() -> None:
+    assert cases(plan(suite("one", Echo={}), suite("two", echo={}))) == ["one.Echo", "two.echo"]
+
+
+@pytest.mark.parametrize(
+    "suites",
+    [
+        [suite("x/same", a={}), suite("y/same", a={}), suite("z/same", a={})],
+        [suite("one", a={}), suite("two", **{"a": {}, "one.a": {}})],
+        [suite("x/Same", a={}), suite("y/same", a={})],
+        [suite("x/s", a={}), suite("y/s", a={}), suite("z", **{"s-2.a": {}})],
+    ],
+)
+def test_no_two_cases_have_one_place_whatever_suites_are_called(suites: list[LoadedSuite]) -> None:
+    made = plan(*suites)
+    labels = [label.casefold() for label in cases(made)]
+    assert len(set(labels)) == len(labels)
+    assert ids(made) == ids(plan(*suites))

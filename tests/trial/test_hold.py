@@ -1,0 +1,60 @@
+"""What goes wrong around a turn ends its own trial, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+
+GOOD = """
+    input: {prompt: go}
+    assertions: [{contains: ok}]
+    scripted: [{say: ok}]
+    """
+BAD = """
+    input: {turns: [{content: one, assertions: [{contains: ok}]}, {content: two}]}
+    scripted:
+      - steps: [{run: 'COMMAND'}]
+        say: ok
+    """
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'cd / && rm -r "$OLDPWD"',
+        'cd / && rm -r "$OLDPWD" && touch "$OLDPWD"',
+        'cd / && rm -r "$OLDPWD" && ln -s "$HOME" "$OLDPWD"',
+    ],
+)
+def test_a_workspace_that_the_agent_destroys_is_an_error_of_that_case(
+    project: Project, command: str
+) -> None:
+    bad = BAD.replace("COMMAND", command)
+    project.write({"eval.yaml": "name: x\n", "cases/bad.yaml": bad, "cases/good.yaml": GOOD})
+
+    outcome = project.run("run", ".", "--json")
+
+    assert outcome.exit_code == 3, outcome.stderr
+    cases = {case["case_id"]: case for case in outcome.data["cases"]}
+    assert cases["good"]["status"] == "PASS"
+    assert cases["bad"]["status"] == "ERROR"
+    assert cases["bad"]["error"]["kind"] == "setup"
+    assert [turn["status"] for turn in cases["bad"]["turns"]] == ["error", "skipped"]
+
+
+def test_a_run_directory_that_fails_ends_the_run_with_what_to_do(
+    project: Project, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = f"rm -r {out}/trials && touch {out}/trials"
+    bad = BAD.replace("COMMAND", command)
+    project.write({"eval.yaml": "name: x\n", "cases/bad.yaml": bad})
+
+    outcome = project.run("run", ".", "--out", str(out))
+
+    assert outcome.exit_code == 3
+    assert "error: cannot" in outcome.stderr
+    assert "itself failed" not in outcome.stderr
