@@ -66,9 +66,9 @@ class Step(Model):
 class ScriptedUsage(Model):
     """The token counts that the agent reports for a turn."""
 
-    input_tokens: NonNegativeInt = 100
-    cached_input_tokens: NonNegativeInt = 0
-    output_tokens: NonNegativeInt = 20
+    input_tokens: NonNegativeInt = Field(100, description="All input, cached tokens included.")
+    cached_input_tokens: NonNegativeInt = Field(0, description="Of these, read from the cache.")
+    output_tokens: NonNegativeInt = Field(20, description="All output.")
 
 
 class Misbehave(Model):
@@ -137,4 +137,6 @@ class Script(Model):
         return _replies(value)
 
 
-ScriptOrReplies = Annotated[Script, BeforeValidator(_replies)]
+ScriptOrReplies = Annotated[
+    Script, BeforeValidator(_replies, json_schema_input_type=Script | list[Reply])
+]

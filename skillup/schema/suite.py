@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from skillup.schema.base import (
     Bool,
@@ -194,3 +202,15 @@ class Suite(Model):
         if isinstance(value, dict):
             return {k: v for k, v in value.items() if v is not None}
         return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Each section may be left empty."""
+        reference = super().__get_pydantic_json_schema__(core_schema, handler)
+        own = handler.resolve_ref_schema(reference)
+        for name, section in own["properties"].items():
+            about = {"description": section["description"]}
+            own["properties"][name] = {"anyOf": [section, {"type": "null"}], **about}
+        return reference

@@ -418,7 +418,7 @@ def test_arguments_that_are_nested_too_deep_for_a_record_are_cut() -> None:
 
     turn = feed(INIT, {"type": "assistant", "message": {"content": [call]}}, RESULT)
 
-    recorded = turn.items[0].model_dump_json()
+    recorded = turn.items[-1].model_dump_json()
     assert '"flat":1' in recorded
     assert "nested too deep" in recorded
     assert "bottom" not in recorded

@@ -1,0 +1,199 @@
+"""The JSON Schemas in docs/schema, and what they say of the files that ship."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from skillup.load.json_schema import json_schema, schema_names
+from skillup.load.yaml_reader import parse_yaml, read_yaml
+from skillup.schema.case import Case
+from skillup.schema.profile import Profile
+from skillup.schema.suite import Suite
+from tests.load.broken.cases import CASES
+from tests.load.broken.profiles import PROFILES
+from tests.load.broken.suites import SUITES
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "schema"
+MODELS: dict[str, type[BaseModel]] = {"case": Case, "suite": Suite, "profile": Profile}
+VALIDATORS = {
+    name: jsonschema.Draft202012Validator(json_schema(name))
+    for name in ("case", "suite", "profile")
+}
+HEADER = re.compile(r"# yaml-language-server: \$schema=(\S+)")
+
+
+def shipped() -> Iterator[Path]:
+    for folder in ("cases", "engines"):
+        for path in sorted((ROOT / folder).rglob("*.yaml")):
+            if "fixtures" not in path.parts and "skills" not in path.parts:
+                yield path
+
+
+SHIPPED = list(shipped())
+
+
+def kind_of(path: Path) -> str:
+    if path.is_relative_to(ROOT / "engines"):
+        return "profile"
+    return "suite" if path.name == "eval.yaml" else "case"
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_the_committed_schema_is_the_one_that_is_made(name: str) -> None:
+    committed = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+    made = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
+    assert committed == made, "run: skillup schema --out docs/schema"
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_a_schema_is_one_of_draft_2020_12(name: str) -> None:
+    made = json_schema(name)
+    assert made["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    jsonschema.Draft202012Validator.check_schema(made)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[p.relative_to(ROOT).as_posix() for p in SHIPPED])
+def test_a_shipped_file_names_its_schema_and_fits_it(path: Path) -> None:
+    kind = kind_of(path)
+    match = HEADER.fullmatch(path.read_text(encoding="utf-8").splitlines()[0])
+    assert match is not None, "its first line tells editors where the schema is"
+    assert (path.parent / match[1]).resolve() == FOLDER / f"{kind}.schema.json"
+    errors = [error.message for error in VALIDATORS[kind].iter_errors(read_yaml(path).data)]
+    assert errors == []
+
+
+def undescribed(node: Any, where: str = "") -> Iterator[str]:
+    if isinstance(node, dict):
+        for name, value in (node.get("properties") or {}).items():
+            if isinstance(value, dict) and not value.get("description"):
+                yield f"{where}.{name}"
+        for key, value in node.items():
+            yield from undescribed(value, key if where in ("", "$defs") else where)
+    elif isinstance(node, list):
+        for value in node:
+            yield from undescribed(value, where)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_every_key_has_a_description(name: str) -> None:
+    assert sorted(set(undescribed(json_schema(name)))) == []
+
+
+def agrees(kind: str, data: Any) -> tuple[bool, bool]:
+    """Whether the schema takes `data`, and whether we do."""
+    try:
+        MODELS[kind].model_validate(data)
+    except ValidationError:
+        ours = False
+    else:
+        ours = True
+    return VALIDATORS[kind].is_valid(data), ours
+
+
+GOOD = [
+    ("case", "input: hi", False),
+    ("case", "input: {prompt: hi}", True),
+    ("case", "input: {prompt: 404}", True),
+    ("case", "input: {prompt: true}", True),
+    ("case", "input: {turns: [a, {content: b}]}", True),
+    ("case", "input: {prompt: a}\nassertions: [{contains: x}, {contains: [x, 1]}, a rubric]", True),
+    ("case", "input: {prompt: a}\nassertions: [{contains: {any: x, not: [y]}}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{type: icontains, value: x}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{tool_called: B}, {tool_called: {name: C}}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{matches: 'a+'}, {matches: {none: ['b']}}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{file_contains: {path: a, content: b}}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{json: {path: $.a, equals: null}}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{golden_file: a}, {script: b}, {similar: c}]", True),
+    ("case", "input: {prompt: a}\nassertions: [{rubric: a}, {rubric: [a, {outcome: b}]}]", True),
+    ("case", "input: {prompt: a}\nscripted: [{say: x}]", True),
+    ("case", "input: {prompt: a}\nscripted: {replies: [{say: x}]}", True),
+    ("case", "input: {prompt: a}\ndepends_on: b\ntags: c", True),
+    ("case", "input: {prompt: a}\nretry_policy: {retry_on: crash}", True),
+    ("case", "input: {prompt: a}\nretry_policy: {retry_on: [crash, error]}", True),
+    ("case", "input: {prompt: a}\ncontext: {repo_fixture: f, setup: make}", True),
+    ("case", "input: {prompt: a}\njudge: {criteria: [x], type: agent_judge}", True),
+    ("suite", "name: 7", True),
+    ("suite", "engine: codex", True),
+    ("suite", "engine: {type: codex, model: m}", True),
+    ("suite", "engine: {name: codex, model: {name: m}}", True),
+    ("suite", "cases: {files: a.yaml}", True),
+    ("suite", "mcp:\ncases:\n", True),
+    ("profile", "engine: codex\ncommand: codex", True),
+    ("profile", "engine: codex\ncommand: [codex, -x]\nargs: [1, true]", True),
+    ("profile", "engine: codex\nprices: {input: 1, output: 2}", True),
+    ("profile", "engine: codex\nprices: {m: {input: 1, output: 2}}", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "taken"), GOOD)
+def test_the_schema_takes_every_spelling_that_we_take(kind: str, text: str, taken: bool) -> None:
+    assert agrees(kind, parse_yaml(text, Path("x.yaml")).data) == (taken, taken)
+
+
+def parsed(kind: str, rows: list[tuple[str, str, str]]) -> Iterator[tuple[str, Any]]:
+    from skillup.errors import InvalidFilesError
+
+    for text, _, _ in rows:
+        try:
+            yield kind, parse_yaml(text, Path("x.yaml")).data
+        except InvalidFilesError:
+            continue
+
+
+BROKEN = [*parsed("case", CASES), *parsed("suite", SUITES), *parsed("profile", PROFILES)]
+
+
+@pytest.mark.parametrize(("kind", "data"), BROKEN)
+def test_the_schema_takes_no_less_than_we_do(kind: str, data: Any) -> None:
+    """It may take more: it cannot know what excludes what, nor what is a regex."""
+    theirs, ours = agrees(kind, data)
+    assert theirs or not ours
+
+
+KEYS = sorted({*Case.model_fields, "nonsense", "prompt"} - {"input", "scripted"})
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 3), st.sampled_from(["", "x", "stop", "min", "1"]),
+    st.lists(st.sampled_from(["x", 1, {"contains": "x"}, None]), max_size=2),
+    st.sampled_from([{}, {"type": "rule_based"}, {"contains": "x"}, {"max_turns": 2}, {"x": "y"}]),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3))
+def test_what_we_take_the_schema_takes(more: dict[str, Any]) -> None:
+    theirs, ours = agrees("case", {"input": {"turns": ["a"]}, **more})
+    assert theirs or not ours
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("case", {"input": {"prompt": "a"}, "titel": "x"}),
+        ("case", {"input": {"prompt": "a"}, "trials": 0}),
+        ("case", {"input": {"prompt": "a"}, "pass_threshold": 2}),
+        ("case", {"input": {"prompt": "a"}, "on_turn_failure": "halt"}),
+        ("case", {"input": {"prompt": "a"}, "retry_policy": {"retry_on": ["rate-limit"]}}),
+        ("case", {"input": {"turns": []}}),
+        ("case", {"input": {"turns": [{"content": "a", "timeout": 3}]}}),
+        ("case", {"input": {"prompt": "a"}, "assertions": [{"contians": "x"}]}),
+        ("case", {}),
+        ("suite", {"nmae": "x"}),
+        ("suite", {"engine": {"model": "x"}}),
+        ("suite", {"gates": {"min_pass_rate": 90}}),
+        ("profile", {}),
+        ("profile", {"engine": "codex", "permission": "none"}),
+        ("profile", {"engine": "codex", "modle": "x"}),
+    ],
+)
+def test_what_an_editor_should_underline_the_schema_refuses(kind: str, data: Any) -> None:
+    assert agrees(kind, data) == (False, False)
