@@ -32,22 +32,26 @@ class Branches:
         self._linked = False
         self._kept = bytearray()
 
-    def take(self, row: Any) -> None:
-        """The next line; anything but an object is in no tree."""
+    def take(self, number: int, row: Any) -> None:
+        """A line, by its number; anything but an object is in no tree."""
+        while len(self._parents) < number:
+            self._append(_NOT_IN_TREE, _BESIDE, None)
         row = as_dict(row)
         uuid = row.get("uuid")
         in_tree = isinstance(uuid, str) and not row.get("isSidechain") and not row.get("agentId")
         kind = _kind_of(row) if in_tree else _BESIDE
         message_id = as_dict(row.get("message")).get("id") if kind == _ANSWER else None
-        self._parents.append(self._parent_of(row) if in_tree else _NOT_IN_TREE)
+        self._append(self._parent_of(row) if in_tree else _NOT_IN_TREE, kind, message_id)
+        if in_tree:
+            self._previous = number
+            self._places[str(uuid)] = number
+
+    def _append(self, parent: int, kind: int, message_id: Any) -> None:
+        self._parents.append(parent)
         self._kinds.append(kind)
         known = self._messages
-        self._message_of.append(
-            known.setdefault(message_id, len(known) + 1) if isinstance(message_id, str) else 0
-        )
-        if in_tree:
-            self._previous = len(self._parents) - 1
-            self._places[str(uuid)] = self._previous
+        place = known.setdefault(message_id, len(known) + 1) if isinstance(message_id, str) else 0
+        self._message_of.append(place)
 
     def settle(self) -> None:
         """All lines have been given."""

@@ -8,21 +8,63 @@ from skillup.engines.transcript import as_dict, as_text
 
 # They tell nothing about the conversation: the state of the screen, of files, of hooks.
 _SILENT = frozenset(
-    """
-    agent-name agent-color agent-setting atis-latch attribution-snapshot auth_status bridge-session
-    content-replacement control_cancel_request control_request control_response
-    file-history-snapshot frame-link keep_alive last-prompt mode permission-mode pr-link progress
-    prompt_suggestion queue-operation relocated result speculation-accept started stream_event tag
-    task-summary tool_progress tool_use_summary worktree-state
-    """.split()
+    [
+        "agent-name",
+        "agent-color",
+        "agent-setting",
+        "atis-latch",
+        "attribution-snapshot",
+        "auth_status",
+        "bridge-session",
+        "content-replacement",
+        "control_cancel_request",
+        "control_request",
+        "control_response",
+        "file-history-snapshot",
+        "frame-link",
+        "keep_alive",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "progress",
+        "prompt_suggestion",
+        "queue-operation",
+        "relocated",
+        "result",
+        "speculation-accept",
+        "started",
+        "stream_event",
+        "tag",
+        "task-summary",
+        "tool_progress",
+        "tool_use_summary",
+        "worktree-state",
+    ]
 )
 _SILENT_SYSTEM = frozenset(
-    """
-    agents_killed away_summary bridge_status files_persisted hook_progress hook_response
-    hook_started memory_saved post_turn_summary scheduled_task_fire session_start
-    session_state_changed status stop_hook_summary task_notification task_progress task_started
-    task_updated thinking_tokens turn_duration
-    """.split()
+    [
+        "agents_killed",
+        "away_summary",
+        "bridge_status",
+        "files_persisted",
+        "hook_progress",
+        "hook_response",
+        "hook_started",
+        "memory_saved",
+        "post_turn_summary",
+        "scheduled_task_fire",
+        "session_start",
+        "session_state_changed",
+        "status",
+        "stop_hook_summary",
+        "task_notification",
+        "task_progress",
+        "task_started",
+        "task_updated",
+        "thinking_tokens",
+        "turn_duration",
+    ]
 )
 
 

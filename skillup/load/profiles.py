@@ -106,7 +106,7 @@ def check_profile(
 
 
 def _with_own_command(profile: Profile, path: Path) -> Profile:
-    """A command given as a relative path starts at the profile's folder, wherever it is run from."""
+    """A command given as a relative path starts at the profile's folder, not where one stands."""
     program = Path(profile.command[0]) if profile.command else None
     if program is None or program.is_absolute() or len(program.parts) < 2:
         return profile

@@ -50,7 +50,7 @@ class PlainReporter:
 
     def label(self, job: Job) -> str:
         """The job in a few words: what tells it from the others of this run."""
-        parts = [job.id.split("/", maxsplit=1)[0]]
+        parts = [job.id.rsplit("/", maxsplit=3)[0]]  # a case's own id may hold slashes
         if self.show_engine:
             parts.append(job.profile.name)
         if self.show_variant:

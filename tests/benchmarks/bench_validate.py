@@ -6,7 +6,6 @@ file as a ratio to reading it with PyYAML's own safe loader, and whether the cos
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -87,15 +86,11 @@ def main(arguments: Sequence[str]) -> None:
         yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     baseline = time.perf_counter() - begun
     beyond = whole - start
-    print(f"{count} case files: {whole:.2f} s, {most:.0f} MB (peak of this process: {_own():.0f} MB)")
+    print(f"{count} case files: {whole:.2f} s, {most:.0f} MB")
     print(f"with one file:  {start:.2f} s, {least:.0f} MB")
     print(f"beyond start-up: {beyond:.2f} s, {most - least:.0f} MB")
     print(f"each file: {beyond / count * 1e6:.0f} µs, {beyond / baseline:.2f} x its YAML alone")
     print(f"cost of the second half over that of the first: {(whole - half) / (half - start):.2f}")
-
-
-def _own() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

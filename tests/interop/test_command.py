@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from skillup.cli.boundary import run_app
 from skillup.cli.import_suite import import_suite
 from skillup.errors import InvalidFilesError, UsageError
 
@@ -71,3 +72,22 @@ def test_a_file_that_is_not_there_is_said(here: Path) -> None:
     with pytest.raises(InvalidFilesError) as refused:
         run("gone.yaml", "--out", "new")
     assert "no such file" in str(refused.value.problems[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tests: [{id: a, mode: conversation}]", "suite.yaml:1:9: tests[0]: a conversation"),
+        ("tests: [", "suite.yaml:1:"),
+        ("apple: 1", "not a suite that is known here"),
+    ],
+)
+def test_a_broken_file_is_a_message_and_exit_code_2(
+    here: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    (here / "suite.yaml").write_text(text)
+    assert run_app(["import", "suite.yaml", "--out", "new"]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert not (here / "new").exists()

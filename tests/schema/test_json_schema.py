@@ -101,7 +101,7 @@ def agrees(kind: str, data: Any) -> tuple[bool, bool]:
     return VALIDATORS[kind].is_valid(data), ours
 
 
-GOOD = [
+SPELLINGS = [
     ("case", "input: hi", False),
     ("case", "input: {prompt: hi}", True),
     ("case", "input: {prompt: 404}", True),
@@ -136,7 +136,7 @@ GOOD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "text", "taken"), GOOD)
+@pytest.mark.parametrize(("kind", "text", "taken"), SPELLINGS)
 def test_the_schema_takes_every_spelling_that_we_take(kind: str, text: str, taken: bool) -> None:
     assert agrees(kind, parse_yaml(text, Path("x.yaml")).data) == (taken, taken)
 
