@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from skillup.schema.workspace_paths import outside_problem
 from skillup.workspace.globs import matches_glob
 
 State = TypeVar("State")
@@ -15,11 +16,9 @@ _WILD = frozenset("*?[{")
 
 def path_problem(pattern: str) -> str | None:
     """Why `pattern` cannot name a file of the workspace; None if it can."""
-    path = pattern.replace("\\", "/")
-    if path.startswith(("/", "~/")) or path[1:3] == ":/":
-        return f"{pattern} is absolute; write it relative to the workspace"
-    if ".." in path.split("/"):
-        return f"{pattern} leads out of the workspace; write it without `..`"
+    problem = outside_problem(pattern)
+    if problem is not None:
+        return problem
     try:
         matches_glob("", normal_path(pattern))
     except re.error as trouble:

@@ -35,6 +35,7 @@ def list_sessions(
     """List the sessions of Claude Code and Codex, newest first."""
     from skillup.interop.session_index import newest_heads, session_files, session_homes
     from skillup.reports.session_listing import ListedSession, print_sessions, session_as_dict
+    from skillup.reports.text import plain
 
     homes = session_homes(os.environ)
     chosen = {name: place for name, place in homes.items() if engine in (None, name)}
@@ -60,7 +61,8 @@ def list_sessions(
         print_sessions(rows, more=0 if project else len(files) - len(rows))
     else:
         places = ", ".join(map(str, chosen.values()))
-        sys.stderr.write(f"no sessions in {places}\n")
+        of_project = f" of {project}" if project else ""
+        sys.stderr.write(plain(f"no sessions{of_project} in {places}\n"))
     return 0
 
 
@@ -76,9 +78,8 @@ def show_session(
 ) -> int:
     """Print a session as a transcript."""
     from skillup.engines.session_head import read_head
-    from skillup.engines.session_transcript import SessionTranscript
+    from skillup.engines.session_transcript import SessionTranscript, engine_of
     from skillup.interop.session_index import (
-        engine_name,
         find_session,
         session_files,
         session_format,
@@ -93,7 +94,7 @@ def show_session(
 
     path = find_session(session, session_files(session_homes(os.environ)))
     format_ = session_format(path)
-    transcript, engine = SessionTranscript(path, format_), engine_name(format_)
+    transcript, engine = SessionTranscript(path, format_), engine_of(format_)
     if as_json:
         _write(json_chunks(engine, path, transcript, transcript.summary), end="")
         return 0

@@ -14,7 +14,7 @@ from skillup.engines.claude_code import HOME as CLAUDE_HOME
 from skillup.engines.codex import HOME as CODEX_HOME
 from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_head import HEAD_BYTES, SessionHead, read_head
-from skillup.engines.session_transcript import detect_format, engine_of
+from skillup.engines.session_transcript import detect_format
 from skillup.errors import UsageError
 
 EngineName = Literal["claude_code", "codex"]
@@ -22,6 +22,7 @@ EngineName = Literal["claude_code", "codex"]
 _ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)\.jsonl")
 _CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _MOST_SHOWN = 10
+_HINT = "`skillup session list` shows the sessions that are here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def heads(
 
     Files that are gone, cannot be read or are no sessions are left out.
     """
-    wanted = None if project is None else {os.path.abspath(project), os.path.realpath(project)}
+    wanted = None if project is None else {str(project.absolute()), str(project.resolve())}
     for file in files:
         try:
             if wanted is not None and not _may_be_of(file.path, wanted):
@@ -117,14 +118,6 @@ def session_format(path: Path) -> SessionFormat:
             hint="a session file, or a recording of `--output-format stream-json` or `exec --json`",
         )
     return found
-
-
-def engine_name(format_: SessionFormat) -> str:
-    """The engine that writes a format."""
-    return engine_of(format_)
-
-
-_HINT = "`skillup session list` shows the sessions that are here"
 
 
 def _claude_files(projects: Path | None) -> Iterator[SessionFile]:

@@ -18,11 +18,18 @@ from skillup.load.unsupported import (
 from skillup.load.yaml_reader import Document
 from skillup.schema import templates
 from skillup.schema.case import Case
+from skillup.schema.check_specs import (
+    ToolCountInTurn,
+    ToolMatchInTurn,
+    TurnContains,
+    TurnNotContains,
+)
 from skillup.schema.checks import Check, CheckKeys
 from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
 MAX_FOLLOW_UP_DEPTH = 5
+_IN_TURN = (ToolCountInTurn, ToolMatchInTurn, TurnContains, TurnNotContains)
 
 
 def problem_at(
@@ -131,9 +138,8 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
         if isinstance(keys, Check) and keys.turn is not None:
             asked.append(((*loc, "turn"), keys.turn))
         for key, spec in keys.given():
-            number = getattr(spec, "turn", None)
-            if number is not None:
-                asked.append(((*loc, key, "turn"), number))
+            if isinstance(spec, _IN_TURN):
+                asked.append(((*loc, key, "turn"), spec.turn))
         for where, number in asked:
             if number > turns:
                 yield problem_at(document, where, f"turn {number} of a case with {turns}",

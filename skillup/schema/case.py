@@ -23,6 +23,7 @@ from skillup.schema.conversation import Input
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import ErrorKind
 from skillup.schema.scripted import ScriptOrReplies
+from skillup.schema.workspace_paths import WorkspacePath
 
 Aggregation = Literal["mean", "min", "max"]
 
@@ -56,7 +57,7 @@ class Context(Model):
         validation_alias=AliasChoices("fixture", "repo_fixture"),
         description="A directory of the suite, copied (`repo_fixture` is read too).",
     )
-    files: dict[str, Text] = Field(default_factory=dict, description="Files by path.")
+    files: dict[WorkspacePath, Text] = Field(default_factory=dict, description="Files by path.")
     git: GitContext | None = Field(None, description="Make it a git repository.")
     setup: Texts = Field(default_factory=list, description="Shell commands, run in order.")
 

@@ -27,8 +27,10 @@ from skillup.schema.base import (
 )
 from skillup.schema.jsonpaths import JsonPath
 from skillup.schema.patterns import Regex
+from skillup.schema.workspace_paths import WorkspacePath
 
 Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
+
 ToolKind = Literal[
     "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
 ]
@@ -213,7 +215,7 @@ class JsonMatch(Model):
 class FileContains(Model):
     """A file of the workspace and what is in it."""
 
-    path: NonEmptyText = Field(description="The file, relative to the workspace; globs work.")
+    path: WorkspacePath = Field(description="The file, relative to the workspace; globs work.")
     content: Text | None = Field(None, description="Text that the file contains.")
     matches: Regex | None = Field(None, description="A regex that matches somewhere in the file.")
 
@@ -241,7 +243,7 @@ class GoldenFile(Model):
     """A reference text from the suite, compared as a whole."""
 
     path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
-    file: NonEmptyText | None = Field(
+    file: WorkspacePath | None = Field(
         None, description="The workspace file to compare; default: the answer's text."
     )
 

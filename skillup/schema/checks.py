@@ -32,6 +32,7 @@ from skillup.schema.check_specs import (
     TurnContains,
     TurnNotContains,
 )
+from skillup.schema.workspace_paths import WorkspacePaths
 
 
 class CheckKeys(Model):
@@ -57,8 +58,10 @@ class CheckKeys(Model):
     tool_sequence: ToolSequence | None = Field(None, description="Tools were called in an order.")
     skill_used: NonEmptyText | None = Field(None, description="The agent used this skill.")
     skill_not_used: NonEmptyText | None = Field(None, description="It did not use this skill.")
-    files_exist: Texts | None = Field(None, description="Each glob finds a file in the workspace.")
-    files_not_exist: Texts | None = Field(None, description="No glob finds a file.")
+    files_exist: WorkspacePaths | None = Field(
+        None, description="Each glob finds a file in the workspace."
+    )
+    files_not_exist: WorkspacePaths | None = Field(None, description="No glob finds a file.")
     file_contains: FileContainsList | None = Field(None, description="Files have a content.")
     golden_file: GoldenFileOrPath | None = Field(
         None, description="The answer (or a file) equals a reference file."
