@@ -84,18 +84,21 @@ def _show_problems(error: InvalidFilesError) -> None:
 
 
 def _report_defect(defect: Exception) -> None:
-    """A traceback goes into a file, not onto the screen."""
+    """A traceback goes into a file, not onto the screen; secrets go nowhere."""
+    import os
     import platform
     import tempfile
     import traceback
 
     from skillup import __version__
+    from skillup.process.secrets import Secrets
 
+    mask = Secrets.from_environment(os.environ).mask
     text = "".join(traceback.format_exception(defect))
     versions = f"skillup {__version__}, Python {platform.python_version()}, {platform.platform()}"
     with tempfile.NamedTemporaryFile(
         "w", prefix="skillup-error-", suffix=".log", delete=False, encoding="utf-8"
     ) as log:
-        log.write(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}")
-    _say(f"error: skillup itself failed: {type(defect).__name__}: {defect}")
+        log.write(mask(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}"))
+    _say(mask(f"error: skillup itself failed: {type(defect).__name__}: {defect}"))
     _say(f"  hint: this is a defect of ours; please report it with {log.name}")

@@ -185,7 +185,7 @@ class RolloutEvents:
         self, call_id: str, name: str, told: dict[str, Any], kind: ToolKind | None = None
     ) -> None:
         kinds: dict[str, ToolKind] = {"web_search": "web", "WebSearch": "web", "view_image": "read"}
-        results = ("results", "result", "status")
+        results = ("results", "result", "agent_statuses", "statuses", "status")
         arguments = {k: v for k, v in told.items() if k not in (*_BOOKKEEPING, *results, "id")}
         call = Call(call_id, name, kind or kinds.get(name, "other"), arguments)
         answered = any(told.get(name) is not None for name in results)
@@ -218,7 +218,8 @@ def _outcome(told: dict[str, Any]) -> tuple[Status, str]:
     error = told.get("error")
     if error:
         return "error", as_text(as_dict(error).get("message") or error)
-    for name in ("aggregated_output", "stdout", "content_items", "results"):
+    answers = ("aggregated_output", "stdout", "content_items", "results", "agent_statuses")
+    for name in answers:
         if told.get(name) is not None:
             content = told[name]
             text = content_text(content) if name == "content_items" else as_text(content)

@@ -19,13 +19,15 @@ class CheckResult(Model):
 
     name: str = Field(description="The check, in one line.")
     kind: str = Field(description="Its key, such as `contains`.")
-    passed: bool
+    passed: bool = Field(description="Whether it holds.")
     score: float = Field(description="0..1.")
-    weight: float = 1.0
-    required: bool = False
+    weight: float = Field(1.0, description="Its share of the score.")
+    required: bool = Field(False, description="Whether nothing passes without it.")
     assertable: bool = Field(True, description="False: there was nothing to look at, so it fails.")
     scope: str = Field("", description="Where: `turn 2`, `conversation`.")
-    role: Literal["assertion", "post_condition", "expect", "success", "failure"] = "assertion"
+    role: Literal["assertion", "post_condition", "expect", "success", "failure"] = Field(
+        "assertion", description="What it is part of."
+    )
     expected: str = Field("", description="What was looked for.")
     found: str = Field("", description="What was there, in words.")
     excerpt: str = Field(
@@ -40,38 +42,52 @@ class FollowUpGrade(Model):
 
     label: str = Field(description="`first follow-up`, `second follow-up`, …, within its turn.")
     asked_by: list[int] = Field(description="The place of its check among the assertions.")
-    content: str
-    response: str
+    content: str = Field(description="The message that was sent.")
+    response: str = Field(description="The agent's answer.")
     passed: bool = Field(description="Its checks passed, or those of one of its own follow-ups.")
-    score: float
-    checks: list[CheckResult] = Field(default_factory=list)
-    usage: dict[str, Any] | None = None
-    cost_usd: float | None = None
-    duration_ms: int = 0
+    score: float = Field(description="0..1.")
+    checks: list[CheckResult] = Field(
+        default_factory=list, description="What was asked of the answer."
+    )
+    usage: dict[str, Any] | None = Field(None, description="Tokens of this answer alone.")
+    cost_usd: float | None = Field(None, description="Of this answer alone; None: not known.")
+    duration_ms: int = Field(0, description="From the message to the end of the answer.")
 
 
 class TurnGrade(Model):
     """A turn as users see it in `result.json`."""
 
-    turn_number: int
-    status: str
-    reason: str = ""
-    source: str
-    content: str
-    response: str
-    score: float
-    post_condition_passed: bool | None
-    session_verified: bool | None
-    captures: dict[str, str] = Field(default_factory=dict)
-    checks: list[CheckResult] = Field(default_factory=list)
-    follow_ups: list[FollowUpGrade] = Field(default_factory=list)
+    turn_number: int = Field(description="From 1.")
+    status: str = Field(description="completed, failed, skipped or error.")
+    reason: str = Field("", description="Why it was skipped or failed.")
+    source: str = Field(description="Who wrote the message.")
+    content: str = Field(description="The message as sent.")
+    response: str = Field(description="The agent's first answer.")
+    score: float = Field(description="0..1.")
+    post_condition_passed: bool | None = Field(
+        description="None: there is none, or it was not asked."
+    )
+    session_verified: bool | None = Field(
+        description="The session still held the earlier turns; None: there were none."
+    )
+    captures: dict[str, str] = Field(
+        default_factory=dict, description="Variables taken out of the turn."
+    )
+    checks: list[CheckResult] = Field(
+        default_factory=list, description="The gate's and the assertions' results."
+    )
+    follow_ups: list[FollowUpGrade] = Field(
+        default_factory=list, description="What failed checks asked for, in order."
+    )
     passed_on: str | None = Field(
         None, description="`first follow-up`, …: whose checks the turn passed on; None: its own."
     )
     usage: dict[str, Any] | None = Field(None, description="Follow-ups included.")
     cost_usd: float | None = Field(None, description="Follow-ups included.")
     duration_ms: int = Field(0, description="Follow-ups included.")
-    error: dict[str, Any] | None = None
+    error: dict[str, Any] | None = Field(
+        None, description="Why it could not be held: kind, message, evidence."
+    )
 
     def deciding_checks(self) -> list[CheckResult]:
         """The gate's checks, and those assertions that the turn stands or falls by."""
@@ -84,51 +100,61 @@ class TurnGrade(Model):
 class Grade(Model):
     """One trial's verdict: an element of `result.json`'s `cases`."""
 
-    schema_version: str = GRADE_VERSION
-    suite: str
-    case_id: str
-    engine: str
-    variant: str
-    trial: int
-    status: CaseStatus
-    score: float
-    reason: str
-    execution_mode: str
-    session_id: str | None
-    turns: list[TurnGrade] = Field(default_factory=list)
-    assertions: list[CheckResult] = Field(default_factory=list)
-    usage: dict[str, Any] | None = None
-    cost_usd: float | None = None
-    duration_ms: int
-    error: dict[str, Any] | None = None
-    title: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    warnings: list[str] = Field(default_factory=list)
+    schema_version: str = Field(GRADE_VERSION, description="The version of this format.")
+    suite: str = Field(description="The suite's name.")
+    case_id: str = Field(description="The case's id.")
+    engine: str = Field(description="The profile's name.")
+    variant: str = Field(description="With the skill under test, or without.")
+    trial: int = Field(description="Which repetition, from 1.")
+    status: CaseStatus = Field(description="PASS, FAIL, ERROR or SKIP.")
+    score: float = Field(description="0..1.")
+    reason: str = Field(description="The verdict's ground, in one line.")
+    execution_mode: str = Field(description="single_shot: all turns were sent as one message.")
+    session_id: str | None = Field(description="The session of the conversation.")
+    turns: list[TurnGrade] = Field(default_factory=list, description="In order.")
+    assertions: list[CheckResult] = Field(
+        default_factory=list, description="Results of the conversation's checks, gate and rules."
+    )
+    usage: dict[str, Any] | None = Field(
+        None, description="Tokens of all turns; a field is None where no turn told."
+    )
+    cost_usd: float | None = Field(None, description="Of all turns that told; None: not known.")
+    duration_ms: int = Field(description="The whole trial.")
+    error: dict[str, Any] | None = Field(None, description="Of an ERROR: kind, message, evidence.")
+    title: str | None = Field(None, description="The case's title.")
+    tags: list[str] = Field(default_factory=list, description="The case's tags.")
+    warnings: list[str] = Field(
+        default_factory=list, description="What a reader of the grade should know."
+    )
 
 
 class Summary(Model):
     """Counts over all grades; `pass_rate` leaves out errors and skips, None if nothing is left."""
 
-    total: int
-    passed: int = Field(serialization_alias="pass", validation_alias="pass")
-    fail: int
-    error: int
-    skip: int
-    pass_rate: float | None
-    duration_ms: int
-    cost_usd: float | None
-    usage: dict[str, Any]
+    total: int = Field(description="Trials that were held.")
+    passed: int = Field(
+        serialization_alias="pass", validation_alias="pass", description="Status PASS."
+    )
+    fail: int = Field(description="Status FAIL.")
+    error: int = Field(description="Status ERROR.")
+    skip: int = Field(description="Status SKIP.")
+    pass_rate: float | None = Field(
+        description="pass / (pass + fail); None if there is no verdict."
+    )
+    duration_ms: int = Field(description="The whole run.")
+    cost_usd: float | None = Field(description="Of all trials that told; None: not known.")
+    usage: dict[str, Any] = Field(description="Tokens of all trials.")
 
 
 class RunResult(Model):
     """`result.json`."""
 
-    schema_version: str = RESULT_VERSION
-    run_id: str
-    started_at: str
+    schema_version: str = Field(RESULT_VERSION, description="The version of this format.")
+    run_id: str = Field(description="The run's id.")
+    started_at: str = Field(description="UTC, ISO 8601.")
     finished: bool = Field(description="False: some trials were not run.")
-    summary: Summary
-    cases: list[Grade]
+    summary: Summary = Field(description="Counts and sums.")
+    cases: list[Grade] = Field(description="Every grade, in the order of the plan.")
     not_run: list[str] = Field(default_factory=list, description="Trials that were not held.")
 
 

@@ -51,7 +51,7 @@ ErrorKind = Literal[
 class TurnError(Model):
     """Why a turn (or a whole trial) could not be held: never a verdict on the agent."""
 
-    kind: ErrorKind
+    kind: ErrorKind = Field(description="One of a closed list; see docs/errors.md.")
     message: str = Field(description="What happened and what to do about it, in one or two lines.")
     evidence: str = Field("", description="What the engine said, shortened; secrets masked.")
 
@@ -70,27 +70,31 @@ class Usage(Model):
 class ToolCall(Model):
     """A call of a tool, as the engine announced it."""
 
-    id: str
+    id: str = Field(description="The engine's id of the call, unique within the turn.")
     name: str = Field(description="The engine's own name; MCP tools as `server::tool`.")
-    kind: ToolKind
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    kind: ToolKind = Field(description="The portable kind.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="As the agent gave them.")
 
 
 class ToolResult(Model):
     """What a tool gave back."""
 
-    call_id: str
-    status: Literal["success", "error", "unknown"]
-    content: str
+    call_id: str = Field(description="The call that it answers.")
+    status: Literal["success", "error", "unknown"] = Field(
+        description="success, error, or unknown where the engine does not say."
+    )
+    content: str = Field(description="What the agent was shown.")
 
 
 class TranscriptItem(Model):
     """One thing that was said or done within a turn, in order."""
 
-    type: Literal["message", "reasoning", "tool_call", "tool_result", "notice"]
+    type: Literal["message", "reasoning", "tool_call", "tool_result", "notice"] = Field(
+        description="What it is."
+    )
     text: str | None = Field(None, description="message, reasoning, notice.")
-    tool_call: ToolCall | None = None
-    tool_result: ToolResult | None = None
+    tool_call: ToolCall | None = Field(None, description="Of a tool_call.")
+    tool_result: ToolResult | None = Field(None, description="Of a tool_result.")
     agent: str | None = Field(None, description="The sub-agent that did it; None: the agent.")
 
 
@@ -99,7 +103,7 @@ class FileState(Model):
 
     sha256: str | None = Field(description="Of its bytes; None for a symbolic link.")
     size: int = Field(description="Bytes.")
-    executable: bool = False
+    executable: bool = Field(False, description="Whether its owner may execute it.")
     link: str | None = Field(None, description="A symbolic link's target.")
     kept: bool = Field(True, description="False: too large, its bytes were not stored.")
 
@@ -107,66 +111,80 @@ class FileState(Model):
 class WorkspaceChanges(Model):
     """What a turn did to the workspace."""
 
-    added: list[str] = Field(default_factory=list)
-    modified: list[str] = Field(default_factory=list)
-    deleted: list[str] = Field(default_factory=list)
+    added: list[str] = Field(default_factory=list, description="Paths, sorted.")
+    modified: list[str] = Field(default_factory=list, description="Paths, sorted.")
+    deleted: list[str] = Field(default_factory=list, description="Paths, sorted.")
     diff: str = Field("", description="Unified diff of text files, shortened if long.")
 
 
 class SessionFingerprint(Model):
     """What the session's file held after a turn, so that the next one can be compared with it."""
 
-    session_id: str
+    session_id: str = Field(description="The engine's id of the session.")
     messages: int = Field(description="User messages in the session.")
     prefix_sha256: str = Field(description="Of the file's bytes up to `prefix_bytes`.")
-    prefix_bytes: int
+    prefix_bytes: int = Field(description="How much of the file the hash is over.")
 
 
 class ProcessInfo(Model):
     """How the agent's process went."""
 
     argv: list[str] = Field(default_factory=list, description="Secrets masked.")
-    exit_code: int | None = None
-    signal: int | None = None
-    ended_by: str = "exit"
+    exit_code: int | None = Field(None, description="None: ended by a signal, or never started.")
+    signal: int | None = Field(None, description="The signal that ended it.")
+    ended_by: str = Field(
+        "exit", description="exit, timeout, cancelled, output_limit or not_started."
+    )
     peak_memory_bytes: int | None = Field(None, description="Of the whole process tree, sampled.")
     cpu_seconds: float | None = Field(None, description="Of the whole process tree.")
     leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
-    truncated_lines: int = 0
+    truncated_lines: int = Field(0, description="Lines that were too long to be kept whole.")
 
 
 class TurnRecord(Model):
     """One user message and everything the agent did until it answered."""
 
     turn_number: int = Field(description="From 1.")
-    status: TurnStatus
+    status: TurnStatus = Field(description="completed, failed, skipped or error.")
     reason: str = Field("", description="Why it was skipped or failed.")
-    source: Literal["case", "simulator", "follow_up", "history"] = "case"
+    source: Literal["case", "simulator", "follow_up", "history"] = Field(
+        "case", description="Who wrote the message."
+    )
     content: str = Field(description="The message as sent (or, if it was not, as written).")
     response: str = Field("", description="The agent's answer: its last message.")
-    transcript: list[TranscriptItem] = Field(default_factory=list)
+    transcript: list[TranscriptItem] = Field(
+        default_factory=list, description="All that was said and done, in order."
+    )
     post_condition_passed: bool | None = Field(None, description="None: there is none.")
-    post_condition: list[CheckResult] = Field(default_factory=list)
-    captures: dict[str, str] = Field(default_factory=dict)
-    session_id: str | None = None
+    post_condition: list[CheckResult] = Field(
+        default_factory=list, description="What the gate found, a result for each of its checks."
+    )
+    captures: dict[str, str] = Field(
+        default_factory=dict, description="Variables taken out of the turn."
+    )
+    session_id: str | None = Field(None, description="The session that answered.")
     session_verified: bool | None = Field(
         None, description="The session still held the earlier turns; None: there were none."
     )
-    session: SessionFingerprint | None = None
-    usage: Usage | None = None
-    cost_usd: float | None = None
-    model: str | None = None
-    started_at: str | None = None
-    duration_ms: int = 0
-    changes: WorkspaceChanges | None = None
+    session: SessionFingerprint | None = Field(
+        None, description="What the session held after the turn."
+    )
+    usage: Usage | None = Field(None, description="Tokens of this turn alone.")
+    cost_usd: float | None = Field(None, description="Of this turn alone; None: not known.")
+    model: str | None = Field(None, description="The model that answered, as the engine names it.")
+    started_at: str | None = Field(None, description="UTC, ISO 8601; None: not sent.")
+    duration_ms: int = Field(0, description="From the message to the end of the answer.")
+    changes: WorkspaceChanges | None = Field(
+        None, description="What the turn did to the workspace."
+    )
     files: dict[str, FileState] | None = Field(None, description="The workspace after the turn.")
     notes: list[str] = Field(
         default_factory=list,
         description="Warnings of the engine, and what of the workspace was not kept; a line each.",
     )
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
-    process: ProcessInfo | None = None
-    error: TurnError | None = None
+    process: ProcessInfo | None = Field(None, description="How the agent's process went.")
+    error: TurnError | None = Field(None, description="Why the turn could not be held.")
     asked_by: list[int] = Field(
         default_factory=list,
         description="Of a follow-up: the place of its check among the turn's `assertions`, and of "
@@ -201,47 +219,57 @@ class TurnRecord(Model):
 class EngineInfo(Model):
     """Which engine held the conversation, and how."""
 
-    profile: str
-    adapter: str
-    command: list[str] = Field(default_factory=list)
-    version: str | None = None
-    model: str | None = None
-    permission: str = "full"
-    isolation: str = "clean"
+    profile: str = Field(description="The profile's name.")
+    adapter: str = Field(description="The adapter that speaks the CLI's protocol.")
+    command: list[str] = Field(
+        default_factory=list, description="As the profile gives it; empty: the adapter's own."
+    )
+    version: str | None = Field(None, description="The CLI's version.")
+    model: str | None = Field(None, description="As the profile gives it; None: the CLI's default.")
+    permission: str = Field("full", description="full, edits or read_only.")
+    isolation: str = Field("clean", description="clean or shared.")
 
 
 class SkillInfo(Model):
     """A skill that was installed for the trial."""
 
-    name: str
+    name: str = Field(description="As its SKILL.md says.")
     sha256: str = Field(description="Over its installed files: path, mode and content.")
-    role: Literal["under_test", "neighbour"] = "under_test"
+    role: Literal["under_test", "neighbour"] = Field(
+        "under_test", description="Whether it is under test."
+    )
 
 
 class Record(Model):
     """One execution of one case with one profile, in one variant."""
 
-    schema_version: str = RECORD_VERSION
-    run_id: str
-    suite: str
+    schema_version: str = Field(RECORD_VERSION, description="The version of this format.")
+    run_id: str = Field(description="The run it belongs to.")
+    suite: str = Field(description="The suite's name.")
     suite_root: str = Field("", description="Relative to the workspace root where it can be.")
-    case_id: str
+    case_id: str = Field(description="The case's id.")
     case: dict[str, Any] = Field(description="The case as it was run, defaults merged in.")
-    engine: EngineInfo
-    variant: Literal["with_skill", "without_skill"] = "with_skill"
-    trial: int = 1
+    engine: EngineInfo = Field(description="Which engine held it, and how.")
+    variant: Literal["with_skill", "without_skill"] = Field(
+        "with_skill", description="With the skill under test, or without."
+    )
+    trial: int = Field(1, description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
-    execution_mode: Literal["multi_turn", "single_shot"] = "multi_turn"
-    skills: list[SkillInfo] = Field(default_factory=list)
-    started_at: str
-    duration_ms: int
-    session_id: str | None = None
-    variables: dict[str, str] = Field(default_factory=dict)
+    execution_mode: Literal["multi_turn", "single_shot"] = Field(
+        "multi_turn", description="single_shot: all turns were sent as one message."
+    )
+    skills: list[SkillInfo] = Field(default_factory=list, description="What was installed.")
+    started_at: str = Field(description="UTC, ISO 8601.")
+    duration_ms: int = Field(description="The whole trial, preparation included.")
+    session_id: str | None = Field(None, description="The session of the conversation.")
+    variables: dict[str, str] = Field(default_factory=dict, description="All variables at the end.")
     references: dict[str, FileState] = Field(
         default_factory=dict, description="Files of the suite that checks compare with, by path."
     )
     initial_files: dict[str, FileState] | None = Field(None, description="Before turn 1.")
-    turns: list[TurnRecord] = Field(default_factory=list)
+    turns: list[TurnRecord] = Field(
+        default_factory=list, description="In order; those not sent are there too."
+    )
     notes: list[str] = Field(
         default_factory=list, description="Artifacts that could not be collected, and why."
     )
