@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from skillup.cli import doctor, import_suite, list_cases, run, schema, validate
+from skillup.cli.session import session_app
 
 app = typer.Typer(
     name="skillup",
@@ -23,6 +24,7 @@ app.command("list")(list_cases.list_cases)
 app.command("import")(import_suite.import_suite)
 app.command("schema")(schema.schema)
 app.command("doctor")(doctor.doctor)
+app.add_typer(session_app, name="session")
 
 
 @app.callback()

@@ -19,7 +19,7 @@ _BESIDE, _PROMPT, _ANSWER = range(3)
 
 
 class Branches:
-    """Give it every row in order, then :meth:`settle`; it keeps a few bytes of each line."""
+    """Give it every row in order, then :meth:`settle`; till then it keeps 200 bytes of each."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}

@@ -20,7 +20,10 @@ class SessionHead:
     """None: it is no session, or its head does not say so."""
     summary: SessionSummary
     whole: bool
-    """The file is no longer than its head: the count of turns is that of the session."""
+    """The file is no longer than its head: the count of turns is that of the session.
+
+    Else it is that of the head, branches that were gone back from among them.
+    """
 
 
 def read_head(path: Path, size: int) -> SessionHead:

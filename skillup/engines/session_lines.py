@@ -25,16 +25,18 @@ class Line:
     """It has its newline."""
 
 
-def lines_of(path: Path, limit: int | None = None) -> Iterator[Line]:
+def lines_of(
+    path: Path, limit: int | None = None, *, longest: int = LONGEST_LINE
+) -> Iterator[Line]:
     """The lines within the first `limit` bytes, one at a time. Raises OSError.
 
-    A line that the limit cuts is left out.
+    A line that the limit cuts is left out; of one above `longest` only the beginning is told.
     """
     with path.open("rb") as file:
         number = 0
         left = limit
         while True:
-            room = LONGEST_LINE if left is None else min(left, LONGEST_LINE)
+            room = longest if left is None else min(left, longest)
             data = file.readline(room)
             number += 1
             if not data:
@@ -44,7 +46,7 @@ def lines_of(path: Path, limit: int | None = None) -> Iterator[Line]:
                 left -= len(data)
                 if left == 0 and not ended:
                     return
-            if len(data) == LONGEST_LINE and not ended:
+            if len(data) == longest and not ended:
                 ended = _skip_rest(file)
                 yield Line(number, data[:1000].decode(errors="replace"), ended)
                 continue

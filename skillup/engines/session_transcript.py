@@ -63,9 +63,9 @@ def _format_of(row: dict[str, Any]) -> SessionFormat | None:
 class SessionTranscript:
     """One reading of a file: iterate once; ``summary`` is complete after the last entry.
 
-    Holds one line at a time and, of Claude Code's session files, a few bytes of each line: they
-    are read twice, as only the end tells which branch is the conversation. With `limit`, only the
-    lines within that many first bytes are read, and no branches told.
+    Holds one line at a time. Claude Code's session files are read twice, as only the end tells
+    which branch is the conversation; the first time, some 200 bytes of each line are held. With
+    `limit`, only the lines within that many first bytes are read, and no branches told.
     """
 
     def __init__(self, path: Path, format_: SessionFormat, *, limit: int | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -87,8 +88,9 @@ def find_session(reference: str, files: Sequence[SessionFile]) -> Path:
     Raises UsageError if there is none, or more than one.
     """
     path = Path(reference)
-    if path.is_file():
-        return path
+    with suppress(OSError):  # a name that is too long for the system
+        if path.is_file():
+            return path
     if not reference or os.sep in reference or reference.endswith(".jsonl"):
         raise UsageError(f"{reference!r} is no file", hint=_HINT)
     exact = [file for file in files if file.session_id == reference]

@@ -20,10 +20,13 @@ def _options_by_verb() -> dict[str, set[str]]:
     from skillup.cli.app import app
 
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return {
-        name: {option for parameter in command.params for option in parameter.opts}
-        for name, command in commands.items()
-    }
+    verbs = {}
+    for name, command in commands.items():
+        # A group has verbs of its own: `session list`.
+        for verb, inner in getattr(command, "commands", {"": command}).items():
+            options = {option for parameter in inner.params for option in parameter.opts}
+            verbs[f"{name} {verb}".strip()] = options
+    return verbs
 
 
 OPTIONS = _options_by_verb()
@@ -51,7 +54,7 @@ COMMANDS = list(_lines())
 )
 def test_a_command_on_a_page_names_a_verb_and_options_that_exist(place: str, command: str) -> None:
     words = shlex.split(command.replace("[", "").replace("]", ""))[1:]
-    verb = words[0]
+    verb = _verb_of(words)
     if verb.startswith("-"):
         assert verb in ("--version", "--help", "-V", "-h"), place
         return
@@ -60,6 +63,11 @@ def test_a_command_on_a_page_names_a_verb_and_options_that_exist(place: str, com
         w for w in words[1:] if w.startswith("-") and w.partition("=")[0] not in _known(verb)
     ]
     assert unknown == [], place
+
+
+def _verb_of(words: list[str]) -> str:
+    """`run`, or `session list`."""
+    return next((v for v in (" ".join(words[:2]), words[0]) if v in OPTIONS), words[0])
 
 
 def _known(verb: str) -> set[str]:
@@ -77,7 +85,7 @@ def test_every_option_of_every_verb_is_in_a_table() -> None:
             told[table.marker.value] = set(OPTION.findall(" ".join(table.names())))
         elif table.marker.action == "verbs":
             for about, options, _ in table.rows:
-                told[about.strip("`").split()[0]] = set(OPTION.findall(options))
+                told[_verb_of(about.strip("`").split())] = set(OPTION.findall(options))
     assert told == {
         verb: {option for option in options if option.startswith("-")} - {"-h", "--help"}
         for verb, options in OPTIONS.items()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from skillup.engines import session_lines
+from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_head import HEAD_BYTES, read_head
+from skillup.engines.session_lines import lines_of
 from skillup.engines.session_transcript import SessionTranscript, detect_format, engine_of
 from tests.support.session_files import (
     claude_row,
@@ -110,18 +114,46 @@ def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
     assert summary.unknown_lines == 0
 
 
-def test_a_line_of_unreasonable_length_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_lines, "LONGEST_LINE", 1000)
+def test_of_a_line_of_unreasonable_length_only_the_beginning_is_told(tmp_path: Path) -> None:
     long = claude_row("user", "x" * 5000, "2", "1")
-    entries, summary = read(write_rows(tmp_path / "s.jsonl", [HELLO, long, ANSWER]))
-    assert [(entry.line, entry.role) for entry in entries] == [
-        (1, "user"),
-        (2, "notice"),
-        (3, "assistant"),
+    path = write_rows(tmp_path / "s.jsonl", [HELLO, long, ANSWER])
+    first, second, third = lines_of(path, longest=1000)
+    assert (first.row, third.row) == (HELLO, ANSWER)
+    assert isinstance(second.row, str)
+    assert len(second.row) == 1000
+    assert [line.number for line in (first, second, third)] == [1, 2, 3]
+
+
+_WORDS = st.sampled_from(
+    [
+        "type", "message", "content", "payload", "item", "user", "assistant", "system", "text",
+        "tool_use", "tool_result", "attachment", "result", "subtype", "init", "input", "changes",
+        "response_item", "event_msg", "item_completed", "function_call", "arguments", "call_id",
+        "CommandExecution", "FileChange", "reasoning", "summary", "uuid", "parentUuid", "role",
+        "turn.failed", "item.completed", "error", "command_execution", "file_change", "{}",
     ]
-    assert summary.unknown_lines == 1
+)  # fmt: skip
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=5),
+    max_leaves=12,
+)
+_FORMATS: tuple[SessionFormat, ...] = (
+    "claude_session",
+    "claude_stream",
+    "codex_rollout",
+    "codex_exec",
+)
+
+
+@given(st.lists(_VALUES, max_size=6), st.sampled_from(_FORMATS))
+@settings(max_examples=300, deadline=None)
+def test_no_row_is_too_strange(rows: list[Any], format_: SessionFormat) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_rows(Path(folder) / "s.jsonl", rows)
+        for entry in SessionTranscript(path, format_):
+            assert isinstance(entry.text, str)
+            told(entry)
 
 
 def test_a_large_file_is_read_in_a_fraction_of_its_size(tmp_path: Path) -> None:

@@ -1,0 +1,124 @@
+"""`skillup session`, as the command line calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skillup.cli.session import session_app
+from skillup.engines.session_head import HEAD_BYTES
+from skillup.errors import UsageError
+from tests.support.session_files import claude_row, codex_meta, message, text, write_rows
+
+
+def run(*arguments: str) -> int:
+    code = session_app(list(arguments), standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+@pytest.fixture
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A session of each CLI."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    rows = [
+        claude_row("user", "first words", "1", None),
+        claude_row("assistant", text("an answer"), "2", "1"),
+    ]
+    write_rows(tmp_path / "claude" / "projects" / "-project" / "s1.jsonl", rows)
+    rollout = tmp_path / "codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-t1.jsonl"
+    write_rows(rollout, [codex_meta(cwd="/other"), message("user", "other words")])
+    return tmp_path
+
+
+def test_list_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("list", "--json", "--engine", "claude_code") == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert row["engine"] == "claude_code"
+    assert row["session_id"] == "s1"
+    assert row["project"] == "/project"
+    assert (row["turns"], row["turns_complete"]) == (1, True)
+    assert row["first_words"] == "first words"
+    assert row["path"] == str(homes / "claude/projects/-project/s1.jsonl")
+    assert row["modified"].endswith("+00:00")
+
+
+def test_list_shows_both_engines(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("list") == 0
+    out = capsys.readouterr().out
+    assert "first words" in out
+    assert "other words" in out
+
+
+def test_list_limits_and_says_so(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("list", "--limit", "1") == 0
+    assert "and 1 more" in capsys.readouterr().out
+
+
+def test_list_of_a_project(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("list", "--json", "--project", "/other") == 0
+    assert [row["session_id"] for row in json.loads(capsys.readouterr().out)] == ["t1"]
+    assert run("list", "--project", "/nowhere") == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no sessions of /nowhere" in err
+
+
+def test_list_tells_at_least_how_many_turns_a_large_session_has(
+    homes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = homes / "claude/projects/-project/s1.jsonl"
+    rows = [claude_row("user", "x" * (HEAD_BYTES // 4), str(n), None) for n in range(6)]
+    write_rows(path, rows)
+    assert run("list", "--engine", "claude_code") == 0
+    assert "≥3" in capsys.readouterr().out
+
+
+def test_list_refuses_an_engine_without_sessions(homes: Path) -> None:
+    with pytest.raises(UsageError, match="scripted"):
+        run("list", "--engine", "scripted")
+
+
+def test_show_prints_a_transcript(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("show", "s") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "claude_code s1"
+    assert "user: first words" in lines
+    assert "assistant: an answer" in lines
+    assert lines[-1] == "1 turn"
+
+
+def test_show_names_the_files_of_sub_agents(
+    homes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = homes / "claude/projects/-project/s1/subagents/agent-a1.jsonl"
+    row = claude_row("user", "look", "1", None, isSidechain=True, agentId="a1")
+    write_rows(agent, [row])
+    assert run("show", "s1") == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(str(agent))
+    assert run("show", str(agent)) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "claude_code s1 sub-agent a1"
+
+
+def test_show_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("show", "t1", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["entries"] == [
+        {
+            "line": 2,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "turn": 1,
+            "role": "user",
+            "text": "other words",
+        }
+    ]
+    assert data["session"]["engine"] == "codex"
+    assert data["session"]["session_id"] == "t1"
+    assert data["session"]["turns"] == 1
+
+
+def test_show_of_an_unknown_session(homes: Path) -> None:
+    with pytest.raises(UsageError, match="no session begins with 'zz'"):
+        run("show", "zz")

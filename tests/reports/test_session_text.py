@@ -1,0 +1,110 @@
+"""A session as people read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillup.engines.session_entries import SessionEntry, SessionSummary
+from skillup.reports.session_text import foot_lines, head_lines, transcript_lines
+from skillup.schema.record import ToolCall, ToolResult
+
+CALL = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": "ls", "n": 1})
+
+
+def _entry(role: str, text: str = "", **more: object) -> SessionEntry:
+    return SessionEntry(1, None, 1, role, text, **more)  # type: ignore[arg-type]
+
+
+def _result(content: str, status: str = "success") -> SessionEntry:
+    result = ToolResult(call_id="c", status=status, content=content)
+    return _entry("tool_result", tool_result=result)
+
+
+def _shown(*entries: SessionEntry, full: bool = False) -> list[str]:
+    return list(transcript_lines(entries, full=full))[2:]
+
+
+def test_a_turn_begins_with_its_number_and_time() -> None:
+    entry = SessionEntry(1, "2026-01-01T00:00:00Z", 1, "user", "hello")
+    assert list(transcript_lines([entry])) == [
+        "",
+        "── turn 1 ── 2026-01-01T00:00:00Z",
+        "user: hello",
+    ]
+
+
+def test_who_said_and_did_what() -> None:
+    shown = _shown(
+        _entry("assistant", "I look.\nNow."),
+        _entry("tool_call", tool_call=CALL),
+        _result("a.txt"),
+        _result("no", "error"),
+        _entry("reasoning", "hm\nhm"),
+        _entry("reasoning"),
+        _entry("notice", "compacted"),
+        _entry("assistant", "seen", agent="a1"),
+    )
+    assert shown == [
+        "assistant: I look.",
+        "    Now.",
+        "  → Bash command=ls n=1",
+        "  ← a.txt",
+        "  ← error: no",
+        "  ~ hm hm",
+        "  · compacted",
+        "assistant (a1): seen",
+    ]
+
+
+def test_long_results_are_shortened_unless_all_is_wanted() -> None:
+    content = "\n".join(f"line {number}" for number in range(20))
+    short = _shown(_result(content))
+    assert short[0] == "  ← line 0"
+    assert short[-1] == "    … 14 more lines …"
+    assert len(short) == 7
+    assert len(_shown(_result(content), full=True)) == 20
+    assert len(_shown(_result("x" * 5000))[0]) < 700
+
+
+def test_what_was_said_is_never_shortened() -> None:
+    words = "\n".join(["word " * 100] * 50)
+    assert len(_shown(_entry("assistant", words))) == 50
+
+
+def test_branches_that_were_gone_back_from_are_shown_only_in_full() -> None:
+    left = _entry("user", "old", left=True)
+    assert list(transcript_lines([left])) == []
+    assert _shown(left, full=True) == ["user (left): old"]
+    summary = SessionSummary(turns=1, left_entries=1)
+    assert any("--full" in line for line in foot_lines(summary, full=False, sub_agents=[]))
+    assert not any("--full" in line for line in foot_lines(summary, full=True, sub_agents=[]))
+
+
+def test_nothing_moves_the_cursor_of_the_terminal() -> None:
+    evil = "a\x1b[2Jb\x07\x9bc\rd\u202e"
+    call = ToolCall(id="c", name=evil, kind="other", arguments={evil: evil})
+    entries = [
+        _entry("user", evil, agent=evil),
+        _entry("tool_call", tool_call=call),
+        _result(evil),
+        _entry("notice", evil),
+    ]
+    summary = SessionSummary(session_id=evil, cwd=evil, title=evil, model=evil, agent=evil)
+    for full in (True, False):
+        shown = "\n".join(
+            [
+                *head_lines("codex", Path(evil), summary),
+                *transcript_lines(entries, full=full),
+                *foot_lines(summary, full=full, sub_agents=[Path(evil)]),
+            ]
+        )
+        assert not set(shown) & set("\x1b\x07\x9b\r\u202e")
+
+
+def test_the_foot_says_what_is_missing() -> None:
+    summary = SessionSummary(turns=2, unknown_lines=1, truncated=True)
+    foot = list(foot_lines(summary, full=False, sub_agents=[Path("/x/agent-1.jsonl")]))
+    assert foot[1] == "2 turns"
+    assert foot[2] == "1 line not understood"
+    assert "cut off" in foot[3]
+    assert foot[4].endswith("/x/agent-1.jsonl")
