@@ -26,7 +26,7 @@ class Preparation:
 
     def outcome(
         self,
-        context: Mapping[str, object],
+        context: Mapping[str, object] | Context,
         *,
         variables: Mapping[str, str] | None = None,
         skills: Sequence[SkillToInstall] = (),
@@ -36,7 +36,7 @@ class Preparation:
     ) -> PreparedWorkspace | TurnError:
         async def prepare() -> PreparedWorkspace | TurnError:
             return await prepare_workspace(
-                Context.model_validate(context),
+                Context.model_validate(context),  # a made one is taken as it is
                 suite_root=self.suite,
                 destination=self.root,
                 variables=variables or {},
@@ -52,7 +52,7 @@ class Preparation:
 
     def made(
         self,
-        context: Mapping[str, object],
+        context: Mapping[str, object] | Context,
         *,
         variables: Mapping[str, str] | None = None,
         skills: Sequence[SkillToInstall] = (),
@@ -65,7 +65,7 @@ class Preparation:
 
     def error(
         self,
-        context: Mapping[str, object],
+        context: Mapping[str, object] | Context,
         *,
         setup_steps: Sequence[str] = (),
         timeout_seconds: float = 60.0,
