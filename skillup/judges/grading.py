@@ -113,4 +113,17 @@ def _as_grade(
         cost_usd=total_cost(step.cost_usd for turn in record.turns for step in turn.executed()),
         duration_ms=record.duration_ms,
         error=error.model_dump() if error else None,
+        warnings=_warnings(record),
     )
+
+
+def _warnings(record: Record) -> list[str]:
+    """What makes this result less comparable than others."""
+    warnings = []
+    if record.engine.isolation == "shared":
+        warnings.append(
+            "isolation: shared: the user's own skills, memory and settings were within reach"
+        )
+    if record.execution_mode == "single_shot":
+        warnings.append("single_shot: the engine cannot resume, so all turns were one message")
+    return warnings

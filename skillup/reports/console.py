@@ -99,6 +99,8 @@ def print_result(
     if grades:
         console.print()
         console.print(_table(PlainReporter(plan, console), grades))
+    for warning in dict.fromkeys(text for _, grade in grades for text in grade.warnings):
+        console.print(f"note: {warning}", style="yellow", markup=False, soft_wrap=True)
     console.print()
     console.print(_counts(result), Text(plain(where)), sep="   ", soft_wrap=True)
 
