@@ -6,7 +6,7 @@ Some agents have a tool for it (Claude Code's `Skill`); others just read the ski
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from skillup.checks.context import Subject
@@ -26,7 +26,7 @@ def skill_used(spec: str, subject: Subject) -> Finding:
     call = _use(spec, subject)
     if call is not None:
         return Finding(True, "used", show_call(call, 200))
-    others = listed(_skills_named(subject.calls), nothing="")
+    others = listed(_skills_named(_answered(subject)), nothing="")
     found = f"not used; used instead: {others}" if others else "not used"
     return Finding(False, found, show_calls(subject.calls))
 
@@ -41,7 +41,7 @@ def skill_not_used(spec: str, subject: Subject) -> Finding:
 
 def _use(skill: str, subject: Subject) -> ToolCall | None:
     wanted = folded(skill, case_sensitive=subject.case_sensitive)
-    for call in subject.calls:
+    for call in _answered(subject):
         if call.kind == "skill" and any(
             name == wanted or name.rpartition(":")[2] == wanted
             for name in _names(call, subject.case_sensitive)
@@ -52,6 +52,18 @@ def _use(skill: str, subject: Subject) -> ToolCall | None:
     return None
 
 
+def _answered(subject: Subject) -> Iterator[ToolCall]:
+    """The calls, without those that asked for a skill or a file that they did not get.
+
+    A shell command may have read the file and failed at something else: it stays.
+    """
+    for turn in subject.turns:
+        failed = {result.call_id for result in turn.tool_results if result.status == "error"}
+        for call in turn.tool_calls:
+            if call.kind not in ("skill", "read") or call.id not in failed:
+                yield call
+
+
 def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
     for key in _NAMING:
         value = call.arguments.get(key)
@@ -60,7 +72,7 @@ def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
             yield folded(value.split()[0].removeprefix("/"), case_sensitive=case_sensitive)
 
 
-def _skills_named(calls: list[ToolCall]) -> Iterator[str]:
+def _skills_named(calls: Iterable[ToolCall]) -> Iterator[str]:
     named = (name for call in calls if call.kind == "skill" for name in _names(call, True))
     yield from dict.fromkeys(named)
 

@@ -17,7 +17,7 @@ EXPLANATIONS = {
     "authorization_token": "left out: secrets do not belong into a suite",
 }
 _OLD = "`type:` is an older format of vibecheck"
-_KNOWN = "match, not_match, min_tokens, max_tokens, semantic, llm_judge, or"
+_KNOWN = "`match`, `not_match`, `min_tokens`, `max_tokens`, `semantic`, `llm_judge` and `or`"
 _GROUPS = {"or": "any_of", "any_of": "any_of", "ors": "any_of", "all_of": "all_of"}
 
 

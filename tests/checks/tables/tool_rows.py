@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 from tests.support.check_rows import row
 from tests.support.records import call, make_record, make_turn
 
@@ -22,6 +23,20 @@ CLAUDE = make_record(
 )
 CODEX = make_record(
     make_turn(calls=[call("shell", "shell", command="sed -n 1,9p '.agents/skills/tidy/SKILL.md'")])
+)
+REFUSED = make_record(
+    make_turn(
+        transcript=[
+            TranscriptItem(
+                type="tool_call",
+                tool_call=ToolCall(id="c", name="Skill", kind="skill", arguments={"skill": "tidy"}),
+            ),
+            TranscriptItem(
+                type="tool_result",
+                tool_result=ToolResult(call_id="c", status="error", content="Unknown skill: tidy"),
+            ),
+        ]
+    )
 )
 READER = make_record(make_turn(calls=[call("Read", "read", file_path="C:\\s\\Tidy\\SKILL.md")]))
 
@@ -93,6 +108,8 @@ ROWS = [
     row(False, "skill_used", "idy", CODEX),
     row(False, "skill_used", "tidy", READER, case_sensitive=True),
     row(False, "skill_used", "tidy", make_record("I used the skill tidy/SKILL.md")),
+    row(False, "skill_used", "tidy", REFUSED),
+    row(True, "skill_not_used", "tidy", REFUSED),
     row(True, "skill_not_used", "keeper", CLAUDE),
     row(True, "skill_not_used", "idy", CODEX),
     row(True, "skill_not_used", "tidy", NONE),
