@@ -17,6 +17,13 @@ _ADVICE: dict[ErrorKind, str] = {
     "max_turns": "raise `max_turns` if the task needs more steps",
     "budget": "raise the budget in the profile's `args`",
     "engine_not_found": "{install}",
+    "timeout": "raise `timeout_seconds`, or see in the raw stream what it was waiting for",
+    "crash": "the evidence has its last words; the trial's raw/ folder has all of them",
+    "protocol": "see the trial's raw/ folder; `skillup doctor` shows the CLI's version",
+    "output_limit": "see the trial's raw/ folder for what it printed",
+    "session_lost": "its answer is not believed; run the case again, and see what else writes to "
+    "the session's file if it happens again",
+    "session_mismatch": "its answer is not believed; run the case again",
 }
 
 

@@ -16,9 +16,10 @@ from skillup.load.case_ids import id_problems
 from skillup.load.discover import IsCase, SuiteRequest, find_suites, suite_root
 from skillup.load.mending import mended
 from skillup.load.merge import merge_defaults
+from skillup.load.missing_files import missing_files
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
-from skillup.load.semantics import case_problems, suite_problems
+from skillup.load.semantics import case_problems, problem_at, suite_problems
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
@@ -87,7 +88,7 @@ def _load_suite(
     cases: list[LoadedCase] = []
     broken: list[str] = []
     for path in files:
-        loaded = _load_case(path, suite, variables, problems)
+        loaded = _load_case(path, suite, root, variables, problems)
         if isinstance(loaded, LoadedCase):
             cases.append(loaded)
         else:
@@ -104,7 +105,7 @@ def _load_suite(
 
 
 def _load_case(
-    path: Path, suite: Suite, variables: frozenset[str], problems: list[Problem]
+    path: Path, suite: Suite, root: Path, variables: frozenset[str], problems: list[Problem]
 ) -> LoadedCase | str:
     """The case; if it does not validate, the id that it would have."""
     document = _read(path, problems)
@@ -125,6 +126,10 @@ def _load_case(
         return _id_of(document)
     merged = merge_defaults(case, suite, default_id=path.stem)
     problems.extend(case_problems(merged, document, variables))
+    problems.extend(
+        problem_at(document, loc, missing, "a run would need it", severity="warning")
+        for loc, missing in missing_files(merged, root)
+    )
     return LoadedCase(merged, document)
 
 

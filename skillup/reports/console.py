@@ -96,9 +96,16 @@ def print_result(
     """The closing table, then one line that counts."""
     from rich.text import Text
 
+    reporter = PlainReporter(plan, console)
     if grades:
         console.print()
-        console.print(_table(PlainReporter(plan, console), grades))
+        console.print(_table(reporter, grades))
+    for job, grade in grades:
+        why = _why(grade)
+        if why:
+            line = Text(f"{reporter.label(job)}: ", style=STYLE[grade.status])
+            line.append(why, style="default")
+            console.print(line, soft_wrap=True)
     for warning in dict.fromkeys(text for _, grade in grades for text in grade.warnings):
         console.print(f"note: {warning}", style="yellow", markup=False, soft_wrap=True)
     console.print()
@@ -117,9 +124,8 @@ def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Tabl
         table.add_column(header, justify="right", no_wrap=True)
     if with_cost:
         table.add_column("cost", justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold", ratio=1)
     for job, grade in grades:
-        checks = [c for turn in grade.turns for c in turn.checks] + list(grade.assertions)
+        checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
         completed = sum(turn.status == "completed" for turn in grade.turns)
         usage = grade.usage or {}
         counted = [usage.get("input_tokens"), usage.get("output_tokens")]
@@ -135,9 +141,18 @@ def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Tabl
         ]
         if with_cost:
             row.append(money(grade.cost_usd))
-        row.append(Text("" if grade.status == "PASS" else one_line(grade.reason, 200)))
         table.add_row(*row)
     return table
+
+
+def _why(grade: Grade) -> str:
+    """What the table's numbers do not say: why it did not pass, or what it took to pass."""
+    if grade.status != "PASS":
+        return one_line(grade.reason, 300)
+    helped = [
+        f"turn {turn.turn_number} ({turn.passed_on})" for turn in grade.turns if turn.passed_on
+    ]
+    return f"passed on {', '.join(helped)}" if helped else ""
 
 
 def _counts(result: RunResult) -> str:

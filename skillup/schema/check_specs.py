@@ -96,8 +96,15 @@ class ArgMatch(Model):
 _ARG_KEYS = frozenset(ArgMatch.model_fields)
 
 
+def _misspelt(value: dict[Any, Any]) -> bool:
+    """Whether a mapping was meant as conditions: ``{match: …}`` must not pass for a value."""
+    from difflib import get_close_matches
+
+    return any(get_close_matches(str(key), _ARG_KEYS, n=1, cutoff=0.8) for key in value)
+
+
 def _arg(value: Any) -> Any:
-    if isinstance(value, dict) and value and value.keys() <= _ARG_KEYS:
+    if isinstance(value, dict) and value and (_ARG_KEYS & value.keys() or _misspelt(value)):
         return value
     return {"equals": value}
 

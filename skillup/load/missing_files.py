@@ -1,0 +1,51 @@
+"""Files of the suite that a case names and that are not there.
+
+Warnings, not errors: a case may be checked on a machine that lacks its fixtures. In a run, what is
+missing is an ERROR of the trial that needs it, or makes its check fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from skillup.schema.case import Case
+from skillup.schema.checks import CheckKeys
+
+Loc = tuple[str | int, ...]
+
+
+def missing_files(case: Case, root: Path) -> Iterator[tuple[Loc, str]]:
+    """Where a missing file is named, and what is missing; paths start from the suite `root`."""
+    wanted = list(_in_context(case))
+    if case.expect is not None:
+        wanted.extend(_in_check(case.expect, ("expect",)))
+    for index, check in enumerate(case.assertions):
+        wanted.extend(_in_check(check, ("assertions", index)))
+    for number, turn in enumerate(case.input.turns or ()):
+        for index, check in enumerate(turn.assertions):
+            wanted.extend(_in_check(check, ("input", "turns", number, "assertions", index)))
+    for loc, path in wanted:
+        if not (root / path).exists():
+            yield loc, f"there is no {path} (paths start from {root.name}/)"
+
+
+def _in_context(case: Case) -> Iterator[tuple[Loc, str]]:
+    if case.context.fixture is not None:
+        yield ("context", "fixture"), case.context.fixture
+    if case.context.git is not None and case.context.git.apply_diff is not None:
+        yield ("context", "git", "apply_diff"), case.context.git.apply_diff
+    for index, judge in enumerate(case.all_judges()):
+        if judge.script_path is not None:
+            here: Loc = ("judges", index) if case.judges is not None else ("judge",)
+            yield (*here, "script_path"), judge.script_path
+
+
+def _in_check(check: CheckKeys, loc: Loc) -> Iterator[tuple[Loc, str]]:
+    if check.golden_file is not None:
+        yield (*loc, "golden_file"), check.golden_file.path
+    if check.script is not None:
+        yield (*loc, "script"), check.script.path
+    for key in ("any_of", "all_of", "none_of"):
+        for index, child in enumerate(getattr(check, key) or ()):
+            yield from _in_check(child, (*loc, key, index))

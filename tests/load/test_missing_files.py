@@ -1,0 +1,34 @@
+"""Files of the suite that a case names and that are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillup.load.suites import load_paths
+
+CASE = """\
+context:
+  fixture: fixtures/none
+  git: {init: true, apply_diff: fixtures/none.patch}
+input: {prompt: hi}
+expect: {golden_file: golden/none.txt}
+assertions:
+  - contains: x
+  - any_of: [{golden_file: golden/there.txt}, {golden_file: golden/neither.txt}]
+"""
+
+
+def test_each_is_a_warning_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "golden").mkdir()
+    (tmp_path / "golden" / "there.txt").write_text("x")
+    (tmp_path / "eval.yaml").write_text("name: x\n")
+    (tmp_path / "a.yaml").write_text(CASE)
+    loaded = load_paths([tmp_path])
+    assert loaded.errors == ()
+    found = [(p.line, p.message.split()[3]) for p in loaded.warnings]
+    assert found == [
+        (2, "fixtures/none"),
+        (3, "fixtures/none.patch"),
+        (5, "golden/none.txt"),
+        (8, "golden/neither.txt"),
+    ]
