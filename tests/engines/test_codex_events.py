@@ -301,8 +301,7 @@ other_events = st.dictionaries(
 def test_no_line_makes_it_raise(lines: list[Any]) -> None:
     turn = parse(*lines)
 
-    for entry in turn.items:
-        entry.model_dump_json()
+    assert all(json.loads(entry.model_dump_json()) for entry in turn.items)
 
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "compat" / "sessions" / "codex"

@@ -7,6 +7,7 @@ import pytest
 from skillup.engines.base import SessionResumer
 from skillup.engines.registry import ENGINES, get_engine
 from skillup.errors import UsageError
+from skillup.load.profiles import ADAPTERS
 
 
 @pytest.mark.parametrize("name", sorted(ENGINES))
@@ -31,3 +32,8 @@ def test_a_name_that_is_near_nothing_gets_the_list() -> None:
 
     assert raised.value.hint is not None
     assert "codex" in raised.value.hint
+
+
+def test_the_loader_knows_the_same_adapters() -> None:
+    # It cannot import the registry, which is above it; a profile's `engine:` is checked there.
+    assert set(ADAPTERS) == set(ENGINES)

@@ -50,7 +50,10 @@ def test_the_second_is_told_who_has_it(tmp_path: Path, holder: subprocess.Popen[
 
 def test_a_killed_holder_is_in_nobodys_way(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     end(holder)
-    RunLock(tmp_path / "lock").release()
+    lock = RunLock(tmp_path / "lock")
+    with pytest.raises(RunDirectoryError):
+        RunLock(tmp_path / "lock")
+    lock.release()
 
 
 def test_a_run_that_is_being_written_can_be_read(tmp_path: Path) -> None:

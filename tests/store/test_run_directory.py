@@ -187,7 +187,8 @@ def test_create_takes_an_empty_directory_and_one_whose_creation_was_killed(tmp_p
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "lock").touch()
     (tmp_path / "run" / ".run.json.00.skillup-tmp").touch()
-    RunDirectory.create(tmp_path / "run", {}).close()
+    RunDirectory.create(tmp_path / "run", {"run_id": "r"}).close()
+    assert RunDirectory.open(tmp_path / "run").run_info() == {"run_id": "r"}
 
 
 @pytest.mark.parametrize("name", ["missing", "empty"])
