@@ -241,7 +241,7 @@ def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
     server = model_server(by_rules(Rule("one", [calm]), Rule("two", [Text("ok")])))
     project = engines(server.url).write({"cases/two.case.yaml": TWO_TURNS})
     with project.start("run", "cases", "-e", engine, env=KEYS) as running:
-        _wait_until(lambda: any("sleep" in p.name() for p in _agents_of(project)))
+        _wait_until(lambda: any(_name(p) == "sleep" for p in _agents_of(project)))
         os.kill(running.pid, signal.SIGKILL)
         running.communicate(timeout=60)
     assert _agents_of(project)
@@ -287,6 +287,13 @@ def _agents_of(project: Project) -> list[psutil.Process]:
         if environment.get("SKILLUP_OWNER") and _is_of(project, process):
             found.append(process)
     return found
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.Error:  # it has ended since it was listed
+        return ""
 
 
 def _is_of(project: Project, process: psutil.Process) -> bool:
