@@ -5,7 +5,7 @@ The format is that of Claude Code 2.1; older and newer events are kept as unknow
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from skillup.engines.base import Progress
 from skillup.engines.claude_failures import failure_of
@@ -171,12 +171,9 @@ class ClaudeEvents:
         elif kind in ("thinking", "redacted_thinking"):
             self._transcript.reasoning(as_text(block.get("thinking")), agent)
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            name, tool_kind = portable_name(as_text(block.get("name")))
-            arguments = block.get("input")
-            arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
-            self._transcript.call(as_text(block.get("id")), name, tool_kind, arguments, agent)
+            self._transcript.call(*call_of(block), agent)
         elif as_text(kind).endswith("tool_result"):
-            self._tool_result(block, agent)
+            self._transcript.result(*result_of(block), agent)
         else:
             self._transcript.unknown_event(block)
 
@@ -185,18 +182,31 @@ class ClaudeEvents:
         agent = as_text(event.get("parent_tool_use_id")) or None
         for block in map(as_dict, as_list(as_dict(event.get("message")).get("content"))):
             if block.get("type") == "tool_result":
-                self._tool_result(block, agent)
-
-    def _tool_result(self, block: dict[str, Any], agent: str | None) -> None:
-        failed = block.get("is_error") is True
-        content = content_text(block.get("content"))
-        call_id = as_text(block.get("tool_use_id"))
-        self._transcript.result(call_id, "error" if failed else "success", content, agent)
+                self._transcript.result(*result_of(block), agent)
 
     def _rate_limit(self, event: dict[str, Any]) -> None:
         info = as_dict(event.get("rate_limit_info"))
         if info.get("status") not in (None, "allowed"):
             self._transcript.notice(f"rate limit: {as_text(info.get('status'))}")
+
+
+def call_of(block: dict[str, Any]) -> tuple[str, str, ToolKind, dict[str, Any]]:
+    """A tool_use block's id, name as skillup shows it, kind and arguments."""
+    name, kind = portable_name(as_text(block.get("name")))
+    given = block.get("input")
+    return (
+        as_text(block.get("id")),
+        name,
+        kind,
+        given if isinstance(given, dict) else {"input": given},
+    )
+
+
+def result_of(block: dict[str, Any]) -> tuple[str, Literal["success", "error"], str]:
+    """A tool_result block's call id, status and content."""
+    failed = block.get("is_error") is True
+    content = content_text(block.get("content", block.get("output")))
+    return as_text(block.get("tool_use_id")), "error" if failed else "success", content
 
 
 def portable_name(name: str) -> tuple[str, ToolKind]:

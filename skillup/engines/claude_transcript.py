@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from skillup.engines.claude_events import portable_name
+from skillup.engines.claude_events import call_of, result_of
 from skillup.engines.claude_rows import is_silent_row, is_silent_system_row, system_text
 from skillup.engines.session_entries import EntryLog
 from skillup.engines.transcript import as_dict, as_list, as_text, content_text
@@ -136,15 +136,9 @@ class ClaudeTranscript:
         elif kind in ("thinking", "redacted_thinking"):
             self._log.reasoning(as_text(block.get("thinking")), agent)
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            name, tool_kind = portable_name(as_text(block.get("name")))
-            given = block.get("input")
-            arguments = given if isinstance(given, dict) else {"input": given}
-            self._log.call(as_text(block.get("id")), name, tool_kind, arguments, agent)
+            self._log.call(*call_of(block), agent)
         elif kind.endswith("tool_result"):
-            failed = block.get("is_error") is True
-            content = content_text(block.get("content", block.get("output")))
-            call_id = as_text(block.get("tool_use_id"))
-            self._log.result(call_id, "error" if failed else "success", content, agent)
+            self._log.result(*result_of(block), agent)
         elif kind == "fallback":
             names = (as_text(as_dict(block.get(end)).get("model")) for end in ("from", "to"))
             self._log.notice("another model took over: " + " → ".join(names), agent)

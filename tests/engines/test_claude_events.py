@@ -369,8 +369,7 @@ events = st.dictionaries(
 def test_no_line_makes_it_raise(lines: list[Any]) -> None:
     turn = parse(*lines)
 
-    for item in turn.items:
-        item.model_dump_json()
+    assert all(json.loads(item.model_dump_json()) for item in turn.items)
 
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "compat" / "sessions" / "claude"
