@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, CheckRole
 from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
 
 ReadFile = Callable[[FileState], bytes | None]
 """The bytes of a stored file, found by its hash; None if they were not kept."""
+
+
+Ask = Callable[[Check, "CheckContext", CheckRole], CheckResult]
+"""Evaluates a check that only a judge can evaluate; also told what the check is part of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +24,8 @@ class CheckContext:
     record: Record
     turn: TurnRecord | None
     read_file: ReadFile
-    ask: Callable[[Check, CheckContext], CheckResult] | None = None
-    """Evaluates the checks that need a judge: script, rubric, similar, relevance."""
+    ask: Ask | None = None
+    """For the checks that need a judge (rubric, relevance, …); None: they cannot be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,8 @@ _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     "script": lambda s: s.path,
     "rubric": lambda s: listed(quoted(line.outcome) for line in s.criteria),
     "similar": lambda s: f"{quoted(s.to)} ≥ {s.threshold:g}",
+    "expected_output": quoted,
+    "answer_quality": lambda s: f"{', '.join(s.aspects)} ≥ {s.threshold:g}",
     "relevance": lambda s: f"≥ {s.threshold:g} in windows of {s.window_size}",
     "any_of": _check_list,
     "all_of": _check_list,

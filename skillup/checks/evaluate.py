@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from skillup.checks.context import CheckContext, Subject
 from skillup.checks.describe import expected, key_and_spec, title
@@ -11,9 +11,7 @@ from skillup.checks.finding import CannotEvaluateError, Finding, broken, not_ass
 from skillup.checks.registry import ASKING, COMBINING, LOOKING, NAMES_ITS_TURN
 from skillup.checks.scope import CONVERSATION, Scope, resolve
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
-from skillup.schema.grade import CheckResult
-
-Role = Literal["assertion", "post_condition", "expect", "success", "failure"]
+from skillup.schema.grade import CheckResult, CheckRole
 
 _NO_JUDGE = "needs a judge that this version does not run"
 _FOLLOW_UP = "a follow-up is no check of its own: its checks are asked of the turn it makes"
@@ -33,18 +31,18 @@ class _Question:
 class _Manner:
     """How it is asked; a compound check hands this down to its children."""
 
-    role: Role = "assertion"
+    role: CheckRole = "assertion"
     case_sensitive: bool = False
     turn: int | None = None
     """The turn that the parent names; None: the context's."""
 
 
-def evaluate(check: Check, context: CheckContext) -> CheckResult:
+def evaluate(check: Check, context: CheckContext, *, role: CheckRole = "assertion") -> CheckResult:
     """Ask `check` of the context's turn, or of the conversation. Never raises for what is found."""
-    return _evaluate_check(check, context, _Manner())
+    return _evaluate_check(check, context, _Manner(role))
 
 
-def evaluate_set(checks: CheckSet, context: CheckContext, *, role: Role) -> list[CheckResult]:
+def evaluate_set(checks: CheckSet, context: CheckContext, *, role: CheckRole) -> list[CheckResult]:
     """One result for each key that is given, in the order of the schema."""
     manner = _Manner(role, checks.case_sensitive)
     return [_evaluate(_Question(key, spec), context, manner) for key, spec in checks.given()]
@@ -98,7 +96,7 @@ def _ask(question: _Question, context: CheckContext, manner: _Manner) -> CheckRe
     if check is None:
         check = Check(**{CHECK_FIELDS[question.key]: question.spec})
     assert context.ask is not None
-    return context.ask(check, context).model_copy(update={"role": manner.role})
+    return context.ask(check, context, manner.role).model_copy(update={"role": manner.role})
 
 
 def _result(question: _Question, finding: Finding, scope: Scope, manner: _Manner) -> CheckResult:

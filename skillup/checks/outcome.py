@@ -6,15 +6,15 @@ Live (`on_turn_failure`) and afterwards (grading) the same rules apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from skillup.checks.context import CheckContext
 from skillup.checks.levels import evaluate_level
 from skillup.checks.scoring import weighted_mean
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
-from skillup.schema.record import FileState, Record, TurnRecord
+from skillup.schema.record import TurnRecord
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
@@ -61,19 +61,17 @@ class TurnOutcome:
         return next(level.score for level in self.levels if level.label == label)
 
 
-def judge_turn(
-    checks: Sequence[Check],
-    turn: TurnRecord,
-    record: Record,
-    read_file: Callable[[FileState], bytes | None],
-) -> TurnOutcome:
-    """`turn` and its follow-ups, judged by the turn's `checks` and those nested in them."""
-    results = evaluate_level(checks, CheckContext(record, turn, read_file))
+def judge_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext) -> TurnOutcome:
+    """`turn` and its follow-ups, judged by the turn's `checks` and those nested in them.
+
+    `context` is the conversation's.
+    """
+    results = evaluate_level(checks, replace(context, turn=turn))
     levels = tuple(
         Level(
             label=_ordinal(number),
             answer=answer,
-            results=tuple(evaluate_level(nested, CheckContext(record, answer, read_file))),
+            results=tuple(evaluate_level(nested, replace(context, turn=answer))),
         )
         for number, (answer, nested) in enumerate(_answers(checks, turn), start=1)
     )

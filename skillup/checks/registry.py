@@ -52,7 +52,9 @@ COMBINING: dict[str, Callable[[Sequence[CheckResult]], Finding]] = {
 }
 """Checks made of checks."""
 
-ASKING = frozenset({"script", "rubric", "similar", "relevance"})
+ASKING = frozenset(
+    {"script", "rubric", "similar", "expected_output", "relevance", "answer_quality"}
+)
 """Checks that need a judge; the context says whom to ask."""
 
 NAMES_ITS_TURN = frozenset(

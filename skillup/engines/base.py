@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from skillup.schema.conversation import HistoryMessage
 from skillup.schema.profile import Profile
 from skillup.schema.record import ProcessInfo, SessionFingerprint, TranscriptItem, TurnError, Usage
 from skillup.schema.scripted import Script
@@ -59,6 +60,8 @@ class TrialContext:
     """A fresh UUID, for engines whose session id can be chosen."""
     skills: Mapping[str, Path] = field(default_factory=dict)
     """Installed skills: name → directory in the workspace."""
+    version: str | None = None
+    """The CLI's version, as `check` found it; None: not known."""
     script: Script | None = None
     """What the `scripted` engine says."""
     attempt: int = 1
@@ -93,6 +96,18 @@ class TurnOutcome:
     notices: Sequence[str] = ()
     """Warnings that the engine printed and that are not failures."""
     error: TurnError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A session that was made without asking a model: seeded with a history, or forked."""
+
+    session: SessionRef | None
+    fingerprint: SessionFingerprint | None = None
+    """What it holds; the first turn that resumes it is compared with this."""
+    notices: tuple[str, ...] = ()
+    error: TurnError | None = None
+    """Why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +158,34 @@ class SessionResumer(Protocol):
         self, session: SessionRef, turn: TurnRequest, trial: TrialContext
     ) -> TurnOutcome:
         """Hold the next turn of `session`; its earlier turns must still be known."""
+        ...
+
+
+@runtime_checkable
+class HistorySeeder(Protocol):
+    """An engine that can make a session which holds a conversation that never ran."""
+
+    def seeding_problem(self, version: str | None) -> str | None:
+        """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
+        ...
+
+    async def seed(self, history: Sequence[HistoryMessage], trial: TrialContext) -> Placed:
+        """A session of this trial's that holds `history`, in order; nothing is sent to a model.
+
+        `trial.session_id` names it.
+        """
+        ...
+
+
+@runtime_checkable
+class SessionForker(Protocol):
+    """An engine that can copy a session under a new id; the parent's stays as it is."""
+
+    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+        """A copy of `session`, which is `parent`'s, as a session of `child`'s.
+
+        `child.session_id` names it. Paths of the parent's workspace in it become the child's.
+        """
         ...
 
 

@@ -11,12 +11,13 @@ from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.retry import retry_reason
-from skillup.judges import grade_record
+from skillup.judges import grade, grade_record
+from skillup.judges.settling import LiveJudge
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
-from skillup.schema.record import Record
+from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory
 from skillup.trial import TrialRequest, hold_trial, record_without_turns
 
@@ -36,7 +37,7 @@ async def run_locally(
     run = _Run(directory, options, observer, grades)
     with ProcessRegister(options.register_dir):
         await run.look_at_engines(plan)
-        run.take_over_finished(plan)
+        await run.take_over_finished(plan)
         limiter = anyio.CapacityLimiter(options.parallel)
         async with anyio.create_task_group() as group:
             for job in plan.jobs:
@@ -69,13 +70,14 @@ class _Run:
             engine = get_engine(profile.engine)
             self.engines[name] = (engine, await engine.check(profile, self.options.environment))
 
-    def take_over_finished(self, plan: Plan) -> None:
+    async def take_over_finished(self, plan: Plan) -> None:
         """Trials that an earlier start of this run has finished are kept."""
         finished = self.directory.finished_jobs()
         for job in plan.jobs:
             self.done[job.id] = anyio.Event()
             if job.id in finished:
-                self._conclude(job, self.directory.read_record(job.id), new=False)
+                record = self.directory.read_record(job.id)
+                await self._conclude(job, record, self.directory.read_grade(job.id), new=False)
 
     async def hold(self, job: Job, limiter: anyio.CapacityLimiter) -> None:
         """Wait for what `job` depends on, then for a free place, then hold it."""
@@ -89,7 +91,7 @@ class _Run:
             self.observer.trial_started(job, 1)
             if unmet is not None:
                 request = self._request(job, 1)
-                self._conclude(job, record_without_turns(request, skipped=unmet))
+                await self._conclude(job, record_without_turns(request, skipped=unmet))
                 return
             await self._attempts(job)
 
@@ -107,7 +109,7 @@ class _Run:
         return None
 
     async def _attempts(self, job: Job) -> None:
-        problem = self.engines[job.profile.name][1].problem
+        problem = self._problem(job)
         attempt = 1
         while True:
             request = self._request(job, attempt)
@@ -121,7 +123,7 @@ class _Run:
                     self.directory.remove_scratch(job.id)
             reason = retry_reason(record, job.loaded.case.retry_policy)
             if reason is None:
-                self._conclude(job, record)
+                await self._conclude(job, record)
                 return
             self.directory.write_attempt(job.id, record)
             self.observer.trial_retried(job, record, reason)
@@ -145,21 +147,39 @@ class _Run:
             # The same job draws the same lots in every run; each of its trials draws its own.
             seed=zlib.crc32(job.id.encode()),
             engine_version=available.version,
+            judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
             notify=self.observer.trial_event,
         )
 
-    def _conclude(self, job: Job, record: Record, *, new: bool = True) -> None:
-        """Record first, then judge; then let others know."""
+    def _problem(self, job: Job) -> TurnError | None:
+        """What keeps the trial from being held, or from being judged once it was."""
+        case, reader = job.loaded.case, self.options.reader
+        if case.input.transcript is None:  # else no agent is asked
+            found = self.engines[job.profile.name][1].problem
+            if found is not None:
+                return found
+        return reader.problem(case) if reader is not None else None
+
+    async def _conclude(
+        self, job: Job, record: Record, known: Grade | None = None, *, new: bool = True
+    ) -> None:
+        """Record first, then judge; then let others know. A grade that is `known` stands."""
         if new:
             self.directory.write_record(job.id, record)
-        grade = grade_record(record, self.directory.blobs.read_state)
-        if new:
-            self.directory.write_grade(job.id, grade)
-        self.grades[job.id] = grade
-        self.bad += grade.status in ("FAIL", "ERROR")
+        graded = known or await self._grade(record)
+        if known is None:
+            self.directory.write_grade(job.id, graded)
+        self.grades[job.id] = graded
+        self.bad += graded.status in ("FAIL", "ERROR")
         self.done[job.id].set()
         if new:
-            self.observer.trial_finished(job, record, grade)
+            self.observer.trial_finished(job, record, graded)
+
+    async def _grade(self, record: Record) -> Grade:
+        read_file, reader = self.directory.blobs.read_state, self.options.reader
+        if reader is None:
+            return grade_record(record, read_file)
+        return await grade(record, read_file, reader)
 
 
 def _case_of(job_id: str) -> str:

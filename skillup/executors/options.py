@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skillup.executors.register import default_register_dir
+from skillup.judges.settling import Reader
 from skillup.plan import Job
 from skillup.process.secrets import Secrets
 from skillup.schema.grade import Grade
@@ -30,6 +31,8 @@ class RunOptions:
     variables: Mapping[str, str] = field(default_factory=dict)
     register_dir: Path = field(default_factory=default_register_dir)
     """Where this process is known as a live owner of the agents it starts."""
+    reader: Reader | None = None
+    """Answers what only a judge can evaluate; None: such checks are errors."""
     keep_scratch: bool = False
     """Leave workspaces and homes in place after their trial."""
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.checks.scoring import aggregate, weighted_mean
+from skillup.judges.ledger import Ledger, joined
+from skillup.judges.opinions import judge_by_reading
 from skillup.judges.rules import judge_by_rules
+from skillup.judges.settling import Reader, settle
+from skillup.judges.sitting import Sitting
 from skillup.judges.turns import grade_turn
 from skillup.judges.usage import total_cost, total_usage
 from skillup.judges.verdict import Verdict, decide
@@ -15,15 +19,36 @@ from skillup.schema.grade import CheckResult, Grade, TurnGrade
 from skillup.schema.record import FileState, Record, TurnError
 
 
+async def grade(
+    record: Record,
+    read_file: Callable[[FileState], bytes | None],
+    reader: Reader,
+    *,
+    case: Case | None = None,
+) -> Grade:
+    """:func:`grade_record` with `reader` to answer what rules cannot; `judging` is what it took."""
+    ledger = Ledger()
+    graded = await settle(
+        lambda sitting: grade_record(record, read_file, case=case, sitting=sitting), reader, ledger
+    )
+    took = joined(record.judging, ledger.judging())
+    return graded if took is None else graded.model_copy(update={"judging": took})
+
+
 def grade_record(
-    record: Record, read_file: Callable[[FileState], bytes | None], *, case: Case | None = None
+    record: Record,
+    read_file: Callable[[FileState], bytes | None],
+    *,
+    case: Case | None = None,
+    sitting: Sitting | None = None,
 ) -> Grade:
     """The grade of `record`, by the case as it was run or by an edited `case`.
 
-    Pure: the same record and case always give the same grade.
+    Pure: the same record, case and answers in `sitting` always give the same grade. Without a
+    sitting, what only a judge can evaluate is an ERROR.
     """
     case = case or Case.model_validate(record.case)
-    context = CheckContext(record, None, read_file)
+    context = CheckContext(record, None, read_file, sitting.ask if sitting is not None else None)
     wanted = case.input.all_turns()
     turns = [
         grade_turn(
@@ -33,35 +58,39 @@ def grade_record(
         )
         for turn in record.turns
     ]
-    conversation, judged = _conversation_checks(case, context)
+    conversation, judged = _conversation_checks(case, context, sitting)
     score = _score(case, turns, conversation)
     error = record.first_error() or _check_error(turns, conversation)
     verdict = decide(case, record, turns, conversation, judged, score, error)
     return _as_grade(case, record, verdict, turns, conversation, error)
 
 
-def _conversation_checks(case: Case, context: CheckContext) -> tuple[list[CheckResult], list[str]]:
+def _conversation_checks(
+    case: Case, context: CheckContext, sitting: Sitting | None
+) -> tuple[list[CheckResult], list[str]]:
     """Checks of the conversation as a whole, and why a judge (if any) said no."""
     results: list[CheckResult] = []
     if case.expect is not None:
         gate = evaluate_set(case.expect, context, role="expect")
         results.extend(result.model_copy(update={"required": True}) for result in gate)
-    results.extend(evaluate(check, context) for check in case.assertions)
+    results.extend(evaluate(check, context) for check in case.checks())
     refusals: list[str] = []
     if all(result.passed for result in results if result.role == "expect"):
-        for judge in case.all_judges():
+        for number, judge in enumerate(case.all_judges()):
             if judge.type in (None, "rule_based"):
                 verdict = judge_by_rules(judge, context)
-                results.extend(verdict.results)
-                if not verdict.passed:
-                    refusals.append(verdict.reason)
+            else:
+                verdict = judge_by_reading(number, judge, context, sitting)
+            results.extend(verdict.results)
+            if not verdict.passed and judge.required:
+                refusals.append(verdict.reason)
     return results, refusals
 
 
 def _score(case: Case, turns: Sequence[TurnGrade], conversation: Sequence[CheckResult]) -> float:
-    """Turns and conversation; a case that is one prompt has no turns to speak of."""
+    """Turns and conversation; only turns that the case writes down have checks to speak of."""
     scores: list[float] = []
-    if case.input.prompt is None:
+    if case.input.turns is not None:
         scores.extend(turn.score for turn in turns)
         # A turn that was never reached counts as a skipped one.
         scores.extend(0.0 for _ in range(len(case.input.all_turns()) - len(turns)))

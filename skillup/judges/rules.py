@@ -10,15 +10,15 @@ from skillup.schema.judge import JudgeConfig
 
 
 @dataclass(frozen=True, slots=True)
-class RulesVerdict:
-    """What the rules say, and on what grounds."""
+class JudgeVerdict:
+    """What one judge says, and on what grounds."""
 
     passed: bool
     reason: str
     results: tuple[CheckResult, ...]
 
 
-def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> RulesVerdict:
+def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> JudgeVerdict:
     """Failure rules outrank success rules; where neither speaks, evidence is wanting.
 
     A failure rule's result is turned round for the report: it passes when its pattern is absent.
@@ -26,31 +26,30 @@ def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> RulesVerdict:
     """
     failure = []
     for check in judge.failure:
-        result = evaluate(check, context)
+        result = evaluate(check, context, role="failure")
         absent = result.assertable and result.error is None and not result.passed
         failure.append(
             result.model_copy(
                 update={
                     "passed": absent,
                     "score": float(absent),
-                    "role": "failure",
                     "required": True,
                     "name": f"not ({result.name})",
                 }
             )
         )
     success = [
-        evaluate(check, context).model_copy(update={"role": "success", "required": True})
+        evaluate(check, context, role="success").model_copy(update={"required": True})
         for check in judge.success
     ]
     results = (*failure, *success)
     matched = next((r for r in failure if not r.passed), None)
     if matched is not None:
         why = "matched" if matched.assertable else "could not be evaluated"
-        return RulesVerdict(False, f"failure rule {why}: {matched.name}", results)
+        return JudgeVerdict(False, f"failure rule {why}: {matched.name}", results)
     missed = next((r for r in success if not r.passed), None)
     if missed is not None:
-        return RulesVerdict(False, f"success rule not met: {missed.name}", results)
+        return JudgeVerdict(False, f"success rule not met: {missed.name}", results)
     if not success:
-        return RulesVerdict(False, "no success rule: there is no evidence to pass on", results)
-    return RulesVerdict(True, "all success rules met", results)
+        return JudgeVerdict(False, "no success rule: there is no evidence to pass on", results)
+    return JudgeVerdict(True, "all success rules met", results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from skillup.checks import CheckContext, evaluate_set
@@ -19,9 +20,9 @@ def grade_turn(turn: TurnRecord, wanted: Turn | None, context: CheckContext) -> 
 
     `context` is the conversation's.
     """
-    assertions = wanted.assertions if wanted is not None else []
+    assertions = wanted.checks() if wanted is not None else []
     gate = _gate_results(turn, wanted.post_condition if wanted is not None else None, context)
-    outcome = judge_turn(assertions, turn, context.record, context.read_file)
+    outcome = judge_turn(assertions, turn, context)
     executed = list(turn.executed())
     graded = TurnGrade(
         turn_number=turn.turn_number,
@@ -58,7 +59,7 @@ def _gate_results(
     # The gate was asked while the turn stood as completed; that it did not hold is what made the
     # turn `failed`.
     gated = turn.model_copy(update={"status": "completed"}) if turn.status == "failed" else turn
-    scope = CheckContext(context.record, gated, context.read_file, context.ask)
+    scope = replace(context, turn=gated)
     results = evaluate_set(gate, scope, role="post_condition")
     return [result.model_copy(update={"required": True}) for result in results]
 

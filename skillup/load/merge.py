@@ -6,7 +6,7 @@ from typing import Any
 
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckSet
-from skillup.schema.judge import JudgeConfig
+from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
 
 _PLAIN = ("max_turns", "pass_threshold", "aggregation", "on_turn_failure", "trials")
@@ -39,10 +39,27 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
         updates["expect"] = _merge_expect(defaults.expect, case.expect)
     if case.retry_policy is None:
         updates["retry_policy"] = suite.cases.retry_policy
+    if case.judge_model is None:
+        updates["judge_model"] = _judge_model(case, suite)
     base = defaults.judge or suite.judge
     if base is not None:
         updates.update(_merge_judges(case, base))
     return case.model_copy(update={k: v for k, v in updates.items() if v is not None})
+
+
+def _judge_model(case: Case, suite: Suite) -> JudgeModel | None:
+    """Who reads for the case's checks: the model its own judges name, else the suite's."""
+    judges = [*case.all_judges(), suite.cases.defaults.judge, suite.judge]
+    for judge in judges:
+        if judge is not None and judge.model is not None and judge.type != "agent_judge":
+            return JudgeModel(
+                model=judge.model,
+                base_url=judge.base_url,
+                api_key_env=judge.api_key_env,
+                timeout_seconds=judge.timeout_seconds or None,
+                repeat=judge.repeat,
+            )
+    return None
 
 
 def _merge_expect(defaults: CheckSet, own: CheckSet | None) -> CheckSet:
@@ -89,7 +106,7 @@ def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
             updates["type"] = "script"
         else:
             updates["type"] = "agent_judge" if judge.criteria else base.type
-    for name in ("model", "pass_threshold", "timeout_seconds"):
+    for name in ("model", "base_url", "api_key_env", "engine", "pass_threshold", "timeout_seconds"):
         if getattr(judge, name) is None and getattr(base, name) is not None:
             updates[name] = getattr(base, name)
     return judge.model_copy(update=updates)

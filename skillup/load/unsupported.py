@@ -14,7 +14,7 @@ from skillup.schema.checks import Check, CheckKeys
 from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
-_MODEL_CHECKS = ("rubric", "similar", "relevance", "script")
+_MODEL_CHECKS = ("rubric", "similar", "expected_output", "relevance", "answer_quality", "script")
 
 
 def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:

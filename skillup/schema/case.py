@@ -20,7 +20,7 @@ from skillup.schema.base import (
 )
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Input
-from skillup.schema.judge import JudgeConfig
+from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.record import ErrorKind
 from skillup.schema.scripted import ScriptOrReplies
 from skillup.schema.workspace_paths import WorkspacePath
@@ -95,6 +95,15 @@ class Scenario(Model):
     scenario: NonEmptyText = Field(description="Who the user is, wants and knows.")
 
 
+def _model_from_name(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+JudgeModelOrName = Annotated[
+    JudgeModel, BeforeValidator(_model_from_name, json_schema_input_type=JudgeModel | str)
+]
+
+
 class Case(Model):
     """One conversation to hold, and how to judge it; one YAML file."""
 
@@ -122,6 +131,9 @@ class Case(Model):
     judge: JudgeConfig | None = Field(None, description="How the conversation is judged.")
     judges: list[JudgeConfig] | None = Field(
         None, min_length=1, description="Several judges; all must pass."
+    )
+    judge_model: JudgeModelOrName | None = Field(
+        None, description="The model that reads for checks; default: the suite's `judge.model`."
     )
     aggregation: Aggregation | None = Field(None, description="Over turns and conversation.")
     on_turn_failure: Literal["continue", "stop"] | None = Field(
@@ -155,6 +167,12 @@ class Case(Model):
         if self.aggregation is not None and self.input.prompt is not None:
             raise ValueError("`aggregation` without turns || use `input.turns`, or leave it out")
         return self
+
+    def checks(self) -> list[Check]:
+        """The conversation's assertions; `expected_output` is one more, after them."""
+        if self.expected_output is None:
+            return self.assertions
+        return [*self.assertions, Check(expected_output=self.expected_output)]
 
     def all_judges(self) -> list[JudgeConfig]:
         """The judges, in order; none if the case relies on its checks alone."""

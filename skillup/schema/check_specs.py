@@ -294,6 +294,8 @@ class Rubric(Model):
     """Criteria that a model judges."""
 
     criteria: list[CriterionOrText] = Field(min_length=1, description="What is looked at.")
+    threshold: Fraction = Field(1.0, description="The least weighted share of criteria, 0..1.")
+    prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")
 
 
 def _rubric(value: Any) -> Any:
@@ -316,6 +318,9 @@ class Similar(Model):
 
     to: NonEmptyText = Field(description="The reference text.")
     threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
+    embedding_model: NonEmptyText | None = Field(
+        None, description="Compare by this model's embeddings (cosine) instead of asking a judge."
+    )
 
 
 SimilarOrText = Annotated[
@@ -329,3 +334,31 @@ class Relevance(Model):
     window_size: Annotated[Int, Field(ge=1)] = Field(5, description="Turns in a window.")
     threshold: Fraction = Field(0.8, description="The least share of relevant windows.")
     prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")
+
+
+Aspect = Literal["correctness", "completeness", "flow", "format"]
+
+
+def _every_aspect() -> list[Aspect]:
+    return ["correctness", "completeness", "flow", "format"]
+
+
+class AnswerQuality(Model):
+    """How good the answer is, in several respects; the score is their mean."""
+
+    threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
+    aspects: list[Aspect] = Field(
+        default_factory=_every_aspect, min_length=1, description="What is looked at."
+    )
+    prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")
+
+
+def _threshold_from_number(value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return {"threshold": value} if number else value
+
+
+AnswerQualityOrThreshold = Annotated[
+    AnswerQuality,
+    BeforeValidator(_threshold_from_number, json_schema_input_type=AnswerQuality | float),
+]

@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema
 
 from skillup.schema.base import Bool, Int, Model, NonEmptyText, NonNegative, Text, Texts, TurnNumber
 from skillup.schema.check_specs import (
+    AnswerQualityOrThreshold,
     FileContainsList,
     GoldenFileOrPath,
     JsonMatch,
@@ -72,7 +73,13 @@ class CheckKeys(Model):
     script: ScriptOrPath | None = Field(None, description="A program of the suite says yes.")
     rubric: RubricOrText | None = Field(None, description="A model judges these criteria.")
     similar: SimilarOrText | None = Field(None, description="The answer means the same as a text.")
+    expected_output: NonEmptyText | None = Field(
+        None, description="The answer says what this text says; a model compares."
+    )
     relevance: Relevance | None = Field(None, description="The answers stay relevant.")
+    answer_quality: AnswerQualityOrThreshold | None = Field(
+        None, description="Correctness, completeness, flow and format, graded by a model."
+    )
     any_of: list[Check] | None = Field(None, min_length=1, description="At least one passes.")
     all_of: list[Check] | None = Field(None, min_length=1, description="Every one passes.")
     none_of: list[Check] | None = Field(

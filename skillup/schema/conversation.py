@@ -17,9 +17,17 @@ from skillup.schema.base import (
     VariableName,
     one_of,
 )
+from skillup.schema.check_specs import ToolKind
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.jsonpaths import JsonPath
 from skillup.schema.patterns import CapturePattern
+
+
+def _turns(value: Any) -> Any:
+    """A bare string is a turn with that message."""
+    if isinstance(value, list):
+        return [{"content": item} if isinstance(item, str) else item for item in value]
+    return value
 
 
 class PostCondition(CheckSet):
@@ -70,6 +78,9 @@ class Turn(Model):
         None, description="What a good answer says; a model judge compares."
     )
     assertions: list[Check] = Field(default_factory=list, description="This turn's checks.")
+    branches: list[Branch] = Field(
+        default_factory=list, description="Other ways to go on from here, each from a fork."
+    )
 
     @model_validator(mode="after")
     def _has_message(self) -> Turn:
@@ -78,12 +89,53 @@ class Turn(Model):
             raise ValueError("the message is empty || write what the user says")
         return self
 
+    def checks(self) -> list[Check]:
+        """Its assertions; `expected_output` is one more, after them: places stay as written."""
+        if self.expected_output is None:
+            return self.assertions
+        return [*self.assertions, Check(expected_output=self.expected_output)]
+
+
+class Branch(Model):
+    """Another way in which a conversation goes on, from a fork of its session and workspace."""
+
+    name: NonEmptyText = Field(description="A short name; the case's results are told apart by it.")
+    turns: Annotated[
+        list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])
+    ] = Field(min_length=1, description="The turns after the fork, in order.")
+    assertions: list[Check] = Field(
+        default_factory=list, description="Checks of the whole conversation on this branch."
+    )
+
+
+class HistoryToolCall(Model):
+    """A call of a tool that the assistant made earlier."""
+
+    id: NonEmptyText | None = Field(None, description="Default: one is made up.")
+    name: NonEmptyText | None = Field(None, description="The engine's own name of the tool.")
+    kind: ToolKind | None = Field(None, description="A portable kind instead of a name.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="As the agent gave them.")
+
+    @model_validator(mode="after")
+    def _one(self) -> HistoryToolCall:
+        one_of(self, ("name", "kind"), what="a tool call")
+        return self
+
 
 class HistoryMessage(Model):
     """One message of a conversation that took place earlier."""
 
-    role: Literal["user", "assistant"] = Field(description="Who said it.")
-    content: Text = Field(description="What was said.")
+    role: Literal["user", "assistant", "tool"] = Field(
+        description="Who said it; `tool`: what a call gave back."
+    )
+    content: Text = Field("", description="What was said, or what the tool gave back.")
+    tool_calls: list[HistoryToolCall] = Field(
+        default_factory=list, description="assistant: the calls it made, after what it said."
+    )
+    call_id: NonEmptyText | None = Field(
+        None, description="tool: the call it answers; default: the first that has no result yet."
+    )
+    status: Literal["success", "error"] = Field("success", description="tool: how it went.")
     message_index: Int | None = Field(None, description="Its place, where the list is unsorted.")
     capture: list[Capture] = Field(default_factory=list, description="Values for later turns.")
 
@@ -107,19 +159,15 @@ class Conversation(Model):
     chatter: Chatter = Field(description="The user's part.")
 
 
-def _turns(value: Any) -> Any:
-    """A bare string is a turn with that message."""
-    if isinstance(value, list):
-        return [{"content": item} if isinstance(item, str) else item for item in value]
-    return value
-
-
 class Input(Model):
-    """What the agent is told: exactly one of `prompt`, `turns`, `conversation`."""
+    """What the agent is told: one of `prompt`, `turns`, `conversation`, `transcript`."""
 
     system: NonEmptyText | None = Field(None, description="Appended to the system prompt.")
     history: list[HistoryMessage] = Field(
         default_factory=list, description="Put into the session before the first live turn."
+    )
+    message_index: Int | None = Field(
+        None, description="The place of the first live message; history from there on is left out."
     )
     prompt: Text | None = Field(None, description="One turn.")
     turns: (
@@ -127,10 +175,13 @@ class Input(Model):
         | None
     ) = Field(None, min_length=1, description="Several turns, in order.")
     conversation: Conversation | None = Field(None, description="A simulated user leads.")
+    transcript: list[HistoryMessage] | None = Field(
+        None, min_length=1, description="A conversation that took place: judged, not held."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Input:
-        one_of(self, ("prompt", "turns", "conversation"), what="`input`")
+        one_of(self, ("prompt", "turns", "conversation", "transcript"), what="`input`")
         if self.prompt is not None and not self.prompt.strip():
             raise ValueError("the prompt is empty || write what the user says")
         return self
@@ -140,3 +191,6 @@ class Input(Model):
         if self.turns is not None:
             return self.turns
         return [Turn(content=self.prompt)] if self.prompt is not None else []
+
+
+Turn.model_rebuild()

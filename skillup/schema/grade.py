@@ -12,6 +12,8 @@ GRADE_VERSION = "skillup.grade/1"
 RESULT_VERSION = "skillup.result/1"
 
 CaseStatus = Literal["PASS", "FAIL", "ERROR", "SKIP"]
+CheckRole = Literal["assertion", "post_condition", "expect", "success", "failure", "judge"]
+"""What a check is part of; `judge`: what a script or an agent said of the whole conversation."""
 
 
 class CheckResult(Model):
@@ -25,16 +27,33 @@ class CheckResult(Model):
     required: bool = Field(False, description="Whether nothing passes without it.")
     assertable: bool = Field(True, description="False: there was nothing to look at, so it fails.")
     scope: str = Field("", description="Where: `turn 2`, `conversation`.")
-    role: Literal["assertion", "post_condition", "expect", "success", "failure"] = Field(
-        "assertion", description="What it is part of."
-    )
+    role: CheckRole = Field("assertion", description="What it is part of.")
     expected: str = Field("", description="What was looked for.")
     found: str = Field("", description="What was there, in words.")
     excerpt: str = Field(
         "", description="The matching (or offending) piece, with its surroundings."
     )
     error: str | None = Field(None, description="The check itself could not be evaluated.")
+    notes: list[str] = Field(
+        default_factory=list, description="What a reader should know of how it was judged."
+    )
+    votes: list[float] | None = Field(
+        None, description="The score each time, where a judge was asked more than once."
+    )
+    agreement: float | None = Field(
+        None, description="The share of `votes` that say what the result says, 0..1."
+    )
     children: list[CheckResult] = Field(default_factory=list, description="Of a compound check.")
+
+
+class Judging(Model):
+    """What asking judges took. It is not part of what the agent took."""
+
+    calls: int = Field(0, description="Requests to judges, answered from the cache or not.")
+    cached_calls: int = Field(0, description="Of these, answered from the cache: free.")
+    models: list[str] = Field(default_factory=list, description="Who was asked, each once.")
+    usage: dict[str, Any] | None = Field(None, description="Tokens; a field none told is None.")
+    cost_usd: float | None = Field(None, description="Of the calls that told; None: not known.")
 
 
 class FollowUpGrade(Model):
@@ -120,6 +139,9 @@ class Grade(Model):
     )
     cost_usd: float | None = Field(None, description="Of all turns that told; None: not known.")
     duration_ms: int = Field(description="The whole trial.")
+    judging: Judging | None = Field(
+        None, description="What judges took, apart from the agent; None: none was asked."
+    )
     error: dict[str, Any] | None = Field(None, description="Of an ERROR: kind, message, evidence.")
     title: str | None = Field(None, description="The case's title.")
     tags: list[str] = Field(default_factory=list, description="The case's tags.")

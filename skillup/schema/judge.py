@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from skillup.schema.base import Bool, Fraction, Model, NonEmptyText, NonNegative, PositiveInt
+from skillup.schema.base import (
+    Bool,
+    Fraction,
+    Model,
+    NonEmptyText,
+    NonNegative,
+    PositiveInt,
+    Seconds,
+)
 from skillup.schema.check_specs import CriterionOrText
 from skillup.schema.checks import Check
 
@@ -22,6 +30,20 @@ class SkillRef(Model):
     exclude: list[NonEmptyText] = Field(default_factory=list, description="Globs to leave out.")
 
 
+class JudgeModel(Model):
+    """The model that reads for a case's checks, and how it is asked."""
+
+    model: NonEmptyText = Field(
+        description="`anthropic:…`, `openai:…`, or `scripted:FILE` for a written-down judge."
+    )
+    base_url: NonEmptyText | None = Field(None, description="The model's address.")
+    api_key_env: NonEmptyText | None = Field(
+        None, description="The variable that holds the key; default: the provider's own."
+    )
+    timeout_seconds: Seconds | None = Field(None, description="For each request.")
+    repeat: PositiveInt = Field(1, description="How often each question is asked.")
+
+
 class JudgeConfig(Model):
     """One judge. `rule_based` is made of checks; the others read."""
 
@@ -35,7 +57,16 @@ class JudgeConfig(Model):
     )
     script_path: NonEmptyText | None = Field(None, description="script: the program.")
     timeout_seconds: NonNegative | None = Field(None, description="How long it may take.")
-    model: NonEmptyText | None = Field(None, description="agent_judge: the model.")
+    model: NonEmptyText | None = Field(
+        None, description="The model that reads; of an agent_judge, the one its engine uses."
+    )
+    base_url: NonEmptyText | None = Field(None, description="The model's address.")
+    api_key_env: NonEmptyText | None = Field(
+        None, description="The variable that holds the model's key."
+    )
+    engine: NonEmptyText | None = Field(
+        None, description="agent_judge: the profile of the agent; default: the trial's own."
+    )
     criteria: list[CriterionOrText] = Field(
         default_factory=list, description="agent_judge: what is looked at."
     )

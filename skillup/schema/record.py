@@ -13,7 +13,7 @@ from pydantic import Field
 
 from skillup.schema.base import Model
 from skillup.schema.check_specs import ToolKind
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, Judging
 
 RECORD_VERSION = "skillup.record/1"
 
@@ -141,6 +141,33 @@ class ProcessInfo(Model):
     truncated_lines: int = Field(0, description="Lines that were too long to be kept whole.")
 
 
+class SimulatorInfo(Model):
+    """How the simulated user came to a message; its tokens are not the agent's."""
+
+    usage: Usage | None = Field(None, description="Tokens of writing this message.")
+    cost_usd: float | None = Field(None, description="None: not known.")
+    model: str | None = Field(None, description="Who played the user.")
+
+
+class SimulatedEnd(Model):
+    """How a conversation with a simulated user came to its end."""
+
+    stop: Literal["completed", "impossible", "limit"] = Field(
+        description="The user's aim was reached, cannot be reached, or `max_turns` was."
+    )
+    reason: str = Field("", description="What the simulated user said of it.")
+    info: SimulatorInfo | None = Field(None, description="What finding that out took.")
+
+
+class HistoryItem(Model):
+    """A message that was put into the session before the first turn, as it was put there."""
+
+    role: Literal["user", "assistant", "tool"] = Field(description="Who said it.")
+    content: str = Field("", description="What was said, or what the tool gave back.")
+    tool_calls: list[ToolCall] = Field(default_factory=list, description="Of the assistant.")
+    tool_result: ToolResult | None = Field(None, description="Of a tool.")
+
+
 class TurnRecord(Model):
     """One user message and everything the agent did until it answered."""
 
@@ -185,6 +212,12 @@ class TurnRecord(Model):
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
     process: ProcessInfo | None = Field(None, description="How the agent's process went.")
     error: TurnError | None = Field(None, description="Why the turn could not be held.")
+    simulator: SimulatorInfo | None = Field(
+        None, description="What writing the message took, where a simulated user wrote it."
+    )
+    held_by: str | None = Field(
+        None, description="The job that held this turn, where it is shared with a fork's parent."
+    )
     asked_by: list[int] = Field(
         default_factory=list,
         description="Of a follow-up: the place of its check among the turn's `assertions`, and of "
@@ -267,8 +300,20 @@ class Record(Model):
         default_factory=dict, description="Files of the suite that checks compare with, by path."
     )
     initial_files: dict[str, FileState] | None = Field(None, description="Before turn 1.")
+    history: list[HistoryItem] = Field(
+        default_factory=list, description="What was put into the session before turn 1."
+    )
     turns: list[TurnRecord] = Field(
         default_factory=list, description="In order; those not sent are there too."
+    )
+    branch_of: str | None = Field(
+        None, description="The case whose turns up to the fork it shares; None: no branch."
+    )
+    simulated_end: SimulatedEnd | None = Field(
+        None, description="How the simulated user ended the conversation; None: there was none."
+    )
+    judging: Judging | None = Field(
+        None, description="What judges took while the conversation went on."
     )
     notes: list[str] = Field(
         default_factory=list, description="Artifacts that could not be collected, and why."

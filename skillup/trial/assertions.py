@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from skillup.checks import CheckContext
 from skillup.checks.outcome import judge_turn
 from skillup.schema.conversation import Turn
-from skillup.schema.record import FileState, Record, TurnRecord
+from skillup.schema.record import TurnRecord
 
 
 def turn_failure(
-    held: TurnRecord,
-    turn: Turn,
-    record: Record,
-    read_file: Callable[[FileState], bytes | None],
-    threshold: float,
+    held: TurnRecord, turn: Turn, context: CheckContext, threshold: float
 ) -> str | None:
-    """Why the turn's assertions are not met; None if they are (or there are none)."""
-    outcome = judge_turn(turn.assertions, held, record, read_file)
+    """Why the turn's assertions are not met; None if they are (or there are none).
+
+    `context` is the conversation's so far.
+    """
+    outcome = judge_turn(turn.checks(), held, context)
     if outcome.passed_on is not None or outcome.score >= threshold:
         return None
     unmet = next((result for result in outcome.results if not result.passed), None)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from skillup.checks import CheckContext, evaluate_set
 from skillup.checks.capture import capture
+from skillup.checks.levels import evaluate_level
 from skillup.engines.base import TurnRequest
 from skillup.schema import templates
+from skillup.schema.checks import Check
 from skillup.schema.conversation import Turn
+from skillup.schema.grade import CheckResult
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.trial.assertions import turn_failure
 from skillup.trial.deadline import Deadline
 from skillup.trial.follow_ups import hold_follow_ups
 from skillup.trial.message import LiveSession, not_sent
 from skillup.trial.request import TrialEvent, TrialRequest
+
+T = TypeVar("T")
 
 
 class Conversation:
@@ -27,35 +33,50 @@ class Conversation:
         live: LiveSession,
         variables: dict[str, str],
         record: Record,
+        held: Sequence[TurnRecord] = (),
     ) -> None:
-        """`record` is the trial's so far, without turns: what checks see beside the turn."""
+        """`record` is the trial's so far, without turns: what checks see beside the turn.
+
+        `held` are turns that were held already, by the parent of a fork; none of them ended the
+        conversation.
+        """
         self.request = request
         self.case = request.job.loaded.case
         self.live = live
         self.variables = variables
         self.record = record
-        self.turns: list[TurnRecord] = []
+        self.turns: list[TurnRecord] = list(held)
+        self._stop: str | None = None
         self._deadline = Deadline.after(self.case.timeout_seconds)
 
-    async def hold(self, turns: Sequence[Turn]) -> list[TurnRecord]:
-        """Every turn, until something ends the conversation; those after it are `skipped`."""
-        stop: str | None = None
-        for number, turn in enumerate(turns, start=1):
-            if stop is not None:
-                self.turns.append(not_sent(number, turn.content or "", stop))
+    @property
+    def ended(self) -> bool:
+        """Something has ended it: what would come next is not sent."""
+        return self._stop is not None
+
+    async def hold(self, turns: Sequence[Turn], *, until: int | None = None) -> list[TurnRecord]:
+        """What is left of `turns`, all of the case's, up to turn `until` (default: the last).
+
+        Where something ends the conversation, the turns after it are `skipped`.
+        """
+        for number, turn in enumerate(turns[:until], start=1):
+            if number <= len(self.turns):
+                continue
+            if self._stop is not None:
+                self.turns.append(not_sent(number, turn.content or "", self._stop))
                 continue
             self._notify("turn_started", number, len(turns))
             held = await self._hold_turn(turn, number)
             self.turns.append(held)
             self._notify("turn_ended", number, len(turns), held.status)
-            stop = _why_stop(held) or self._stop_for_assertions(held, turn)
+            self._stop = _why_stop(held) or await self._stop_for_assertions(held, turn)
         return self.turns
 
     async def _hold_turn(self, turn: Turn, number: int) -> TurnRecord:
         held = await self._say(turn, turn.content or "", number, f"turn-{number:02d}")
         if held.status != "completed":
             return held
-        held = self._gate(held, turn)
+        held = await self._gate(held, turn)
         if held.status != "completed" or held.post_condition_passed is False:
             return held
         count = 0
@@ -67,9 +88,10 @@ class Conversation:
             followed = await self._say(turn, prompt, number, stem)
             return followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
 
-        held = await hold_follow_ups(
-            turn.assertions, held, self._so_far(), self.live.blobs.read_state, send
-        )
+        async def look(checks: Sequence[Check], answer: TurnRecord) -> list[CheckResult]:
+            return await self._settle(answer, lambda context: evaluate_level(checks, context))
+
+        held = await hold_follow_ups(turn.checks(), held, look, send)
         return held if held.status != "completed" else self._capture(held, turn)
 
     async def _say(self, turn: Turn, content: str, number: int, stem: str) -> TurnRecord:
@@ -100,13 +122,14 @@ class Conversation:
         )
         return sent.model_copy(update={"turn_number": number})
 
-    def _gate(self, held: TurnRecord, turn: Turn) -> TurnRecord:
+    async def _gate(self, held: TurnRecord, turn: Turn) -> TurnRecord:
         """Ask the post-condition, if there is one."""
         gate = turn.post_condition
         if gate is None:
             return held
-        context = CheckContext(self._so_far(), held, self.live.blobs.read_state)
-        results = evaluate_set(gate, context, role="post_condition")
+        results = await self._settle(
+            held, lambda context: evaluate_set(gate, context, role="post_condition")
+        )
         update: dict[str, Any] = {"post_condition": results}
         broken = next((result for result in results if result.error), None)
         unmet = next((result for result in results if not result.passed), None)
@@ -137,12 +160,22 @@ class Conversation:
             update={"status": "error", "reason": text, "error": error, "captures": found.values}
         )
 
-    def _stop_for_assertions(self, held: TurnRecord, turn: Turn) -> str | None:
+    async def _stop_for_assertions(self, held: TurnRecord, turn: Turn) -> str | None:
         if self.case.on_turn_failure != "stop":
             return None
         threshold = 1.0 if self.case.pass_threshold is None else self.case.pass_threshold
-        failure = turn_failure(held, turn, self._so_far(), self.live.blobs.read_state, threshold)
+        failure = await self._settle(
+            None, lambda context: turn_failure(held, turn, context, threshold)
+        )
         return f"not sent: {failure} (on_turn_failure: stop)" if failure else None
+
+    async def _settle(self, about: TurnRecord | None, evaluate: Callable[[CheckContext], T]) -> T:
+        """The value of `evaluate`; what only a judge can say is asked of the judge, if any."""
+        context = CheckContext(self._so_far(), about, self.live.blobs.read_state)
+        judge = self.request.judge
+        if judge is None:
+            return evaluate(context)
+        return await judge.settle(lambda ask: evaluate(replace(context, ask=ask)))
 
     def _so_far(self) -> Record:
         return self.record.model_copy(update={"turns": list(self.turns)})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from skillup.checks import CheckContext
-from skillup.checks.levels import evaluate_level, follow_ups
+from skillup.checks.levels import follow_ups
 from skillup.schema.checks import Check
-from skillup.schema.record import FileState, Record, TurnRecord
+from skillup.schema.grade import CheckResult
+from skillup.schema.record import TurnRecord
 
+Look = Callable[[Sequence[Check], TurnRecord], Awaitable[Sequence[CheckResult]]]
+"""Evaluates a level of checks (:func:`skillup.checks.levels.evaluate_level`) on an answer."""
 Send = Callable[[str, list[int]], Awaitable[TurnRecord]]
 """Sends a message in the turn's session; also told which check asks, by its place."""
 
@@ -16,43 +18,36 @@ Send = Callable[[str, list[int]], Awaitable[TurnRecord]]
 async def hold_follow_ups(
     checks: Sequence[Check],
     answer: TurnRecord,
-    record: Record,
-    read_file: Callable[[FileState], bytes | None],
+    look: Look,
     send: Send,
 ) -> TurnRecord:
     """`answer` with the follow-ups that its failing checks ask for, held one after the other.
 
     The first whose own checks pass ends it; so does an error, which becomes the turn's.
     """
-    context = CheckContext(record, answer, read_file)
-    results = evaluate_level(checks, context)
+    results = await look(checks, answer)
     held: list[TurnRecord] = []
     for place, check in follow_ups(checks, results):
         followed = await send(check.prompt or "", [*answer.asked_by, place])
         if followed.status == "completed":
             nested = check.assertions or []
-            followed = await hold_follow_ups(nested, followed, record, read_file, send)
+            followed = await hold_follow_ups(nested, followed, look, send)
         held.append(followed)
         if followed.error is not None:
             update = {"status": "error", "reason": followed.reason, "error": followed.error}
             return answer.model_copy(update={**update, "follow_ups": held})
-        if _passes(check.assertions or [], followed, record, read_file):
+        if await _passes(check.assertions or [], followed, look):
             break
     return answer.model_copy(update={"follow_ups": held}) if held else answer
 
 
-def _passes(
-    checks: Sequence[Check],
-    answer: TurnRecord,
-    record: Record,
-    read_file: Callable[[FileState], bytes | None],
-) -> bool:
+async def _passes(checks: Sequence[Check], answer: TurnRecord, look: Look) -> bool:
     """Whether the answer's checks pass, or those of one of its follow-ups."""
-    results = evaluate_level(checks, CheckContext(record, answer, read_file))
+    results = await look(checks, answer)
     if all(result.passed for result in results):
         return True
     last = answer.follow_ups[-1] if answer.follow_ups else None
     if last is None:
         return False
     asking = checks[last.asked_by[-1]]
-    return _passes(asking.assertions or [], last, record, read_file)
+    return await _passes(asking.assertions or [], last, look)

@@ -17,6 +17,7 @@ from skillup.trial.conversation import Conversation
 from skillup.trial.message import LiveSession, internal_error, no_resume_error, now, trace
 from skillup.trial.prepare import prepare
 from skillup.trial.request import TrialRequest
+from skillup.trial.transcript import turns_of
 
 
 async def hold_trial(request: TrialRequest) -> Record:
@@ -42,6 +43,8 @@ async def hold_trial(request: TrialRequest) -> Record:
 async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
     case = request.job.loaded.case
     suite = request.job.suite.suite
+    if case.input.transcript is not None:
+        return _ended(record, clock, turns=turns_of(case.input.transcript))
     missing = [*unsupported_in_suite(suite), *unsupported_in_case(case)]
     if missing:
         what = "; ".join(dict.fromkeys(message for _, message in missing))
@@ -80,6 +83,7 @@ async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
         notes=missed,
         session_id=live.session.id if live.session else None,
         variables=variables,
+        judging=request.judge.judging() if request.judge is not None else None,
     )
 
 

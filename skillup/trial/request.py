@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
+from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
+from skillup.schema.grade import Judging
 from skillup.workspace import BlobStore
 
 
@@ -21,6 +23,21 @@ class TrialEvent:
     turn: int = 0
     turns: int = 0
     text: str = ""
+
+
+T = TypeVar("T")
+
+
+class LiveJudge(Protocol):
+    """Answers, while the conversation goes on, the checks that only a judge can evaluate."""
+
+    async def settle(self, evaluate: Callable[[Ask], T]) -> T:
+        """The value of `evaluate`, a pure function, once what it asks has been answered."""
+        ...
+
+    def judging(self) -> Judging | None:
+        """What that has taken so far; None: nobody was asked."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +62,6 @@ class TrialRequest:
     attempt: int = 1
     seed: int = 0
     engine_version: str | None = None
+    judge: LiveJudge | None = None
+    """None: a check that needs a judge cannot be evaluated."""
     notify: Callable[[TrialEvent], None] = lambda _: None

@@ -8,7 +8,7 @@ import pytest
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.schema.checks import Check, CheckSet
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, CheckRole
 from tests.support.records import make_record
 
 YES = {"contains": "yes"}
@@ -79,7 +79,7 @@ def test_children_look_at_the_turn_that_their_parent_names() -> None:
 def test_a_judge_is_asked_about_the_turn_that_the_check_names() -> None:
     asked: list[tuple[str, int | None]] = []
 
-    def judge(check: Check, context: CheckContext) -> CheckResult:
+    def judge(check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
         asked.append((check.key, context.turn.turn_number if context.turn else None))
         return CheckResult(name="polite", kind=check.key, passed=True, score=0.9)
 

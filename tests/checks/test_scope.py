@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.schema.checks import CHECK_FIELDS, Check
 from skillup.schema.conversation import PostCondition
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, CheckRole
 from skillup.schema.record import TurnError
 from tests.support.records import call, make_record, make_turn
 
@@ -41,6 +41,8 @@ WOULD_PASS: dict[str, Any] = {
     "script": "judge.py",
     "rubric": "Is polite",
     "similar": "done",
+    "expected_output": "done",
+    "answer_quality": 0.5,
     "relevance": {},
     "any_of": [{"contains": "done"}, {"not_contains": "x"}],
     "all_of": [{"contains": "done"}, {"none_of": [{"contains": "x"}]}],
@@ -58,7 +60,7 @@ WOULD_PASS: dict[str, Any] = {
 }
 
 
-def say_yes(check: Check, context: CheckContext) -> CheckResult:
+def say_yes(check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
     return CheckResult(name=check.key, kind=check.key, passed=True, score=1.0)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks import CheckContext, describe, evaluate
+from skillup.checks import describe, evaluate
+from skillup.checks.context import Ask
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.records import Recorded, make_record, make_turn
@@ -20,7 +20,7 @@ class Row:
     recorded: Recorded
     turn: int | None
     passes: bool
-    ask: Callable[[Check, CheckContext], CheckResult] | None = None
+    ask: Ask | None = None
 
     def __str__(self) -> str:
         return f"{'passes' if self.passes else 'fails'}: {describe(self.check)}"
@@ -37,7 +37,7 @@ def row(
     recorded: Recorded | str,
     *,
     turn: int | None = 1,
-    ask: Callable[[Check, CheckContext], CheckResult] | None = None,
+    ask: Ask | None = None,
     **beside: Any,
 ) -> Row:
     """The check as an author writes it, ``{key: spec, **beside}``; a bare string is the answer."""

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillup.checks import CheckContext
+from skillup.checks.context import Ask
 from skillup.schema.check_specs import ToolKind
-from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult
 from skillup.schema.record import (
     EngineInfo,
     FileState,
@@ -114,7 +113,7 @@ class Recorded:
     def context(
         self,
         turn: int | None = None,
-        ask: Callable[[Check, CheckContext], CheckResult] | None = None,
+        ask: Ask | None = None,
     ) -> CheckContext:
         """The context for a check of `turn`, or of the conversation."""
         of = None if turn is None else self.record.turns[turn - 1]

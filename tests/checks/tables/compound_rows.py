@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillup.checks import CheckContext
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, CheckRole
 from tests.support.check_rows import Row, row
 from tests.support.records import make_record, make_turn
 
@@ -12,12 +12,12 @@ TWO = make_record("yes, sure", "gone")
 STOPPED = make_record("yes, sure", make_turn("gone", status="skipped"))
 
 
-def approve(check: Check, context: CheckContext) -> CheckResult:
+def approve(check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
     """A judge that likes everything."""
     return CheckResult(name=check.key, kind=check.key, passed=True, score=1.0)
 
 
-def refuse(check: Check, context: CheckContext) -> CheckResult:
+def refuse(check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
     """A judge that likes nothing."""
     return CheckResult(name=check.key, kind=check.key, passed=False, score=0.2)
 
@@ -42,6 +42,8 @@ ROWS = [
     *_judged("script", "judges/check.py"),
     *_judged("rubric", "Is polite"),
     *_judged("similar", {"to": "yes", "threshold": 0.7}),
+    *_judged("expected_output", "yes"),
+    *_judged("answer_quality", 0.7),
     *_judged("relevance", {"window_size": 2}),
     row(True, "any_of", [_has("x"), _has("yes")], TWO),
     row(True, "any_of", [_has("x"), {"none_of": [_has("y!")]}], TWO),

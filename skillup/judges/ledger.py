@@ -1,0 +1,59 @@
+"""What judges took, added up: calls, tokens, cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skillup.judges.usage import total_cost, total_usage
+from skillup.schema.grade import Judging
+from skillup.schema.record import Usage
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The account of one evaluation; judges write into it as they are asked."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    models: list[str] = field(default_factory=list)
+    usages: list[Usage | None] = field(default_factory=list)
+    costs: list[float | None] = field(default_factory=list)
+
+    def add(
+        self, model: str | None, usage: Usage | None, cost_usd: float | None, *, cached: bool
+    ) -> None:
+        """One call. A cached one is free, whatever it took when it was made."""
+        self.calls += 1
+        if model is not None and model not in self.models:
+            self.models.append(model)
+        if cached:
+            self.cached_calls += 1
+            return
+        self.usages.append(usage)
+        self.costs.append(cost_usd)
+
+    def judging(self) -> Judging | None:
+        """For a grade or a record; None if nobody was asked."""
+        if not self.calls:
+            return None
+        return Judging(
+            calls=self.calls,
+            cached_calls=self.cached_calls,
+            models=self.models,
+            usage=total_usage(self.usages),
+            cost_usd=total_cost(self.costs),
+        )
+
+
+def joined(*parts: Judging | None) -> Judging | None:
+    """Several accounts as one; None if there is none."""
+    given = [part for part in parts if part is not None]
+    if not given:
+        return None
+    return Judging(
+        calls=sum(part.calls for part in given),
+        cached_calls=sum(part.cached_calls for part in given),
+        models=list(dict.fromkeys(name for part in given for name in part.models)),
+        usage=total_usage(Usage(**part.usage) if part.usage else None for part in given),
+        cost_usd=total_cost(part.cost_usd for part in given),
+    )
