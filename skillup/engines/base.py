@@ -11,9 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from skillup.schema.conversation import HistoryMessage
 from skillup.schema.profile import Profile
-from skillup.schema.record import ProcessInfo, SessionFingerprint, TranscriptItem, TurnError, Usage
+from skillup.schema.record import (
+    HistoryItem,
+    ProcessInfo,
+    SessionFingerprint,
+    TranscriptItem,
+    TurnError,
+    Usage,
+)
 from skillup.schema.scripted import Script
 
 Progress = Callable[[str], None]
@@ -169,10 +175,11 @@ class HistorySeeder(Protocol):
         """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
         ...
 
-    async def seed(self, history: Sequence[HistoryMessage], trial: TrialContext) -> Placed:
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> Placed:
         """A session of this trial's that holds `history`, in order; nothing is sent to a model.
 
-        `trial.session_id` names it.
+        `trial.session_id` names it. Every tool call has an id, and a result that follows it; one
+        whose `name` is empty is of the portable `kind`, for the engine's own tool of that kind.
         """
         ...
 
