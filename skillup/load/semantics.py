@@ -79,11 +79,10 @@ def _template_problems(
     case: Case, document: Document, variables: frozenset[str]
 ) -> Iterator[Problem]:
     known = set(case.vars) | variables
+    for message in case.input.history:
+        known.update(rule.variable for rule in message.capture)
     for path, content in case.context.files.items():
         yield from _unresolved(content, ("context", "files", path), known, document)
-    for index, message in enumerate(case.input.history):
-        known.update(rule.variable for rule in message.capture)
-        del index
     if case.input.prompt is not None:
         yield from _unresolved(case.input.prompt, ("input", "prompt"), known, document)
     for number, turn in enumerate(case.input.turns or ()):

@@ -46,8 +46,6 @@ def ignored_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
 
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
     """Where the case asks for something that is not run yet, and what it is."""
-    if case.input.history:
-        yield ("input", "history"), "`history` is not run yet"
     if case.input.conversation is not None:
         yield ("input", "conversation"), "a simulated user is not run yet"
     if case.user_simulator is not None:

@@ -27,6 +27,14 @@ def positions_in(text: str) -> list[tuple[str, int]]:
     ]
 
 
+def escape(text: str) -> str:
+    r"""`text` such that :func:`render` gives it back: ``<<name>>`` becomes ``\<<name>>``.
+
+    Braces are left alone: they are replaced only by names that the case itself defines.
+    """
+    return _TEMPLATE.sub(lambda m: f"\\{m[0]}" if m["name"] else m[0], text)
+
+
 class UnresolvedNameError(LookupError):
     """A template names what nothing has defined; ``name`` says which."""
 

@@ -14,9 +14,11 @@ from skillup.schema.conversation import Turn
 from skillup.schema.record import EngineInfo, Record, TurnError
 from skillup.trial.artifacts import collect_artifacts
 from skillup.trial.conversation import Conversation
+from skillup.trial.history import past_of
 from skillup.trial.message import LiveSession, internal_error, no_resume_error, now, trace
 from skillup.trial.prepare import prepare
 from skillup.trial.request import TrialRequest
+from skillup.trial.seeding import place_history, with_unanswered
 from skillup.trial.transcript import turns_of
 
 
@@ -55,7 +57,10 @@ async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
             return _ended(record, clock, error=no_resume_error(request.engine.name))
         turns = [_joined(turns)]
         record = record.model_copy(update={"execution_mode": "single_shot"})
-    prepared = await prepare(request)
+    past = past_of(case.input)
+    if past.miss is not None:
+        return _ended(record, clock, error=TurnError(kind="capture", message=past.miss))
+    prepared = await prepare(request, past.variables)
     if isinstance(prepared, TurnError):
         return _ended(record, clock, error=prepared)
     record = record.model_copy(
@@ -66,6 +71,14 @@ async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
         }
     )
     live = LiveSession(request.engine, prepared.context, prepared.blobs, prepared.snapshot)
+    if past.items:
+        placed = await place_history(request.engine, past.items, prepared.context)
+        if placed.error is not None:
+            return _ended(record, clock, error=placed.error)
+        live.session, live.fingerprint = placed.session, placed.fingerprint
+        notes = [*past.notes, *placed.notices]
+        record = record.model_copy(update={"history": list(past.items), "notes": notes})
+    turns = with_unanswered(turns, past.unanswered)
     variables = dict(prepared.variables)
     held = await Conversation(request, live, variables, record).hold(turns)
     missed = await anyio.to_thread.run_sync(
@@ -80,7 +93,7 @@ async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
         record,
         clock,
         turns=held,
-        notes=missed,
+        notes=[*record.notes, *missed],
         session_id=live.session.id if live.session else None,
         variables=variables,
         judging=request.judge.judging() if request.judge is not None else None,

@@ -32,12 +32,17 @@ class Prepared:
     variables: dict[str, str]
 
 
-async def prepare(request: TrialRequest) -> Prepared | TurnError:
-    """Make the workspace and what goes with it; a TurnError says what could not be made."""
+async def prepare(
+    request: TrialRequest, rebuilt: Mapping[str, str] | None = None
+) -> Prepared | TurnError:
+    """Make the workspace and what goes with it; a TurnError says what could not be made.
+
+    `rebuilt` are variables that the history defines; they outrank all others.
+    """
     job = request.job
     case, suite = job.loaded.case, job.suite.suite
     request.notify(TrialEvent(job.id, "preparing"))
-    variables = {**case.vars, **request.variables}
+    variables = {**case.vars, **request.variables, **(rebuilt or {})}
     try:
         # The profile's own were filled in when it was read: once more would undo its `$$`.
         own = _expand_all(suite.environment.env, request.environment)
@@ -76,6 +81,7 @@ async def prepare(request: TrialRequest) -> Prepared | TurnError:
         marker=marker,
         session_id=str(uuid.uuid4()),
         skills=made.skill_paths,
+        version=request.engine_version,
         script=case.scripted,
         attempt=request.attempt,
         seed=request.seed,

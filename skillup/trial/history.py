@@ -1,0 +1,148 @@
+"""What was said before the first turn: cleaned, numbered, and mined for variables.
+
+A dataset's history is exactly what it is, less what no session can hold (design §6): messages are
+sorted, those from the message under test on are cut off, empty ones and repeated answers dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from skillup.checks.capture import capture
+from skillup.schema.conversation import HistoryMessage, Input
+from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
+
+NO_RESULT = "(the history does not say what this call gave back)"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The history as it goes into the session, and what comes of it."""
+
+    items: tuple[HistoryItem, ...] = ()
+    """Every call has an id and a result after it; the last item is not the user's."""
+    unanswered: tuple[str, ...] = ()
+    """User messages at the end that nobody answered: they go before the first live one."""
+    variables: dict[str, str] = field(default_factory=dict)
+    miss: str | None = None
+    """A capture that found nothing."""
+    notes: tuple[str, ...] = ()
+
+
+def past_of(given: Input) -> Past:
+    """The past that `input.history` describes; empty where there is none."""
+    messages = _repeats_dropped(_sorted_and_cut(given))
+    items, notes = _numbered(messages)
+    end = len(items)
+    while end and items[end - 1].role == "user":
+        end -= 1
+    unanswered = [item.content for item in items[end:]]
+    first = given.all_turns()[0].content if given.all_turns() else None
+    if unanswered and first is not None and unanswered[-1].strip() == first.strip():
+        unanswered.pop()
+        notes.append("the history's last message is the one under test: it was left out")
+    past = Past(items=tuple(items[:end]), unanswered=tuple(unanswered), notes=tuple(notes))
+    return _mined(past, messages)
+
+
+def _sorted_and_cut(given: Input) -> list[HistoryMessage]:
+    """By `message_index`; a message without one stays behind the message before it."""
+    placed: list[tuple[int, HistoryMessage]] = []
+    place = -1
+    for number, message in enumerate(given.history):
+        index = message.message_index
+        place = index if index is not None else (number if place < 0 else place)
+        placed.append((place, message))
+    placed.sort(key=lambda pair: pair[0])
+    limit = given.message_index
+    return [message for at, message in placed if limit is None or at < limit]
+
+
+def _repeats_dropped(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
+    kept: list[HistoryMessage] = []
+    for message in messages:
+        if message.role != "tool" and not message.content.strip() and not message.tool_calls:
+            continue
+        before = kept[-1] if kept else None
+        if before is not None and message.role == "assistant" == before.role:
+            same = before.content.strip() == message.content.strip()
+            if same and before.tool_calls == message.tool_calls:
+                continue
+        kept.append(message)
+    return kept
+
+
+def _numbered(messages: Sequence[HistoryMessage]) -> tuple[list[HistoryItem], list[str]]:
+    """With an id for every call, and its result behind it before anything else is said."""
+    items: list[HistoryItem] = []
+    notes: list[str] = []
+    waiting: list[str] = []
+    made = 0
+    for message in messages:
+        if message.role == "tool":
+            call_id = message.call_id or (waiting[0] if waiting else None)
+            if call_id not in waiting:
+                notes.append("a tool's result without its call was left out of the history")
+                continue
+            waiting.remove(call_id)
+            items.append(_result(call_id, message.status, message.content))
+            continue
+        items.extend(_without_results(waiting))
+        calls = []
+        for call in message.tool_calls:
+            made += 1
+            call_id = call.id or f"call_history_{made}"
+            waiting.append(call_id)
+            name, kind = call.name or "", call.kind or "other"
+            calls.append(ToolCall(id=call_id, name=name, kind=kind, arguments=call.arguments))
+        items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
+    items.extend(_without_results(waiting))
+    return items, notes
+
+
+def _without_results(waiting: list[str]) -> Iterator[HistoryItem]:
+    while waiting:
+        yield _result(waiting.pop(0), "unknown", NO_RESULT)
+
+
+def _result(call_id: str, status: str, content: str) -> HistoryItem:
+    result = ToolResult.model_validate({"call_id": call_id, "status": status, "content": content})
+    return HistoryItem(role="tool", content=content, tool_result=result)
+
+
+def _mined(past: Past, messages: Sequence[HistoryMessage]) -> Past:
+    """The captures of the messages, taken as if each message were a turn's answer."""
+    variables: dict[str, str] = {}
+    for number, message in enumerate(messages, start=1):
+        if not message.capture:
+            continue
+        found = capture(message.capture, _as_answer(message))
+        variables.update(found.values)
+        if found.miss is not None:
+            where = f"message {number} of the history"
+            return replace(past, variables=variables, miss=f"{where}: {found.miss.message}")
+    return replace(past, variables=variables)
+
+
+def _as_answer(message: HistoryMessage) -> TurnRecord:
+    calls = [
+        TranscriptItem(
+            type="tool_call",
+            tool_call=ToolCall(
+                id=call.id or f"call-{place}",
+                name=call.name or "",
+                kind=call.kind or "other",
+                arguments=call.arguments,
+            ),
+        )
+        for place, call in enumerate(message.tool_calls)
+    ]
+    return TurnRecord(
+        turn_number=0,
+        status="completed",
+        source="history",
+        content="",
+        response=message.content,
+        transcript=calls,
+    )

@@ -1,0 +1,34 @@
+"""Putting the past into the agent's session, so that its first live turn goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillup.engines.base import Engine, HistorySeeder, Placed, SessionResumer, TrialContext
+from skillup.schema import templates
+from skillup.schema.conversation import Turn
+from skillup.schema.record import HistoryItem, TurnError
+
+
+async def place_history(
+    engine: Engine, items: Sequence[HistoryItem], context: TrialContext
+) -> Placed:
+    """A session of this trial's that holds `items`; the error says why there is none."""
+    if not isinstance(engine, HistorySeeder) or not isinstance(engine, SessionResumer):
+        what = f"{engine.name} cannot be given a history; use another engine with --engine"
+        return Placed(None, error=TurnError(kind="unsupported", message=what))
+    problem = engine.seeding_problem(context.version)
+    if problem is not None:
+        return Placed(None, error=TurnError(kind="unsupported", message=problem))
+    return await engine.seed(items, context)
+
+
+def with_unanswered(turns: Sequence[Turn], unanswered: Sequence[str]) -> list[Turn]:
+    """`turns`, the first with the past's unanswered messages before its own.
+
+    They are what the dataset says, not templates.
+    """
+    if not unanswered or not turns or turns[0].content is None:
+        return list(turns)
+    content = "\n\n".join([*map(templates.escape, unanswered), turns[0].content])
+    return [turns[0].model_copy(update={"content": content}), *turns[1:]]
