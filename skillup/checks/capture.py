@@ -12,7 +12,7 @@ from skillup.checks.jsonpath import find_values
 from skillup.checks.patterns import Searcher
 from skillup.checks.turn_view import turn_view
 from skillup.checks.values import as_text
-from skillup.schema.conversation import Capture
+from skillup.schema.captures import Capture
 from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord
 

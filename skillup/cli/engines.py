@@ -70,7 +70,9 @@ def require_scripts(plan: Plan) -> None:
     missing = {
         job.loaded.path: job.loaded
         for job in plan.jobs
-        if job.profile.engine == "scripted" and job.loaded.case.scripted is None
+        if job.profile.engine == "scripted"
+        and job.loaded.case.scripted is None
+        and job.loaded.case.input.transcript is None  # then no agent is asked
     }
     what = "the scripted engine has no script for this case"
     fix = "add `scripted:`, or choose a real agent: --engine claude_code"

@@ -5,22 +5,37 @@ from __future__ import annotations
 import json
 import sys
 
-from skillup.cli.options import AsJson, CaseGlobs, Paths, Tags, default_paths
+from skillup.cli.options import (
+    AsJson,
+    CaseGlobs,
+    Item,
+    Paths,
+    SampleSize,
+    Seed,
+    Tags,
+    default_paths,
+)
 
 
 def list_cases(
-    paths: Paths = None, case: CaseGlobs = None, tag: Tags = None, as_json: AsJson = False
+    paths: Paths = None,
+    case: CaseGlobs = None,
+    tag: Tags = None,
+    item: Item = None,
+    sample_size: SampleSize = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> int:
     """List suites and their cases without running them."""
+    from skillup.load.sampling import Sampling, sampled
     from skillup.load.suites import load_paths
     from skillup.plan import Selection, is_selected
     from skillup.reports.listing import case_as_dict, print_listing
 
     loaded = load_paths(default_paths(paths)).or_raise()
     selection = Selection(case_globs=tuple(case or ()), tags=tuple(tag or ()))
-    chosen = [
-        (suite, [c for c in suite.cases if is_selected(c, selection)]) for suite in loaded.suites
-    ]
+    suites = sampled(loaded.suites, Sampling(item, sample_size, seed))
+    chosen = [(suite, [c for c in suite.cases if is_selected(c, selection)]) for suite in suites]
     if as_json:
         data = [case_as_dict(suite, item) for suite, cases in chosen for item in cases]
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")

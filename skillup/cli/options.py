@@ -23,6 +23,14 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only cases with t
 Vars = Annotated[
     list[str] | None, typer.Option("--var", help="NAME=VALUE; outranks the case's vars.")
 ]
+Item = Annotated[
+    str | None,
+    typer.Option("--item", help="Only dataset items with this text in their id or message."),
+]
+SampleSize = Annotated[
+    int | None, typer.Option("--sample-size", min=1, help="At most so many items of a dataset.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Which items --sample-size takes.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")]
 
 

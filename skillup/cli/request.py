@@ -20,6 +20,9 @@ class RunRequest:
     trials: int | None = None
     cases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    item: str | None = None
+    sample_size: int | None = None
+    seed: int = 0
     variables: tuple[str, ...] = ()
     baseline: bool = False
     max_fail: int | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, CaseGlobs, Paths, Tags, Vars
+from skillup.cli.options import AsJson, CaseGlobs, Item, Paths, SampleSize, Seed, Tags, Vars
 
 
 def run(
@@ -23,6 +23,9 @@ def run(
     trials: Annotated[int | None, typer.Option(min=1, help="How often to hold each case.")] = None,
     case: CaseGlobs = None,
     tag: Tags = None,
+    item: Item = None,
+    sample_size: SampleSize = None,
+    seed: Seed = 0,
     var: Vars = None,
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Hold each case without the skill, too.")
@@ -58,6 +61,9 @@ def run(
         trials=trials,
         cases=tuple(case or ()),
         tags=tuple(tag or ()),
+        item=item,
+        sample_size=sample_size,
+        seed=seed,
         variables=tuple(var or ()),
         baseline=baseline,
         max_fail=max_fail,

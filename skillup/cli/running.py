@@ -21,6 +21,7 @@ from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.executors.register import end_what_was_left
 from skillup.load.discover import workspace_root
+from skillup.load.sampling import Sampling, sampled
 from skillup.load.suites import load_paths
 from skillup.plan import Plan, Selection, make_plan
 from skillup.process.secrets import Secrets
@@ -101,10 +102,11 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     for warning in loaded.warnings:
         sys.stderr.write(problem_line(warning) + "\n")
     loaded.or_raise()
-    profiles = profiles_for(loaded.suites, request.engines, request.model, base)
+    suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
+    profiles = profiles_for(suites, request.engines, request.model, base)
     baseline = request.baseline or any(s.suite.benchmark.enabled for s in loaded.suites)
     plan = make_plan(
-        loaded.suites,
+        suites,
         profiles,
         Selection(
             case_globs=request.cases,

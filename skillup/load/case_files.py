@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.errors import Problem
+from skillup.load.datasets import templates_of
 from skillup.load.discover import IsCase, SuiteRequest
 from skillup.load.document import Document
 from skillup.load.field_names import field_name
@@ -28,16 +29,26 @@ def case_files(
     if isinstance(patterns, list):
         found = _listed(patterns, document, root, directory, problems)
     else:
-        found = _beside(directory)
-        if not found and not request.only:
+        templates = templates_of(document.data, root)
+        found = [path for path in _beside(directory) if path.resolve() not in templates]
+        if not found and not request.only and not templates and not _has_datasets(section):
             problems.append(_at(document, (), "cases", "no case files beside it or in cases/"))
     every = list(dict.fromkeys(path.resolve() for path in found))
     if not request.only:
         return every, []
     chosen = [p for p in every if any(p.is_relative_to(only) for only in request.only)]
     # A case asked for by name need not be listed.
-    chosen.extend(path for path in request.only if path.is_file() and path not in chosen)
+    templates = templates_of(document.data, root)
+    chosen.extend(
+        path
+        for path in request.only
+        if path.is_file() and path not in chosen and path not in templates
+    )
     return chosen, [path for path in every if path not in chosen]
+
+
+def _has_datasets(section: object) -> bool:
+    return isinstance(section, dict) and bool(section.get("datasets"))
 
 
 def _beside(directory: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from skillup.errors import UsageError
 SUITE_FILE = "eval.yaml"
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
 _YAML = {".yaml", ".yml"}
+DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,12 @@ def _requests(path: Path, is_case: IsCase) -> Iterator[SuiteRequest]:
             hint="give a suite (eval.yaml), a folder with suites, a skill with evals/, or a case",
         )
     if path.is_file():
+        if path.suffix in DATASET_ENDINGS:
+            yield SuiteRequest(path)
+            return
         if path.suffix not in _YAML:
-            raise UsageError(f"{path}: not a YAML file", hint="suites and cases end in .yaml")
+            hint = "suites and cases end in .yaml, datasets in .json or .jsonl"
+            raise UsageError(f"{path}: not a YAML file", hint=hint)
         if path.name != SUITE_FILE and is_case(path):
             yield SuiteRequest(_suite_above(path), (path.resolve(),))
         else:

@@ -20,6 +20,17 @@ class LoadedCase:
 
     case: Case
     document: Document
+    item: str | None = None
+    """Of a dataset's item: its id and its message, for `--item`; None: it is no such case."""
+    branch_of: str | None = None
+    """The id of the case that this is one path of; None: the case has no branches."""
+    places: tuple[tuple[str | int, ...], ...] = ()
+    """Where each turn of such a path is written: paths share what stands at the same place."""
+
+    @property
+    def family(self) -> str:
+        """The id of the case as it is written: its own, or that of the case with the branches."""
+        return self.branch_of or self.case.id
 
     @property
     def path(self) -> Path:

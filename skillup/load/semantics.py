@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from skillup.errors import Problem
+from skillup.load.branches import branch_problems, paths_of
 from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
+from skillup.load.model import LoadedCase
 from skillup.load.unsupported import (
     ignored_in_case,
     ignored_in_suite,
@@ -37,7 +39,8 @@ def problem_at(
 ) -> Problem:
     """A problem with the value at `loc`."""
     line, column = document.locate(loc)
-    return Problem(document.path, line, column, field_name(loc), message, fix, severity)
+    where = field_name(document.as_written(loc))
+    return Problem(document.path, line, column, where, message, fix, severity)
 
 
 def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
@@ -59,7 +62,18 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
 
 
 def case_problems(case: Case, document: Document, variables: frozenset[str]) -> Iterator[Problem]:
-    """What is wrong (or not run yet) in a case that validates."""
+    """What is wrong (or not run yet) in a case that validates, and in each of its branches."""
+    for loc, message, fix in branch_problems(case):
+        yield problem_at(document, loc, message, fix)
+    found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
+    for path in paths_of(LoadedCase(case, document)):
+        found.update(dict.fromkeys(_problems_of_path(path.case, path.document, variables)))
+    yield from found
+
+
+def _problems_of_path(
+    case: Case, document: Document, variables: frozenset[str]
+) -> Iterator[Problem]:
     yield from _template_problems(case, document, variables)
     yield from _check_problems(case, document)
     for index, turn in enumerate(case.input.turns or ()):
@@ -81,6 +95,8 @@ def _template_problems(
     known = set(case.vars) | variables
     for message in case.input.history:
         known.update(rule.variable for rule in message.capture)
+    for rule in case.input.reconstruct:
+        known.update(rule.variables())
     for path, content in case.context.files.items():
         yield from _unresolved(content, ("context", "files", path), known, document)
     if case.input.prompt is not None:
@@ -106,7 +122,7 @@ def _unresolved(text: str, loc: Loc, known: set[str], document: Document) -> Ite
         line, column = found or (line, column)
         listed = ", ".join(sorted(known)) or "none"
         yield Problem(
-            document.path, line, column, field_name(loc),
+            document.path, line, column, field_name(document.as_written(loc)),
             f"<<{name}>> is not defined by `vars` or by an earlier `capture`",
             f"defined here: {listed}; for the text itself write \\<<{name}>>",
         )  # fmt: skip
@@ -125,6 +141,7 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
     turns = len(case.input.turns or ()) or (1 if case.input.prompt is not None else 0)
     if not turns:
         return  # the simulated user decides how many there are
+    whose = f"`{case.id}`, a branch" if document.as_written(()) else "a case"
     for loc, keys, depth in _all_checks(case):
         follows = isinstance(keys, Check) and keys.prompt is not None
         if follows and loc[:2] != ("input", "turns"):
@@ -141,7 +158,7 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
                 asked.append(((*loc, key, "turn"), spec.turn))
         for where, number in asked:
             if number > turns:
-                yield problem_at(document, where, f"turn {number} of a case with {turns}",
+                yield problem_at(document, where, f"turn {number} of {whose} with {turns}",
                                  f"turns count from 1 to {turns}")  # fmt: skip
 
 

@@ -11,9 +11,17 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.load.branches import paths_of
 from skillup.load.case_files import case_files
 from skillup.load.case_ids import id_problems
-from skillup.load.discover import IsCase, SuiteRequest, find_suites, suite_root
+from skillup.load.datasets import dataset_cases, dataset_suite, templates_of
+from skillup.load.discover import (
+    DATASET_ENDINGS,
+    IsCase,
+    SuiteRequest,
+    find_suites,
+    suite_root,
+)
 from skillup.load.mending import mended
 from skillup.load.merge import merge_defaults
 from skillup.load.missing_files import missing_files
@@ -72,7 +80,10 @@ def _read(path: Path, problems: list[Problem]) -> Document | None:
 def _load_suite(
     request: SuiteRequest, variables: frozenset[str], problems: list[Problem]
 ) -> LoadedSuite | None:
-    document = _read(request.path, problems)
+    if request.path.suffix in DATASET_ENDINGS:
+        document: Document | None = dataset_suite(request.path)
+    else:
+        document = _read(request.path, problems)
     if document is None:
         return None
     root = suite_root(request.path)
@@ -94,10 +105,15 @@ def _load_suite(
         else:
             broken.append(loaded)
 
+    templates = templates_of(document.data, root)
+    if not request.only or any(only in templates for only in request.only):
+        cases.extend(dataset_cases(suite, document, root, variables, problems))
+
     @cache
     def others() -> frozenset[str]:
         return frozenset([*broken, *(_id_in(path) for path in unasked)])
 
+    cases = [path for loaded in cases for path in paths_of(loaded)]
     problems.extend(id_problems(cases, others))
     if not valid:
         return None
@@ -105,12 +121,12 @@ def _load_suite(
 
 
 def _load_case(
-    path: Path, suite: Suite, root: Path, variables: frozenset[str], problems: list[Problem]
+    file: Path, suite: Suite, root: Path, variables: frozenset[str], problems: list[Problem]
 ) -> LoadedCase | str:
     """The case; if it does not validate, the id that it would have."""
-    document = _read(path, problems)
+    document = _read(file, problems)
     if document is None:
-        return path.stem
+        return file.stem
     try:
         case = Case.model_validate(document.data)
     except ValidationError as error:
@@ -119,18 +135,21 @@ def _load_case(
         if rest is not None:
             case, texts = rest
             names = texts & set(names_in(document.text))
-            merged = merge_defaults(case, suite, default_id=path.stem)
+            merged = merge_defaults(case, suite, default_id=file.stem)
             more = case_problems(merged, document, variables | names)
             found.extend(problem for problem in more if problem.severity == "error")
         problems.extend(found)
         return _id_of(document)
-    merged = merge_defaults(case, suite, default_id=path.stem)
+    merged = merge_defaults(case, suite, default_id=file.stem)
     problems.extend(case_problems(merged, document, variables))
-    problems.extend(
-        problem_at(document, loc, missing, "a run would need it", severity="warning")
-        for loc, missing in missing_files(merged, root)
-    )
-    return LoadedCase(merged, document)
+    loaded = LoadedCase(merged, document)
+    absent = [
+        problem_at(path.document, loc, missing, "a run would need it", severity="warning")
+        for path in paths_of(loaded)
+        for loc, missing in missing_files(path.case, root)
+    ]
+    problems.extend(dict.fromkeys(absent))
+    return loaded
 
 
 def _id_in(path: Path) -> str:

@@ -14,13 +14,13 @@ from skillup.schema.base import (
     PositiveInt,
     Seconds,
     Text,
-    VariableName,
+    Texts,
     one_of,
 )
+from skillup.schema.captures import Capture
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.checks import Check, CheckSet
-from skillup.schema.jsonpaths import JsonPath
-from skillup.schema.patterns import CapturePattern
+from skillup.schema.reconstruct import Reconstruct
 
 
 def _turns(value: Any) -> Any:
@@ -41,22 +41,6 @@ class PostCondition(CheckSet):
     def _not_empty(self) -> PostCondition:
         if not any(True for _ in self.given()):
             raise ValueError("there is no condition || add one, such as `must_contain_any: [...]`")
-        return self
-
-
-class Capture(Model):
-    """A value taken out of a turn, for use as ``<<variable>>`` later."""
-
-    variable: VariableName = Field(description="The name to keep it under.")
-    pattern: CapturePattern | None = Field(
-        None, description="A regex on the answer: its group `value`, else its only group."
-    )
-    jsonpath: JsonPath | None = Field(None, description="A JSONPath; the root is the turn.")
-    default: Text | None = Field(None, description="Used if nothing is found, or it is empty.")
-
-    @model_validator(mode="after")
-    def _one(self) -> Capture:
-        one_of(self, ("pattern", "jsonpath"), what="a capture")
         return self
 
 
@@ -141,14 +125,14 @@ class HistoryMessage(Model):
 
 
 class Chatter(Model):
-    """The simulated user's part."""
+    """The simulated user's part; `<<name>>` is filled in."""
 
     role: NonEmptyText | None = Field(None, description="Who the user is.")
     objective: NonEmptyText = Field(description="What the user wants to reach.")
-    knowledge: list[Text] | dict[str, Any] = Field(
-        default_factory=list, description="What the user knows and may tell."
+    knowledge: Texts | dict[str, Any] = Field(
+        default_factory=list, description="What the user knows and tells if asked."
     )
-    behavior: list[Text] = Field(default_factory=list, description="How the user behaves.")
+    behavior: Texts = Field(default_factory=list, description="How the user behaves.")
 
 
 class Conversation(Model):
@@ -165,6 +149,9 @@ class Input(Model):
     system: NonEmptyText | None = Field(None, description="Appended to the system prompt.")
     history: list[HistoryMessage] = Field(
         default_factory=list, description="Put into the session before the first live turn."
+    )
+    reconstruct: list[Reconstruct] = Field(
+        default_factory=list, description="Variables that are rebuilt from the history."
     )
     message_index: Int | None = Field(
         None, description="The place of the first live message; history from there on is left out."

@@ -29,6 +29,8 @@ from skillup.schema.base import (
 from skillup.schema.case import Aggregation, RetryPolicy
 from skillup.schema.checks import CheckSet
 from skillup.schema.judge import JudgeConfig, SkillRef
+from skillup.schema.profile import VariableOfKey
+from skillup.schema.scripted import ScriptOrReplies
 
 
 class ModelRef(Model):
@@ -122,11 +124,30 @@ class CaseDefaults(Model):
     trials: PositiveInt | None = Field(None, description="How often each case is held.")
 
 
+class Dataset(Model):
+    """Items that a case is made of each, as Langfuse keeps them."""
+
+    path: NonEmptyText = Field(description="The items: a JSON list, or JSON lines.")
+    case: NonEmptyText | None = Field(
+        None, description="A case file with what the items' cases have besides; default: nothing."
+    )
+
+
+def _dataset(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+DatasetOrPath = Annotated[Dataset, BeforeValidator(_dataset, json_schema_input_type=Dataset | str)]
+
+
 class Cases(Model):
     """Which cases, and how they are run."""
 
     files: Texts | None = Field(
         None, description="Paths and globs; default: every other *.yaml beside it and in cases/."
+    )
+    datasets: list[DatasetOrPath] = Field(
+        default_factory=list, description="Datasets: a case for each of their items."
     )
     defaults: CaseDefaults = Field(default_factory=CaseDefaults, description="For every case.")
     parallelism: PositiveInt | None = Field(None, description="Trials at once; -j outranks it.")
@@ -158,13 +179,30 @@ class Report(Model):
 
 
 class UserSimulator(Model):
-    """The model that plays the user."""
+    """Who plays the user: a model, or an engine."""
 
-    model: Text | None = Field(None, description="provider:name, or a name.")
-    provider: Text | None = Field(None, description="skill-up.")
-    protocol: Text | None = Field(None, description="skill-up.")
+    model: Text | None = Field(
+        None, description="`anthropic:…`, `openai:…` or `scripted:FILE`; default: the judges'."
+    )
+    engine: NonEmptyText | None = Field(
+        None, description="A profile that plays the user, in place of a model."
+    )
+    provider: Text | None = Field(None, description="skill-up: anthropic or openai.")
+    protocol: Text | None = Field(None, description="skill-up: anthropic or openai.")
     base_url: Text | None = Field(None, description="The model's address.")
+    api_key_env: VariableOfKey | None = Field(
+        None, description="The variable that holds the key; default: the provider's own."
+    )
     timeout_seconds: Seconds | None = Field(None, description="For each message.")
+    scripted: ScriptOrReplies | None = Field(
+        None, description="What the user says where its engine is the scripted one."
+    )
+
+    @model_validator(mode="after")
+    def _one_player(self) -> UserSimulator:
+        if self.engine is not None and self.model:
+            raise ValueError("both `model` and `engine` || keep the one that plays the user")
+        return self
 
 
 class Suite(Model):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from skillup.checks.capture import capture
 from skillup.schema.conversation import HistoryMessage, Input
 from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
+from skillup.trial.reconstruct import rebuild
 
 NO_RESULT = "(the history does not say what this call gave back)"
 
@@ -43,7 +44,7 @@ def past_of(given: Input) -> Past:
         unanswered.pop()
         notes.append("the history's last message is the one under test: it was left out")
     past = Past(items=tuple(items[:end]), unanswered=tuple(unanswered), notes=tuple(notes))
-    return _mined(past, messages)
+    return _reconstructed(_mined(past, messages), given, messages)
 
 
 def _sorted_and_cut(given: Input) -> list[HistoryMessage]:
@@ -123,6 +124,19 @@ def _mined(past: Past, messages: Sequence[HistoryMessage]) -> Past:
             where = f"message {number} of the history"
             return replace(past, variables=variables, miss=f"{where}: {found.miss.message}")
     return replace(past, variables=variables)
+
+
+def _reconstructed(past: Past, given: Input, messages: Sequence[HistoryMessage]) -> Past:
+    """The rules of `input.reconstruct`, in order, after the captures of single messages."""
+    variables = dict(past.variables)
+    for number, rule in enumerate(given.reconstruct, start=1):
+        if past.miss is not None:
+            return past
+        found = rebuild(rule, messages)
+        variables.update(found.values)
+        miss = None if found.miss is None else f"rule {number} of `reconstruct`: {found.miss}"
+        past = replace(past, variables=variables, miss=miss)
+    return past
 
 
 def _as_answer(message: HistoryMessage) -> TurnRecord:

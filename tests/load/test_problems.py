@@ -144,7 +144,7 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
          "1:24: input.turns[0].role: `assistant` is not allowed here; write `user`"),
         # rules of the models
         ("input:\n  system: x\n", ("1:1: input: `input` needs one of `prompt`, `turns`, "
-         "`conversation`; add exactly one of them")),
+         "`conversation`, `transcript`; add exactly one of them")),
         ("input: {prompt: a}\nassertions:\n- contains: x\n  equals: y\n",
          "3:3: assertions[0]: `contains` and `equals` in one item; make each its own list item"),
         ("input: {prompt: a}\nassertions:\n- contains: [1.10]\n",

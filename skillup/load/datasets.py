@@ -1,0 +1,166 @@
+"""Datasets of a suite: a case for each item, made by the case file that the suite names for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.errors import InvalidFilesError, Problem
+from skillup.load.dataset_items import DatasetItem, read_items
+from skillup.load.document import Document
+from skillup.load.merge import merge_defaults
+from skillup.load.model import LoadedCase
+from skillup.load.problems import problems_from
+from skillup.load.semantics import case_problems, problem_at
+from skillup.load.yaml_builder import Places
+from skillup.load.yaml_reader import read_yaml
+from skillup.schema.case import Case
+from skillup.schema.suite import Dataset, Suite
+
+QUERY = "query"
+
+
+@dataclass(frozen=True, eq=False)
+class ItemDocument(Document):
+    """An item of a dataset; whatever is wrong with its case is said of the line it begins on."""
+
+    line: int = 1
+
+    def locate(self, loc: Any, *, key: bool = False) -> tuple[int, int]:  # noqa: ARG002
+        """The item's own line."""
+        return self.line, 1
+
+
+def dataset_cases(
+    suite: Suite, document: Document, root: Path, variables: frozenset[str], problems: list[Problem]
+) -> Iterator[LoadedCase]:
+    """The cases of all the suite's datasets, in order; what is wrong goes into `problems`."""
+    for number, dataset in enumerate(suite.cases.datasets):
+        path = root / dataset.path
+        loc = ("cases", "datasets", number)
+        if not path.is_file():
+            message = f"no such file: {dataset.path} (paths start from {root.name}/)"
+            problems.append(problem_at(document, (*loc, "path"), message))
+            continue
+        template = _template(dataset, document, root, loc, problems)
+        if template is not None:
+            items = read_items(path, problems)
+            yield from _cases(path, items, template, suite, variables, problems)
+
+
+def dataset_suite(path: Path) -> Document:
+    """The suite of a dataset that is run by itself: its items, and nothing besides."""
+    data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
+    return Document(path, "", data, lambda _: Places())
+
+
+def templates_of(data: Mapping[Any, Any], root: Path) -> set[Path]:
+    """The case files that datasets are made with: they are no cases of their own."""
+    section = data.get("cases")
+    listed = section.get("datasets") if isinstance(section, dict) else None
+    named = [d.get("case") for d in listed or () if isinstance(d, dict)]
+    return {(root / name).resolve() for name in named if isinstance(name, str)}
+
+
+def _template(
+    dataset: Dataset,
+    document: Document,
+    root: Path,
+    loc: tuple[str | int, ...],
+    problems: list[Problem],
+) -> Document | None:
+    if dataset.case is None:
+        return Document(root / dataset.path, "", {}, lambda _: Places())
+    path = root / dataset.case
+    if not path.is_file():
+        message = f"no such file: {dataset.case} (paths start from {root.name}/)"
+        problems.append(problem_at(document, (*loc, "case"), message))
+        return None
+    try:
+        return read_yaml(path)
+    except InvalidFilesError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _cases(
+    path: Path,
+    items: list[DatasetItem],
+    template: Document,
+    suite: Suite,
+    variables: frozenset[str],
+    problems: list[Problem],
+) -> Iterator[LoadedCase]:
+    for number, item in enumerate(items):
+        data = case_of(item, template.data)
+        # What is wrong with the first is nearly always the case file's fault, and then all have it.
+        first = number == 0 and bool(template.text)
+        place = template if first else ItemDocument(path, "", data, lambda _: Places(), item.line)
+        try:
+            case = Case.model_validate(data)
+        except ValidationError as error:
+            if first:
+                place = Document(template.path, template.text, data, template.find_places)
+            problems.extend(problems_from(error, place))
+            if first:
+                return
+            continue
+        merged = merge_defaults(case, suite, default_id=item.id)
+        if number == 0:
+            problems.extend(case_problems(merged, place, variables))
+        own = ItemDocument(path, "", data, lambda _: Places(), item.line)
+        yield LoadedCase(merged, own, item=f"{item.id} {item.query}")
+
+
+def case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
+    """The case for `item`: `template`, with what it leaves open filled in from the item.
+
+    The message is `<<query>>` wherever the template puts it; without an `input` of its own it is
+    the prompt. The template's words outrank the item's.
+    """
+    data = dict(template)
+    data["id"] = item.id
+    own = data.get("vars")
+    known = {QUERY: item.query, **({"expected_output": item.expected} if item.expected else {})}
+    data["vars"] = {**item.values, **known, **(own if isinstance(own, dict) else {})}
+    if item.tags:
+        tags = data.get("tags", [])
+        data["tags"] = [*(tags if isinstance(tags, list) else [tags]), *item.tags]
+    given = data.get("input", {})
+    if not isinstance(given, dict):
+        return data
+    given = dict(given)
+    data["input"] = given
+    if item.system is not None:
+        given.setdefault("system", item.system)
+    if item.history:
+        given.setdefault("history", item.history)
+    if item.message_index is not None:
+        given.setdefault("message_index", item.message_index)
+    if not {"prompt", "turns", "conversation", "transcript"} & given.keys():
+        given["prompt"] = f"<<{QUERY}>>"
+    if item.expected is not None:
+        _expect(item.expected, data, given)
+    return data
+
+
+def _expect(expected: str, data: dict[str, Any], given: dict[str, Any]) -> None:
+    """The expected answer belongs to the message under test, unless the template has its own."""
+    if "prompt" in given:
+        data.setdefault("expected_output", expected)
+        return
+    turns = given.get("turns")
+    if not isinstance(turns, list):
+        return
+    for place, turn in enumerate(turns):
+        content = turn.get("content") if isinstance(turn, dict) else turn
+        if not isinstance(content, str) or f"<<{QUERY}>>" not in content:
+            continue
+        full = dict(turn) if isinstance(turn, dict) else {"content": turn}
+        full.setdefault("expected_output", expected)
+        given["turns"] = [*turns[:place], full, *turns[place + 1 :]]
+        return

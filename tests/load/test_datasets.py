@@ -1,0 +1,172 @@
+"""Datasets: a case for each item."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.load.model import Loaded
+from skillup.load.suites import load_paths
+from tests.support.trees import make_tree
+
+SUITE = "name: d\ncases: {datasets: [{path: items.jsonl, case: item.yaml}]}\n"
+CASE = "assertions: [{contains: x}]\n"
+
+
+def load(root: Path, *items: Any, suite: str = SUITE, case: str = CASE) -> Loaded:
+    lines = [item if isinstance(item, str) else json.dumps(item) for item in items]
+    make_tree(root, {"eval.yaml": suite, "items.jsonl": "\n".join(lines), "item.yaml": case})
+    return load_paths([root])
+
+
+def cases(loaded: Loaded) -> list[dict[str, Any]]:
+    (suite,) = loaded.or_raise().suites
+    return [c.case.model_dump(mode="json", by_alias=True, exclude_unset=True) for c in suite.cases]
+
+
+def test_an_item_is_a_case_with_its_message_its_answer_and_its_past(tmp_path: Path) -> None:
+    item = {
+        "id": "lead-1",
+        "input": {"query": "We are 12", "locale": "en"},
+        "expected_output": {"response": "asks for the budget"},
+        "metadata": {
+            "message_index": 2,
+            "history": [
+                {"role": "assistant", "content": "Q1: Stage?", "message_index": 0},
+                {"role": "user", "content": "Seed", "message_index": 1},
+                {"role": "user", "content": "We are 12", "message_index": 2},
+            ],
+            "region": "eu",
+            "tags": ["seed"],
+        },
+    }
+
+    (case,) = cases(load(tmp_path, item))
+
+    assert case["id"] == "lead-1"
+    assert case["tags"] == ["seed"]
+    assert case["input"]["prompt"] == "<<query>>"
+    assert case["input"]["message_index"] == 2
+    assert [m["content"] for m in case["input"]["history"]] == ["Q1: Stage?", "Seed", "We are 12"]
+    assert case["expected_output"] == "asks for the budget"
+    assert case["vars"] == {
+        "query": "We are 12", "locale": "en", "region": "eu", "message_index": "2",
+        "expected_output": "asks for the budget",
+    }  # fmt: skip
+    assert case["assertions"] == [{"contains": {"all": ["x"]}}]
+
+
+@pytest.mark.parametrize(
+    ("given", "query", "history"),
+    [
+        ("hello", "hello", []),
+        ({"question": "why?"}, "why?", []),
+        ({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"},
+                       {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]},
+         "c", [("user", "a"), ("assistant", "b")]),
+        ([{"role": "human", "content": [{"type": "text", "text": "a"}]}], "a", []),
+        ({"query": "c", "history": [["a", "b"]]}, "c", [("user", "a"), ("assistant", "b")]),
+        ({"query": "c", "chat_history": [{"question": "a", "answer": "b"}]}, "c",
+         [("user", "a"), ("assistant", "b")]),
+    ],
+)  # fmt: skip
+def test_messages_are_found_in_the_forms_that_datasets_use(
+    tmp_path: Path, given: Any, query: str, history: list[tuple[str, str]]
+) -> None:
+    (case,) = cases(load(tmp_path, {"input": given}))
+
+    assert case["vars"]["query"] == query
+    assert [(m["role"], m["content"]) for m in case["input"].get("history", [])] == history
+
+
+def test_tool_calls_of_a_history_keep_their_arguments_and_results(tmp_path: Path) -> None:
+    call = {"id": "c1", "function": {"name": "lookup", "arguments": '{"a": 1}'}}
+    history = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "found"},
+    ]
+
+    (case,) = cases(load(tmp_path, {"input": "go", "metadata": {"history": history}}))
+
+    _, asked, answered = case["input"]["history"]
+    assert asked["tool_calls"] == [{"id": "c1", "name": "lookup", "arguments": {"a": 1}}]
+    assert (answered["call_id"], answered["content"]) == ("c1", "found")
+
+
+def test_the_case_file_says_where_the_message_goes(tmp_path: Path) -> None:
+    case = "input: {turns: [Hello, {content: 'Now: <<query>>'}]}\nassertions: [{contains: x}]\n"
+
+    (made,) = cases(load(tmp_path, {"input": "q", "expected_output": "e"}, case=case))
+
+    assert [turn.get("expected_output") for turn in made["input"]["turns"]] == [None, "e"]
+    assert made["input"]["turns"][1]["content"] == "Now: <<query>>"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ('[{"input": "a"},\n {"input": "b"}]', 2),
+        ('{"input": "a"}\n\n{"input": "b"}\n', 2),
+        ('{"items": [{"input": "a"}]}', 1),
+        ('{"data": [{"input": "a"}, {"input": "b", "status": "ARCHIVED"}]}', 1),
+    ],
+)
+def test_lists_lines_and_exports_are_read(tmp_path: Path, text: str, number: int) -> None:
+    assert len(cases(load(tmp_path, text))) == number
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        (['{"input": "a"}', '{"inp": 1}'], "items.jsonl:2:1: item: an item without `input`"),
+        (['{"input": "a"}', '{"input": {}}'], "items.jsonl:2:1: item: there is no user message"),
+        (['{"input": "a"}', "[oops"], "items.jsonl:2:2: not JSON: Expecting value"),
+        (['{"input": "a", "metadata": {"history": "x"}}'], "items.jsonl:1:1: item: the history"),
+        ([""], "items.jsonl:1:1: there is no item in it"),
+        (['{"id": "a", "input": "a"}', '{"id": "a", "input": "b"}'],
+         "items.jsonl:2:1: id: `a` is the id of items.jsonl already"),
+    ],
+)  # fmt: skip
+def test_a_wrong_item_is_told_with_its_line(tmp_path: Path, items: list[str], told: str) -> None:
+    errors = [str(problem) for problem in load(tmp_path, *items).errors]
+
+    assert len(errors) == 1
+    assert told in errors[0]
+
+
+def test_a_mistake_in_the_case_file_is_told_once_and_there(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"input": "a"}, {"input": "b"}, case="assertions: [{contians: x}]\n")
+
+    (error,) = loaded.errors
+    assert (error.file.name, error.line, error.column) == ("item.yaml", 1, 15)
+
+
+def test_missing_files_are_told_in_the_suite(tmp_path: Path) -> None:
+    suite = "name: d\ncases: {datasets: [no.jsonl, {path: items.jsonl, case: no.yaml}]}\n"
+
+    case = "input: {prompt: x}\nassertions: [{contains: x}]\n"
+    first, second = load(tmp_path, {"input": "a"}, suite=suite, case=case).errors
+
+    assert "no such file: no.jsonl" in str(first)
+    assert "no such file: no.yaml" in str(second)
+
+
+def test_the_case_file_is_no_case_of_its_own_and_stands_for_its_dataset(tmp_path: Path) -> None:
+    load(tmp_path, {"id": "a", "input": "a"})
+    make_tree(tmp_path, {"other.yaml": "input: {prompt: x}\nassertions: [{contains: x}]\n"})
+
+    assert sorted(c["id"] for c in cases(load_paths([tmp_path]))) == ["a", "other"]
+    assert [c["id"] for c in cases(load_paths([tmp_path / "item.yaml"]))] == ["a"]
+
+
+def test_a_dataset_can_be_run_by_itself(tmp_path: Path) -> None:
+    load(tmp_path, {"id": "a", "input": "a", "expected_output": "b"})
+
+    loaded = load_paths([tmp_path / "items.jsonl"])
+
+    assert [c["expected_output"] for c in cases(loaded)] == ["b"]
+    assert loaded.suites[0].name == "items"
