@@ -1,0 +1,163 @@
+"""skill-up's judge-debug files: one execution and its judge in a JSON file, as record and case.
+
+Source of the format: ``skill-up judge debug`` of alibaba/skill-up (`internal/judge`, `Input`), and
+its files `examples/judge-debug-*.json` and `judge-inputs/*.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.interop.judge_input_turns import turns_of
+from skillup.load.document import Document
+from skillup.load.file_text import read_text
+from skillup.load.problems import problems_from
+from skillup.load.yaml_builder import Places
+from skillup.schema.case import Case
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.record import EngineInfo, FileState, ProcessInfo, Record, TurnRecord
+from skillup.trial.references import keep_references
+from skillup.workspace import BlobStore, take_snapshot
+
+_OF_THE_CASE = ("title", "description", "tags", "tag", "expect", "judge", "judges")
+_OF_THE_RECORD = frozenset(
+    {"case_id", "transcript", "final_message", "exit_code", "workspace_path", "workspace_diff"}
+    | {"generated_files", "turns_executed", "turns_total", "skill_dir", "artifact_dir"}
+    | {"mock_results", "session_result"}
+)
+_PLACEHOLDERS = ("__WORKSPACE__", "__SKILL_DIR__")
+_THRESHOLD = 0.7
+"""skill-up's default for an agent judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeInput:
+    """What a file holds."""
+
+    case: Case
+    record: Record
+    mock_results: tuple[dict[str, Any], ...] | None = None
+    """What the agent judge is taken to have said; None: it has to be asked."""
+    notes: tuple[str, ...] = ()
+    """What could not be taken from the file."""
+
+
+def is_judge_input(path: Path) -> bool:
+    """Whether the JSON file is such an execution, and no record of ours."""
+    try:
+        data = json.loads(read_text(path))
+    except (InvalidFilesError, ValueError):
+        return False
+    return isinstance(data, dict) and "schema_version" not in data and "final_message" in data
+
+
+def read_judge_input(path: Path, blobs: BlobStore) -> JudgeInput:
+    """The execution in the file; the contents of its workspace go into `blobs`.
+
+    Raises UsageError for what is no such file, InvalidFilesError for a case that does not validate.
+    """
+    try:
+        data = json.loads(read_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: not JSON: {error}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("final_message"), str):
+        hint = "it needs `final_message`, `judge` and the like, as skill-up's judge-debug files"
+        raise UsageError(f"{path}: no judge input", hint=hint)
+    turns = turns_of(data)
+    notes = _without_unknown_places(data)
+    case = _case(data, turns, path)
+    root = _skill_dir(data, path)
+    record = _record(data, turns, case, root, path, blobs)
+    mocked = data.get("mock_results")
+    told = tuple(mocked) if isinstance(mocked, list) and mocked else None
+    return JudgeInput(case, record, told, notes)
+
+
+def _without_unknown_places(data: dict[str, Any]) -> tuple[str, ...]:
+    """Takes out what refers to a folder that the file only has a placeholder for."""
+    gate = data.get("expect")
+    if data.get("skill_dir") != "__SKILL_DIR__" or not isinstance(gate, dict):
+        return ()
+    golden = gate.pop("golden_file", None)
+    if golden is None:
+        return ()
+    where = "its `skill_dir` is a placeholder; write the folder there to have it compared"
+    return (f"`expect.golden_file: {golden}` was left out: {where}",)
+
+
+def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
+    """The case: its judge and its gate; the messages are those of the transcript."""
+    said = [turn.content or "(no message)" for turn in turns]
+    written = {key: data[key] for key in _OF_THE_CASE if data.get(key) is not None}
+    written["id"] = data.get("case_id") or path.stem
+    written["input"] = {"prompt": said[0]} if len(said) == 1 else {"turns": said}
+    unknown = set(data) - set(_OF_THE_CASE) - _OF_THE_RECORD - {"assertions"}
+    if "assertions" in data:
+        written["assertions"] = data["assertions"]
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        problem = Problem(path, 1, 1, "", f"unknown keys: {names}", "correct or remove them")
+        raise InvalidFilesError([problem])
+    document = Document(path, "", written, lambda _: Places())
+    try:
+        case = Case.model_validate(written)
+    except ValidationError as error:
+        raise InvalidFilesError(problems_from(error, document)) from None
+    judges = [_with_threshold(judge) for judge in case.all_judges()]
+    return case.model_copy(update={"judge": None, "judges": judges or None})
+
+
+def _with_threshold(judge: JudgeConfig) -> JudgeConfig:
+    if judge.type != "agent_judge" or judge.pass_threshold is not None:
+        return judge
+    return judge.model_copy(update={"pass_threshold": _THRESHOLD})
+
+
+def _record(
+    data: dict[str, Any],
+    turns: list[TurnRecord],
+    case: Case,
+    root: Path,
+    path: Path,
+    blobs: BlobStore,
+) -> Record:
+    files = _files(data, path, blobs)
+    process = ProcessInfo(exit_code=data.get("exit_code", 0))
+    ended = [turn.model_copy(update={"files": files, "process": process}) for turn in turns]
+    return Record(
+        run_id="judge-input",
+        suite=root.name,
+        suite_root=str(root),
+        case_id=case.id,
+        case=case.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        engine=EngineInfo(profile="judge-input", adapter="judge-input"),
+        started_at="",
+        duration_ms=0,
+        references=keep_references(case, root, blobs),
+        turns=ended,
+    )
+
+
+def _files(data: dict[str, Any], path: Path, blobs: BlobStore) -> dict[str, FileState] | None:
+    """The workspace after the last turn; None if there is none to look at."""
+    given = data.get("workspace_path")
+    if not isinstance(given, str) or not given:
+        return None
+    root = path.parent.parent / "workspace" if given in _PLACEHOLDERS else Path(given)
+    root = root if root.is_absolute() else path.parent / root
+    return dict(take_snapshot(root, blobs).files) if root.is_dir() else {}
+
+
+def _skill_dir(data: dict[str, Any], path: Path) -> Path:
+    """What the judge's own paths start from: as given, else the folder that holds `evals/`."""
+    given = data.get("skill_dir")
+    if isinstance(given, str) and given and given not in _PLACEHOLDERS:
+        return Path(given) if Path(given).is_absolute() else path.parent / given
+    above = path.resolve().parents
+    return next((folder for folder in above if (folder / "evals").is_dir()), Path.cwd())

@@ -1,0 +1,194 @@
+"""skill-up's judge-debug files: the same verdicts, check by check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.errors import InvalidFilesError, UsageError
+from skillup.interop.judge_input import JudgeInput, is_judge_input, read_judge_input
+from skillup.interop.mocked_judge import mocked_result
+from skillup.judges import grade_record
+from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.judge import JudgeConfig
+from skillup.workspace import BlobStore
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT.parent / "shared" / "compat" / "skill-up"
+INPUTS = sorted([*CORPUS.glob("**/judge-inputs/*.json"), *CORPUS.glob("**/judge-debug-*.json")])
+WITH_EXPECTED = [
+    path
+    for path in INPUTS
+    if (path.parent.parent / "expected" / f"{path.stem}-grading.json").is_file()
+]
+BASE: dict[str, Any] = {
+    "case_id": "c",
+    "final_message": "There is a bug.",
+    "transcript": [{"role": "user", "content": "look", "turn": 1}],
+}
+
+
+def read(tmp_path: Path, data: dict[str, Any]) -> JudgeInput:
+    path = tmp_path / "input.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return read_judge_input(path, BlobStore(tmp_path / "blobs"))
+
+
+def graded(tmp_path: Path, data: dict[str, Any]) -> Grade:
+    given = read(tmp_path, data)
+    return grade_record(given.record, BlobStore(tmp_path / "blobs").read_state)
+
+
+def outcome(results: list[CheckResult]) -> list[tuple[str, bool]]:
+    """As a grading of skill-up lists them: the rules that succeed; if a gate failed, that."""
+    failed = [r for r in results if r.role == "expect" and not r.passed]
+    listed = failed or [r for r in results if r.role in ("success", "judge")]
+    return sorted((result.kind, result.passed) for result in listed)
+
+
+@pytest.mark.skipif(not INPUTS, reason="the corpus of other tools' files is not here")
+@pytest.mark.parametrize("path", WITH_EXPECTED, ids=lambda path: str(path.stem))
+def test_files_of_the_corpus_come_out_as_expected(tmp_path: Path, path: Path) -> None:
+    expected = json.loads(
+        (path.parent.parent / "expected" / f"{path.stem}-grading.json").read_text(encoding="utf-8")
+    )
+    blobs = BlobStore(tmp_path)
+    given = read_judge_input(path, blobs)
+
+    if any(judge.type == "script" for judge in given.case.all_judges()):
+        pytest.skip("its script is not part of the corpus")
+    grade = grade_record(given.record, blobs.read_state)
+
+    assert grade.status == expected["status"]
+    wanted = [
+        (entry["text"].removeprefix("expect.").split(":")[0].split(".")[0].split("{")[0],
+         entry["passed"])
+        for entry in expected["assertion_results"]
+    ]  # fmt: skip
+    assert outcome(grade.assertions) == sorted(wanted)
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: str(path.stem))
+def test_every_file_of_the_corpus_is_known_for_what_it_is(tmp_path: Path, path: Path) -> None:
+    assert is_judge_input(path)
+    assert read_judge_input(path, BlobStore(tmp_path)).record.turns
+
+
+def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
+    call = {"id": "a", "name": "read_file", "arguments": {"path": "x"}}
+    given = read(
+        tmp_path,
+        {
+            "final_message": "done",
+            "transcript": [
+                {"role": "user", "content": "look", "turn": 1},
+                {"role": "tool_call", "turn": 1, "tool_call": call},
+                {"role": "tool_result", "turn": 1,
+                 "tool_result": {"call_id": "a", "status": "success", "content": "x"}},
+                {"role": "assistant", "content": "looked", "turn": 1},
+                {"role": "user", "content": "and now?", "turn": 2},
+            ],
+            "judge": {
+                "success": [
+                    {"turn_response_contains": {"turn": 1, "contains_any": ["looked"]}},
+                    {"tool_called": {"kind": "read"}},
+                ]
+            },
+        },
+    )  # fmt: skip
+
+    first, second = given.record.turns
+    assert (first.content, first.response) == ("look", "looked")
+    assert [c.kind for c in first.tool_calls] == ["read"]
+    assert (second.content, second.response) == ("and now?", "done")
+    assert grade_record(given.record, lambda _: None).status == "PASS"
+
+
+@pytest.mark.parametrize(("exit_code", "status"), [(0, "PASS"), (3, "FAIL")])
+def test_the_exit_code_is_the_processs(tmp_path: Path, exit_code: int, status: str) -> None:
+    judge = {"type": "rule_based", "success": [{"exit_code": 0}]}
+
+    assert graded(tmp_path, {**BASE, "exit_code": exit_code, "judge": judge}).status == status
+
+
+def test_the_workspace_is_the_folder_that_the_file_names(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "out.txt").write_text("ok", encoding="utf-8")
+    judge = {"success": [{"file_contains": {"path": "out.txt", "content": "ok"}}]}
+
+    grade = graded(tmp_path, {**BASE, "workspace_path": str(tmp_path / "ws"), "judge": judge})
+
+    assert grade.status == "PASS"
+
+
+def test_files_are_not_there_where_there_is_no_workspace(tmp_path: Path) -> None:
+    grade = graded(tmp_path, {**BASE, "judge": {"success": [{"files_exist": ["a"]}]}})
+
+    assert grade.status == "FAIL"
+
+
+def test_a_golden_file_in_an_unknown_folder_is_left_out_and_told(tmp_path: Path) -> None:
+    gate = {"golden_file": "golden.md", "must_contain": ["bug"]}
+    data = {**BASE, "skill_dir": "__SKILL_DIR__", "expect": gate,
+            "judge": {"success": [{"contains": "bug"}]}}  # fmt: skip
+
+    given = read(tmp_path, data)
+
+    assert "golden.md` was left out" in given.notes[0]
+    assert grade_record(given.record, lambda _: None).status == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"judge": {"success": [{"contians": "x"}]}}, "did you mean `contains`?"),
+        ({"jugde": {}}, "unknown keys: jugde"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told(tmp_path: Path, more: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        read(tmp_path, {**BASE, **more})
+    assert told in str(refused.value.problems[0])
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"final_message": 1}'])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "input.json"
+    path.write_text(text, encoding="utf-8")
+
+    assert not is_judge_input(path) or text.startswith('{"final')
+    with pytest.raises(UsageError):
+        read_judge_input(path, BlobStore(tmp_path / "blobs"))
+
+
+CRITERIA = JudgeConfig.model_validate(
+    {"type": "agent_judge", "criteria": ["A", "B", "C"], "pass_threshold": 0.6}
+)
+
+
+@pytest.mark.parametrize(
+    ("results", "passed", "score"),
+    [
+        ([{"criterion_id": f"criterion-{n}", "passed": n < 3, "evidence": [""]} for n in (3, 1, 2)],
+         True, 0.666667),
+        ([{"criterion": name, "passed": name == "B", "reason": "r"} for name in "ABC"],
+         False, 0.333333),
+        ([{"passed": True}, {"passed": True}, {"passed": True}], True, 1.0),
+    ],
+)  # fmt: skip
+def test_mocked_results_stand_for_the_agents_answer(
+    results: list[dict[str, Any]], passed: bool, score: float
+) -> None:
+    result = mocked_result(CRITERIA, results)
+
+    assert (result.passed, result.score, result.error) == (passed, score, None)
+
+
+def test_a_criterion_that_is_not_mocked_is_an_error() -> None:
+    result = mocked_result(CRITERIA, [{"criterion_id": "criterion-1", "passed": True}])
+
+    assert not result.passed
+    assert result.error == "`mock_results` has nothing for criterion-2, criterion-3"
