@@ -1,0 +1,140 @@
+"""A judge against what people said: `labels.csv`, and accuracy, precision and recall.
+
+``pass`` is the positive class: precision is the share of the judge's passes that people passed,
+too, recall the share of people's passes that the judge found.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillup.errors import InvalidFilesError, Problem
+from skillup.judges.replay.verdicts import CASE, Item, Verdict
+
+_YES = frozenset({"pass", "passed", "yes", "true", "1", "good"})
+_NO = frozenset({"fail", "failed", "no", "false", "0", "bad"})
+_NEEDED = ("job", "label")
+_KNOWN = ("job", "turn", "check", "label")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a person said of one thing."""
+
+    line: int
+    job: str
+    """A job's id, or a case's: then of all its trials."""
+    turn: int | None
+    """None: whichever turn has the check."""
+    check: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How a judge did; shares are None where there is nothing to divide by."""
+
+    true_pass: int
+    false_pass: int
+    true_fail: int
+    false_fail: int
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    wrong: tuple[tuple[Item, Verdict, Label], ...]
+    unanswered: tuple[Item, ...]
+    """Labelled, and the judge failed to answer."""
+    unmatched: tuple[Label, ...]
+    """Labels of something that was not judged."""
+
+
+def read_labels(path: Path) -> list[Label]:
+    """The rows of a CSV file with the columns `job` and `label`, and perhaps `turn` and `check`.
+
+    Without a `check` it is the trial's verdict. Raises InvalidFilesError with every problem.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
+    rows = csv.DictReader(text.splitlines())
+    columns = [name.strip() for name in rows.fieldnames or ()]
+    rows.fieldnames = columns
+    lacking = [name for name in _NEEDED if name not in columns]
+    if lacking:
+        what = f"the first line lacks {', '.join(f'`{name}`' for name in lacking)}"
+        fix = "write the columns: job,turn,check,label"
+        raise InvalidFilesError([Problem(path, 1, 1, "", what, fix)])
+    labels: list[Label] = []
+    problems: list[Problem] = []
+    for row in rows:
+        read = _label(row, rows.line_num)
+        if isinstance(read, Label):
+            labels.append(read)
+        else:
+            problems.append(Problem(path, rows.line_num, 1, *read))
+    if problems:
+        raise InvalidFilesError(problems)
+    return labels
+
+
+def _label(row: Mapping[str, str | None], line: int) -> Label | tuple[str, str, str]:
+    job, turn, check, label = ((row.get(name) or "").strip() for name in _KNOWN)
+    if not job:
+        return "job", "there is no job", "write a trial's id, or a case's"
+    if turn and not turn.isdigit():
+        return "turn", f"`{turn}` is no turn", "write its number, 0 for the conversation"
+    said = label.casefold()
+    if said not in _YES | _NO:
+        return "label", f"`{label}` is no label", "write `pass` or `fail`"
+    return Label(line, job, int(turn) if turn else None, check or CASE, said in _YES)
+
+
+def against_labels(verdicts: Mapping[Item, Verdict], labels: Sequence[Label]) -> Score:
+    """How well `verdicts` agree with `labels`; what is not labelled does not count."""
+    counts = {(said, meant): 0 for said in (True, False) for meant in (True, False)}
+    wrong: list[tuple[Item, Verdict, Label]] = []
+    unanswered: list[Item] = []
+    unmatched: list[Label] = []
+    for label in labels:
+        items = [item for item in verdicts if _is_meant(item, label)]
+        if not items:
+            unmatched.append(label)
+        for item in items:
+            verdict = verdicts[item]
+            if verdict.passed is None:
+                unanswered.append(item)
+                continue
+            counts[verdict.passed, label.passed] += 1
+            if verdict.passed != label.passed:
+                wrong.append((item, verdict, label))
+    true_pass, false_pass = counts[True, True], counts[True, False]
+    true_fail, false_fail = counts[False, False], counts[False, True]
+    return Score(
+        true_pass=true_pass,
+        false_pass=false_pass,
+        true_fail=true_fail,
+        false_fail=false_fail,
+        accuracy=_share(true_pass + true_fail, sum(counts.values())),
+        precision=_share(true_pass, true_pass + false_pass),
+        recall=_share(true_pass, true_pass + false_fail),
+        wrong=tuple(wrong),
+        unanswered=tuple(unanswered),
+        unmatched=tuple(unmatched),
+    )
+
+
+def _is_meant(item: Item, label: Label) -> bool:
+    """A case's id stands for all its trials; a criterion's own name for `check / criterion`."""
+    if item.job != label.job and item.job.rsplit("/", 3)[0] != label.job:
+        return False
+    if label.turn is not None and item.turn != label.turn:
+        return False
+    return label.check in (item.check, *item.check.split(" / "))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,82 @@
+"""A judge against people's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import InvalidFilesError
+from skillup.judges.replay.labels import Label, against_labels, read_labels
+from skillup.judges.replay.verdicts import CASE, Item, Verdict
+
+JOB = "a/b/claude/with_skill/1"
+
+
+def labels(tmp_path: Path, text: str) -> list[Label]:
+    path = tmp_path / "labels.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_labels(path)
+
+
+def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
+    read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nNo,b,,\n")
+
+    assert read == [Label(2, "a", 2, "Polite", True), Label(3, "b", None, CASE, False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ":1:1: the first line lacks `job`, `label`"),
+        ("job,verdict\na,pass\n", ":1:1: the first line lacks `label`"),
+        ("job,label\na,maybe\n", ":2:1: label: `maybe` is no label"),
+        ("job,label\n,pass\n", ":2:1: job: there is no job"),
+        ("job,turn,label\na,two,pass\n", ":2:1: turn: `two` is no turn"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        labels(tmp_path, text)
+    assert told in str(refused.value.problems[0])
+
+
+def test_passes_are_the_positive_class() -> None:
+    answers = {"tp": True, "tp2": True, "fp": True, "tn": False, "fn": False}
+    meant = {"tp": True, "tp2": True, "fp": False, "tn": False, "fn": True}
+    verdicts = {Item(JOB, 1, name): Verdict(passed, "") for name, passed in answers.items()}
+
+    score = against_labels(
+        verdicts, [Label(1, JOB, 1, name, passed) for name, passed in meant.items()]
+    )
+
+    counts = (score.true_pass, score.false_pass, score.true_fail, score.false_fail)
+    assert counts == (2, 1, 1, 1)
+    assert score.accuracy == pytest.approx(3 / 5)
+    assert score.precision == pytest.approx(2 / 3)
+    assert score.recall == pytest.approx(2 / 3)
+    assert [item.check for item, _, _ in score.wrong] == ["fp", "fn"]
+
+
+def test_a_label_may_name_the_case_and_leave_out_the_turn() -> None:
+    verdicts = {
+        Item(JOB, 2, "rubric / Polite"): Verdict(True, ""),
+        Item(JOB.replace("/1", "/2"), 2, "rubric / Polite"): Verdict(None, "timed out"),
+        Item(JOB, 0, CASE): Verdict(False, ""),
+    }
+    said = [Label(2, "a/b", None, "Polite", True), Label(3, "a/b", 1, "Polite", True)]
+
+    score = against_labels(verdicts, said)
+
+    assert score.true_pass == 1
+    assert [str(item) for item in score.unanswered] == [
+        "a/b/claude/with_skill/2: turn 2: rubric / Polite"
+    ]
+    assert score.unmatched == (said[1],)
+
+
+def test_without_a_pass_precision_is_not_known() -> None:
+    score = against_labels({Item(JOB, 0, CASE): Verdict(False, "")},
+                           [Label(2, JOB, 0, CASE, False)])  # fmt: skip
+
+    assert (score.accuracy, score.precision, score.recall) == (1.0, None, None)
