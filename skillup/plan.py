@@ -5,9 +5,10 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from skillup.errors import UsageError
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.schema.profile import Profile
 
@@ -24,6 +25,8 @@ class Selection:
     """Outranks what the cases say."""
     variants: tuple[Variant, ...] = ("with_skill",)
     variables: Mapping[str, str] = field(default_factory=dict)
+    trials_from_turn: int | None = None
+    """The trials of a case share the turns before this one; None: they share none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class Job:
     trial: int
     depends_on: tuple[str, ...]
     """Ids of jobs that must have passed before."""
+    family: str = ""
+    """Jobs of one family may share turns; empty: it shares none."""
+    steps: tuple[object, ...] = ()
+    """For each turn, what names it within the family: two jobs share those that they begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,10 @@ def make_plan(
 
     A case that others depend on comes first; the dependency is on the same profile, variant and
     trial, and only on what is selected, too. Ids that several suites use are told apart by the
-    suite's name, and suites of the same name by a number.
+    suite's name, and suites of the same name by a number. To depend on a case with branches is to
+    depend on all of its paths.
+
+    Raises UsageError if `trials_from_turn` is a turn that one of the cases has not.
     """
     labels = _labels(suites)
     jobs: list[Job] = []
@@ -67,18 +77,61 @@ def make_plan(
     for suite, label_of in zip(suites, labels, strict=True):
         chosen = [c for c in _ordered(suite.cases) if is_selected(c, selection)]
         ids = {c.case.id for c in chosen}
+        paths: dict[str, list[str]] = {}
+        for loaded in chosen:
+            for name in dict.fromkeys([loaded.case.id, loaded.family]):
+                paths.setdefault(name, []).append(loaded.case.id)
         left_out.extend(c.case.id for c in suite.cases if c.case.id not in ids)
         for loaded in chosen:
             case = loaded.case
             trials = selection.trials or case.trials or 1
+            fork_at = _fork_at(loaded, selection)
             for profile in profiles[str(suite.path)]:
                 for variant in selection.variants:
                     for trial in range(1, trials + 1):
                         tail = f"{profile.name}/{variant}/{trial}"
-                        needs = tuple(f"{label_of[n]}/{tail}" for n in case.depends_on if n in ids)
+                        needs = tuple(
+                            f"{label_of[path]}/{tail}"
+                            for needed in case.depends_on
+                            for path in paths.get(needed, ())
+                        )
                         name = f"{label_of[case.id]}/{tail}"
-                        jobs.append(Job(name, suite, loaded, profile, variant, trial, needs))
+                        job = Job(name, suite, loaded, profile, variant, trial, needs)
+                        jobs.append(_related(job, fork_at))
     return Plan(tuple(jobs), tuple(left_out))
+
+
+def _fork_at(loaded: LoadedCase, selection: Selection) -> int:
+    """The first turn that each trial holds for itself, from 1."""
+    wanted, given = selection.trials_from_turn or 1, loaded.case.input
+    if wanted == 1 or given.transcript is not None:
+        return 1
+    turns = len(given.all_turns())
+    if wanted > turns:
+        has = f"{turns} turn{'s' if turns != 1 else ''}"
+        if given.conversation is not None:
+            has = "no turns to count: a simulated user leads it"
+        raise UsageError(
+            f"--trials-from-turn {wanted}: {loaded.case.id} has {has}",
+            hint="choose an earlier turn, or other cases with -k",
+        )
+    return wanted
+
+
+def _related(job: Job, fork_at: int) -> Job:
+    """`job`, with what it may share: with other paths of its case, and with other trials."""
+    if job.loaded.branch_of is None and fork_at == 1:
+        return job
+    own = [str(job.suite.path), job.loaded.family, job.profile.name, job.variant]
+    if fork_at == 1:
+        own.append(str(job.trial))
+    turns = len(job.loaded.case.input.all_turns())
+    places = job.loaded.places or tuple(("turn", number) for number in range(turns))
+    steps = tuple(
+        (place, None if number < fork_at else job.trial)
+        for number, place in enumerate(places, start=1)
+    )
+    return replace(job, family="\n".join(own), steps=steps)
 
 
 def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
@@ -110,29 +163,38 @@ def is_selected(loaded: LoadedCase, selection: Selection) -> bool:
     """Whether the selection takes this case: any of the globs, and any of the tags."""
     case = loaded.case
     if selection.case_globs and not any(
-        fnmatch.fnmatchcase(case.id, glob) for glob in selection.case_globs
+        fnmatch.fnmatchcase(name, glob)
+        for name in (case.id, loaded.family)
+        for glob in selection.case_globs
     ):
         return False
     return not selection.tags or bool(set(selection.tags) & set(case.tags))
 
 
 def _ordered(cases: Iterable[LoadedCase]) -> list[LoadedCase]:
-    """The cases as they come, but each after those it depends on (there are no circles)."""
-    by_id = {loaded.case.id: loaded for loaded in cases}
-    ordered: dict[str, LoadedCase] = {}
+    """The cases as they come, but each after those it depends on (there are no circles).
+
+    The paths of a case stay together.
+    """
+    families: dict[str, list[LoadedCase]] = {}
+    owners: dict[str, str] = {}
+    for loaded in cases:
+        families.setdefault(loaded.family, []).append(loaded)
+        owners[loaded.case.id] = owners[loaded.family] = loaded.family
+    ordered: dict[str, list[LoadedCase]] = {}
     # With a stack of its own: a chain of cases may be longer than Python's.
-    for first in by_id:
+    for first in families:
         waiting = [first]
         while waiting:
             current = waiting[-1]
             needed = [
-                name
-                for name in by_id[current].case.depends_on
-                if name in by_id and name not in ordered
+                owners[name]
+                for name in families[current][0].case.depends_on
+                if name in owners and owners[name] not in ordered
             ]
             if needed:
                 waiting.extend(reversed(needed))
                 continue
             waiting.pop()
-            ordered.setdefault(current, by_id[current])
-    return list(ordered.values())
+            ordered.setdefault(current, families[current])
+    return [loaded for paths in ordered.values() for loaded in paths]

@@ -67,7 +67,9 @@ def _evaluate(question: _Question, context: CheckContext, manner: _Manner) -> Ch
     elif key in LOOKING:
         finding = _look(key, spec, context, scope, manner)
     elif key in ASKING and context.ask is not None:
-        return _ask(question, replace(context, turn=scope.turn), manner)
+        # Of a turn with follow-ups the last answer stands, for judges as for every check.
+        about = None if scope.turn is None else scope.turns[-1]
+        return _ask(question, replace(context, turn=about), manner)
     else:
         finding = broken(_NO_JUDGE if key in ASKING else _FOLLOW_UP)
     return _result(question, finding, scope, manner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from skillup.cli import doctor, import_suite, list_cases, run, schema, validate
+from skillup.cli import doctor, import_suite, judge, list_cases, run, schema, validate
 from skillup.cli.session import session_app
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 
 app.command("run")(run.run)
+app.command("judge")(judge.judge)
 app.command("validate")(validate.validate)
 app.command("list")(list_cases.list_cases)
 app.command("import")(import_suite.import_suite)

@@ -26,7 +26,7 @@ def profiles_for(
     """
     chosen: dict[str, list[Profile]] = {}
     for suite in suites:
-        root = _root_with_engines(base, suite.path)
+        root = root_with_engines(base, suite.path)
         if engines:
             profiles = [load_profile(name, root, os.environ) for name in engines]
         else:
@@ -41,7 +41,8 @@ def profiles_for(
     return chosen
 
 
-def _root_with_engines(base: Path, suite: Path) -> Path:
+def root_with_engines(base: Path, suite: Path) -> Path:
+    """The workspace whose `engines/` counts: that of `base`, if it has any, else the suite's."""
     here = workspace_root(base)
     return here if profile_files(here) else workspace_root(suite)
 

@@ -13,7 +13,13 @@ from typing import Any
 
 import anyio
 
-from skillup.engines.base import Availability, SessionResumer, TrialContext, TurnRequest
+from skillup.engines.base import (
+    Availability,
+    HistorySeeder,
+    SessionResumer,
+    TrialContext,
+    TurnRequest,
+)
 from skillup.engines.registry import get_engine
 from skillup.errors import ExitCode, SkillupError
 from skillup.load.discover import workspace_root
@@ -36,6 +42,14 @@ class Finding:
     available: Availability
     probed: str | None = None
     """None: not asked; ``ok``; else what went wrong."""
+    seeding_problem: str | None = None
+    """Why it cannot be given a history (`input.history`); None: it can, or was not found."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What is good to know and keeps no engine from working."""
+        seeding = f"no `input.history`: {self.seeding_problem}" if self.seeding_problem else None
+        return [*self.available.notes, *([seeding] if seeding else [])]
 
     @property
     def works(self) -> bool:
@@ -53,7 +67,7 @@ class Finding:
             "version": self.available.version,
             "login": self.available.login,
             "problem": problem.model_dump() if problem else None,
-            "notes": list(self.available.notes),
+            "notes": self.notes,
             "probe": self.probed,
         }
 
@@ -93,7 +107,10 @@ async def _examine(profile: Profile, environment: Mapping[str, str], *, probe: b
     probed = None
     if probe and available.problem is None:
         probed = await _probe(profile, environment)
-    return Finding(profile.name, profile.engine, available, probed)
+    seeding_problem = None
+    if available.found and isinstance(engine, HistorySeeder):
+        seeding_problem = engine.seeding_problem(available.version)
+    return Finding(profile.name, profile.engine, available, probed, seeding_problem)
 
 
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
@@ -164,7 +181,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
             console.print(Text(f"{finding.name}: {plain(problem.message)}"), soft_wrap=True)
         if finding.probed not in (None, "ok"):
             console.print(Text(f"{finding.name}: probe: {plain(finding.probed or '')}"))
-        for note in finding.available.notes:
+        for note in finding.notes:
             console.print(Text(f"{finding.name}: {plain(note)}", style="dim"), soft_wrap=True)
 
 

@@ -31,6 +31,15 @@ SampleSize = Annotated[
     int | None, typer.Option("--sample-size", min=1, help="At most so many items of a dataset.")
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Which items --sample-size takes.")]
+JudgeModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-model", help="Who reads for the judges; outranks what suites and cases name."
+    ),
+]
+NoJudgeCache = Annotated[
+    bool, typer.Option("--no-judge-cache", help="Ask models anew; no stored answer counts.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")]
 
 

@@ -18,6 +18,7 @@ class RunRequest:
     model: str | None = None
     parallel: int | None = None
     trials: int | None = None
+    trials_from_turn: int | None = None
     cases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     item: str | None = None
@@ -26,6 +27,10 @@ class RunRequest:
     variables: tuple[str, ...] = ()
     baseline: bool = False
     max_fail: int | None = None
+    judge_model: str | None = None
+    judge_model_fallback: str | None = None
+    """From the environment, for cases that name no model of their own."""
+    no_judge_cache: bool = False
     directory: str = ""
     """Where the paths are relative to."""
 
@@ -43,16 +48,23 @@ def request_from(data: dict[str, Any]) -> RunRequest:
 
 
 def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
-    """The request of the run that is resumed; only `-j` and `--max-fail` may be given anew.
+    """The request of the run that is resumed; only `-j` and the like may be given anew.
 
     Raises UsageError if anything else is given besides, RunDirectoryError if it is no run.
     """
     from skillup.store import RunDirectory
 
-    if out is not None or replace(given, parallel=None, max_fail=None) != RunRequest():
+    rest = replace(given, parallel=None, max_fail=None, no_judge_cache=False)
+    if out is not None or rest != RunRequest():
         raise UsageError(
             "--resume goes on with what the run was asked to do",
-            hint="besides it only -j, --max-fail, --quiet, --json and --keep-workspaces are taken",
+            hint="besides it only -j, --max-fail, --no-judge-cache, --quiet, --json and "
+            "--keep-workspaces are taken",
         )
     stored = request_from(RunDirectory.open(resume).run_info())
-    return replace(stored, parallel=given.parallel or stored.parallel, max_fail=given.max_fail)
+    return replace(
+        stored,
+        parallel=given.parallel or stored.parallel,
+        max_fail=given.max_fail,
+        no_judge_cache=given.no_judge_cache or stored.no_judge_cache,
+    )

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, CaseGlobs, Item, Paths, SampleSize, Seed, Tags, Vars
+from skillup.cli.options import (
+    AsJson,
+    CaseGlobs,
+    Item,
+    JudgeModelName,
+    NoJudgeCache,
+    Paths,
+    SampleSize,
+    Seed,
+    Tags,
+    Vars,
+)
 
 
 def run(
@@ -21,6 +32,10 @@ def run(
         int | None, typer.Option("--parallel", "-j", min=1, max=256, help="Trials at once.")
     ] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="How often to hold each case.")] = None,
+    trials_from_turn: Annotated[
+        int | None,
+        typer.Option(min=1, help="The trials of a case share the turns before this one."),
+    ] = None,
     case: CaseGlobs = None,
     tag: Tags = None,
     item: Item = None,
@@ -39,6 +54,8 @@ def run(
     max_fail: Annotated[
         int | None, typer.Option(min=1, help="Start no more trials after so many bad ones.")
     ] = None,
+    judge_model: JudgeModelName = None,
+    no_judge_cache: NoJudgeCache = False,
     keep_workspaces: Annotated[
         bool, typer.Option("--keep-workspaces", help="Leave each trial's scratch directory.")
     ] = False,
@@ -59,6 +76,7 @@ def run(
         model=model,
         parallel=parallel,
         trials=trials,
+        trials_from_turn=trials_from_turn,
         cases=tuple(case or ()),
         tags=tuple(tag or ()),
         item=item,
@@ -67,6 +85,8 @@ def run(
         variables=tuple(var or ()),
         baseline=baseline,
         max_fail=max_fail,
+        judge_model=judge_model,
+        no_judge_cache=no_judge_cache,
     )
     if resume is not None:
         request = requested_again(resume, request, out)

@@ -14,12 +14,16 @@ import anyio
 
 from skillup import __version__
 from skillup.cli.engines import profiles_for, require_scripts
+from skillup.cli.judges import answer_cache, desk_of, with_judges, with_judges_keys
 from skillup.cli.options import default_paths, parse_vars
 from skillup.cli.request import RunRequest
+from skillup.cli.simulators import casting_of, with_users
 from skillup.engines.registry import tokens_of
 from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.executors.register import end_what_was_left
+from skillup.judges.models.choice import FALLBACK_VARIABLE
+from skillup.judges.models.client import Models
 from skillup.load.discover import workspace_root
 from skillup.load.sampling import Sampling, sampled
 from skillup.load.suites import load_paths
@@ -47,12 +51,19 @@ def hold_run(
     """Do what `skillup run` was asked to do; the exit code."""
     if resume is None:
         paths = default_paths([Path(path) for path in request.paths])
-        request = replace(request, paths=tuple(map(str, paths)), directory=str(Path.cwd()))
+        request = replace(
+            request,
+            paths=tuple(map(str, paths)),
+            directory=str(Path.cwd()),
+            judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
+        )
     plan, parallelism = plan_of(request)
     console = make_console()
     end_what_was_left()
     environment = dict(os.environ)
-    secrets = _secrets_of(plan, environment)
+    base = Path(request.directory or ".")
+    secrets = with_users(_secrets_of(plan, environment), plan, base, environment)
+    secrets = with_judges_keys(secrets, plan, environment)
     directory = _directory(request, plan, out, resume, secrets)
     with directory:
         info = directory.run_info()
@@ -65,11 +76,17 @@ def hold_run(
             variables=parse_vars(list(request.variables)),
             keep_scratch=keep,
         )
+        cache = answer_cache(
+            directory.judge_answers, base, secrets.mask, anew=request.no_judge_cache
+        )
+        desk = desk_of(plan, base, environment, secrets, cache)
+        simulators = casting_of(desk.models, base, environment, secrets)
+        options = replace(options, reader=desk, simulators=simulators)
         live = console.is_terminal and not quiet and not as_json
         reporter = LiveReporter(plan, console) if live else None
         started = time.monotonic()
         with reporter or PlainReporter(plan, console, quiet=quiet or as_json) as observer:
-            grades, interrupted = _run(plan, directory, options, observer)
+            grades, interrupted = _run(plan, directory, options, observer, desk.models)
         if interrupted:
             # What is left to do takes a moment, and a second Ctrl-C would lose it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -103,6 +120,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         sys.stderr.write(problem_line(warning) + "\n")
     loaded.or_raise()
     suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
+    suites = with_judges(suites, request.judge_model, request.judge_model_fallback)
     profiles = profiles_for(suites, request.engines, request.model, base)
     baseline = request.baseline or any(s.suite.benchmark.enabled for s in loaded.suites)
     plan = make_plan(
@@ -112,6 +130,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
             case_globs=request.cases,
             tags=request.tags,
             trials=request.trials,
+            trials_from_turn=request.trials_from_turn,
             variants=("with_skill", "without_skill") if baseline else ("with_skill",),
             variables=variables,
         ),
@@ -159,14 +178,18 @@ def _secrets_of(plan: Plan, environment: Mapping[str, str]) -> Secrets:
 
 
 def _run(
-    plan: Plan, directory: RunDirectory, options: RunOptions, observer: RunObserver
+    plan: Plan,
+    directory: RunDirectory,
+    options: RunOptions,
+    observer: RunObserver,
+    models: Models,
 ) -> tuple[Mapping[str, Grade], bool]:
     """:func:`_hold` in an event loop.
 
     A run directory that fails in the middle is infrastructure, not a wrong use of skillup.
     """
     try:
-        return anyio.run(_hold, plan, directory, options, observer)
+        return anyio.run(_hold, plan, directory, options, observer, models)
     except BaseExceptionGroup as group:
         refused = _first_refusal(group)
         if refused is None:
@@ -183,7 +206,11 @@ def _first_refusal(group: BaseExceptionGroup[BaseException]) -> SkillupError | N
 
 
 async def _hold(
-    plan: Plan, directory: RunDirectory, options: RunOptions, observer: RunObserver
+    plan: Plan,
+    directory: RunDirectory,
+    options: RunOptions,
+    observer: RunObserver,
+    models: Models,
 ) -> tuple[Mapping[str, Grade], bool]:
     """Run until it is done or a signal comes; whatever has finished is returned in both cases."""
     grades: dict[str, Grade] = {}
@@ -200,7 +227,10 @@ async def _hold(
                         scope.cancel()
 
             group.start_soon(watch)
-            await run_locally(plan, directory, options, observer, grades)
+            try:
+                await run_locally(plan, directory, options, observer, grades)
+            finally:
+                await models.close()
         group.cancel_scope.cancel()
     return grades, interrupted
 

@@ -19,6 +19,7 @@ class Which(StrEnum):
     case = "case"
     suite = "suite"
     profile = "profile"
+    judge = "judge"
     record = "record"
     result = "result"
 
@@ -29,7 +30,7 @@ def schema(
         Path | None, typer.Option("--out", help="Write NAME.schema.json files to this folder.")
     ] = None,
 ) -> int:
-    """Print the JSON Schema of suites, cases, profiles, records or results."""
+    """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
     from skillup.load.json_schema import json_schema, schema_names
 
     names = [which.value] if which else schema_names()

@@ -106,6 +106,26 @@ def show_session(
     return 0
 
 
+@session_app.command("to-case")
+def session_to_case(
+    session: Annotated[
+        str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The case's file. Default: stdout.")
+    ] = None,
+    with_fixture: Annotated[
+        bool,
+        typer.Option("--with-fixture", help="Copy the session's workspace beside the case."),
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+) -> int:
+    """Make a case of a session: its messages as turns, and checks that it suggests."""
+    from skillup.cli.session_to_case import write_case
+
+    return write_case(session, out, with_fixture=with_fixture, force=force)
+
+
 def _write(pieces: Iterable[Any], end: str = "\n") -> None:
     for piece in pieces:
         # Names of files may hold bytes that are no text.

@@ -22,6 +22,7 @@ def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> 
     from skillup.load.profiles import is_profile
     from skillup.load.suites import load_paths
     from skillup.reports.problems import print_problems, problem_as_dict
+    from skillup.schema.simulation import needs_simulator
 
     variables = parse_vars(var)
     given = default_paths(paths)
@@ -29,6 +30,10 @@ def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> 
     loaded = load_paths(others, variables=variables) if others else Loaded((), ())
     profiles = _profile_files(given, others)
     problems = [*loaded.problems, *_profile_problems(profiles)]
+    if any(needs_simulator(c.case) for suite in loaded.suites for c in suite.cases):
+        from skillup.cli.simulators import unplayable_users
+
+        problems.extend(unplayable_users(loaded.suites, Path.cwd(), os.environ))
     cases = sum(len(suite.cases) for suite in loaded.suites)
     if as_json:
         data = {

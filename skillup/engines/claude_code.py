@@ -6,21 +6,33 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import anyio.to_thread
+
 from skillup.engines.availability import check_cli
-from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
+from skillup.engines.base import (
+    Availability,
+    Placed,
+    SessionRef,
+    TrialContext,
+    TurnOutcome,
+    TurnRequest,
+)
 from skillup.engines.claude_arguments import arguments, input_bytes, isolation_notices
 from skillup.engines.claude_events import ClaudeEvents
 from skillup.engines.claude_failures import kind_of_text
+from skillup.engines.claude_fork import Place, fork_session
+from skillup.engines.claude_history import history_session, now, write_session
 from skillup.engines.claude_session import fingerprint, session_file
 from skillup.engines.environment import EngineHome, lookup, trial_environment
 from skillup.engines.failures import Cli, Failure, turn_error
 from skillup.engines.login import Login, describe_login, find_login, secrets_of
 from skillup.engines.prices import cost_usd
 from skillup.engines.session_files import has_grown, still_holds, without_file
+from skillup.engines.session_versions import VersionRange, format_problem
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
-from skillup.schema.record import ToolCall, TranscriptItem, TurnError
+from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, TurnError
 
 HOME = EngineHome("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -30,13 +42,16 @@ CLI = Cli(
     "or set `command` in the profile",
     login="log in with `claude`, or set ANTHROPIC_API_KEY or the profile's `api_key_env`",
 )
+# Of these, sessions that skillup wrote were resumed at both ends and in between.
+KNOWN_SESSIONS = (VersionRange("2.1.100", "2.1.330"),)
+_INSTALL_KNOWN = f"npm install -g @anthropic-ai/claude-code@{KNOWN_SESSIONS[-1].last}"
 
 # Where the model is; belongs to the key, so both pass on together.
 _ADDRESS_VARIABLES = ("ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS")
 
 
 class ClaudeCode:
-    """Engine and SessionResumer of :mod:`skillup.engines.base`."""
+    """Engine, SessionResumer, HistorySeeder, SessionForker of :mod:`skillup.engines.base`."""
 
     name = "claude_code"
 
@@ -49,6 +64,39 @@ class ClaudeCode:
     ) -> TurnOutcome:
         """Hold the next turn of `session`; its earlier turns must still be known."""
         return await _hold(turn, trial, session.id, resumed=True)
+
+    def seeding_problem(self, version: str | None) -> str | None:
+        """Why sessions of claude's `version` cannot be written; None: their format is known."""
+        return format_problem(CLI.name, version, KNOWN_SESSIONS, _INSTALL_KNOWN)
+
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> Placed:
+        """A session of this trial that holds `history`. Raises OSError if it cannot be written."""
+        problem = self.seeding_problem(trial.version)
+        if problem is not None or trial.version is None:
+            return Placed(None, error=TurnError(kind="unsupported", message=problem or ""))
+        login = find_login(trial, KEY_VARIABLES)
+        if login.missing:
+            return Placed(None, error=turn_error(CLI, "auth", login.missing))
+        session = history_session(history, trial.session_id, trial.workspace, trial.version, now())
+        if not session.rows:
+            error = TurnError(kind="setup", message="the history holds no message to begin with")
+            return Placed(None, error=error)
+        home = _engine_home(trial)
+        await anyio.to_thread.run_sync(write_session, session, home)
+        return _placed(home, trial, session.notices)
+
+    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+        """A copy of `session` as a session of `child`'s. Raises OSError if it cannot be written."""
+        homes = _engine_home(parent), _engine_home(child)
+        source = session_file(homes[0], session.id)
+        if source is None:
+            return Placed(None, error=_lost(session.id))
+        places = (
+            Place(homes[0], parent.home, parent.workspace, session.id),
+            Place(homes[1], child.home, child.workspace, child.session_id),
+        )
+        await anyio.to_thread.run_sync(fork_session, source, *places)
+        return _placed(homes[1], child)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         """Say whether `claude` could be run, without asking a model anything."""
@@ -146,6 +194,15 @@ def _environment(trial: TrialContext, login: Login) -> dict[str, str]:
         settings["IS_SANDBOX"] = "1"
     given = {name: value for name, value in address.items() if value}
     return {**env, **given, **settings, **trial.extra_env}
+
+
+def _engine_home(trial: TrialContext) -> Path:
+    return HOME.of(_environment(trial, find_login(trial, KEY_VARIABLES)))
+
+
+def _placed(engine_home: Path, trial: TrialContext, notices: Sequence[str] = ()) -> Placed:
+    holds = fingerprint(engine_home, trial.session_id)
+    return Placed(SessionRef(trial.session_id), holds, tuple(notices))
 
 
 def _temporary(trial: TrialContext) -> Path:

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import anyio
+
 from skillup.engines.availability import check_cli
-from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
+from skillup.engines.base import (
+    Availability,
+    Placed,
+    SessionRef,
+    TrialContext,
+    TurnOutcome,
+    TurnRequest,
+)
 from skillup.engines.codex_arguments import arguments
 from skillup.engines.codex_events import CodexEvents
 from skillup.engines.codex_failures import failure_of_stderr
+from skillup.engines.codex_placing import place_fork, place_history, seeding_problem
 from skillup.engines.codex_session import (
     RolloutPart,
     fingerprint,
@@ -27,7 +37,7 @@ from skillup.engines.session_files import has_grown, still_holds
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError
+from skillup.schema.record import HistoryItem, TurnError
 
 HOME = EngineHome("CODEX_HOME", ".codex", "auth.json")
 _CODEX_KEY = "CODEX_API_KEY"
@@ -41,7 +51,7 @@ CLI = Cli(
 
 
 class Codex:
-    """Engine and SessionResumer of :mod:`skillup.engines.base`."""
+    """Engine, SessionResumer, HistorySeeder and SessionForker of :mod:`skillup.engines.base`."""
 
     name = "codex"
 
@@ -54,6 +64,25 @@ class Codex:
     ) -> TurnOutcome:
         """Hold the next turn of the thread; its earlier turns must still be known."""
         return await _hold(turn, trial, session.id)
+
+    def seeding_problem(self, version: str | None) -> str | None:
+        """Why threads of this version of `codex` cannot be written; None if they can."""
+        return seeding_problem(version)
+
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> Placed:
+        """A thread of this trial's that holds `history`, in order."""
+        login = _login(trial)
+        if login.missing:
+            return Placed(None, error=turn_error(CLI, "auth", login.missing))
+        home = HOME.of(_environment(trial, login))
+        return await anyio.to_thread.run_sync(place_history, CLI, home, history, trial)
+
+    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+        """A copy of the parent's thread as the child's own."""
+        homes = [HOME.of(_environment(trial, _login(trial))) for trial in (parent, child)]
+        return await anyio.to_thread.run_sync(
+            place_fork, CLI, session, (homes[0], parent), (homes[1], child)
+        )
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         """Say whether `codex` could be run, without asking a model anything."""
@@ -74,23 +103,23 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
     login = _login(trial)
     if login.missing:
         return TurnOutcome(session=None, error=turn_error(CLI, "auth", login.missing))
-    key_variable = _key_variable(trial.profile, login)
-    credentials = {key_variable: login.value} if key_variable and login.value else {}
-    env = trial_environment(trial, HOME, credentials)
+    env = _environment(trial, login)
     home = HOME.of(env)
     if thread_id and turn.previous is not None:
         intact = still_holds(session_file(home, thread_id), turn.previous)
         if not intact:
             error = _lost(thread_id)
             return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
-    options = arguments(turn, trial, thread_id, key_variable=key_variable)
+    options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
     secrets = secrets_of(trial, HOME.login_of(env))
     argv = (*_command(trial.profile), *options)
     invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
     parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
     before = rollouts(home)
+    offset = _bytes_of_past(home, thread_id)
     held = await hold_turn(CLI, invocation, parser, turn, trial, _explain)
-    return _outcome(held, parser, turn, trial, thread_id, home, rollouts(home) - before)
+    new_files = rollouts(home) - before
+    return _outcome(held, parser, turn, trial, thread_id, home, new_files, offset)
 
 
 def _outcome(
@@ -101,6 +130,7 @@ def _outcome(
     asked_for: str | None,
     home: Path,
     new_files: set[Path],
+    offset: int,
 ) -> TurnOutcome:
     thread_id = held.parsed.session_id
     error = held.error
@@ -114,7 +144,6 @@ def _outcome(
         verified = intact and (error is not None or has_grown(now, turn.previous))
         if error is None and not verified:
             error = _lost(str(asked_for))
-    offset = turn.previous.prefix_bytes if turn.previous is not None else 0
     part = read_part(path, offset) if path else RolloutPart()
     usage = usage_of(path, offset, part) if path else None
     return TurnOutcome(
@@ -134,6 +163,12 @@ def _outcome(
         notices=[*held.parsed.notices, *held.notices, *_not_applied(turn, trial)],
         error=error,
     )
+
+
+def _bytes_of_past(home: Path, thread_id: str | None) -> int:
+    """How much of the session's file is of earlier turns, or of a past that never ran."""
+    path = session_file(home, thread_id) if thread_id else None
+    return path.stat().st_size if path is not None else 0
 
 
 def _mismatch(
@@ -160,6 +195,13 @@ def _mismatch(
 
 def _command(profile: Profile) -> tuple[str, ...]:
     return tuple(profile.command or ("codex",))
+
+
+def _environment(trial: TrialContext, login: Login) -> dict[str, str]:
+    """Of the agent's process; with it the trial's home is there."""
+    key_variable = _key_variable(trial.profile, login)
+    credentials = {key_variable: login.value} if key_variable and login.value else {}
+    return trial_environment(trial, HOME, credentials)
 
 
 def _login(trial: TrialContext) -> Login:

@@ -7,11 +7,18 @@ script comes from the case; there is no model, no network and no key.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillup.engines.base import Availability, SessionRef, TrialContext, TurnOutcome, TurnRequest
+from skillup.engines.base import (
+    Availability,
+    Placed,
+    SessionRef,
+    TrialContext,
+    TurnOutcome,
+    TurnRequest,
+)
 from skillup.engines.environment import clean_variables
 from skillup.engines.failures import Cli, turn_error
 from skillup.engines.login import secrets_of
@@ -19,11 +26,12 @@ from skillup.engines.prices import cost_usd
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.scripted_events import ScriptedEvents
+from skillup.engines.scripted_placing import forked_lines, seeded_lines
 from skillup.engines.scripted_session import agent_home, is_user_message, session_file
 from skillup.engines.session_files import still_holds, take_fingerprint
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
 from skillup.schema.profile import Profile
-from skillup.schema.record import ErrorKind, TurnError
+from skillup.schema.record import ErrorKind, HistoryItem, TurnError
 from skillup.schema.scripted import Script
 
 _CLI = Cli(
@@ -45,7 +53,7 @@ _BEFORE_THE_SESSION: tuple[ErrorKind, ...] = (
 
 
 class ScriptedEngine:
-    """An `Engine` and a `SessionResumer` (:mod:`skillup.engines.base`)."""
+    """An `Engine` that resumes, seeds and forks its sessions (:mod:`skillup.engines.base`)."""
 
     name = "scripted"
 
@@ -72,6 +80,29 @@ class ScriptedEngine:
         """Where, relative to the workspace, this engine looks for skills."""
         return (".agents/skills",)
 
+    def seeding_problem(self, version: str | None) -> str | None:
+        """Why sessions of the agent's `version` cannot be written; None: their format is known."""
+        if version == VERSION:
+            return None
+        return (
+            f"scripted: sessions of {version or 'an agent whose version is not known'} cannot be "
+            f"written, only those of {VERSION}; leave `command` out of the profile"
+        )
+
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> Placed:
+        """A session of this trial's that holds `history`, in order."""
+        return _place(seeded_lines(history, trial), trial)
+
+    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+        """A copy of `session`, which is `parent`'s, as a session of `child`'s."""
+        file = session_file(agent_home(parent.home), session.id)
+        try:
+            lines = forked_lines(file, session.id, parent, child)
+        except (OSError, ValueError) as trouble:
+            what = f"session {session.id} cannot be copied: {trouble}"
+            return Placed(None, error=turn_error(_CLI, "session_lost", what))
+        return _place(lines, child)
+
     async def _hold(
         self, turn: TurnRequest, trial: TrialContext, option: str, session_id: str
     ) -> TurnOutcome:
@@ -91,6 +122,15 @@ class ScriptedEngine:
         if held.error is not None and events.script_fault is not None:
             held = replace(held, error=_wrong_script(events.script_fault))
         return _outcome(held, turn, trial, session_id, session_file(home, session_id))
+
+
+def _place(lines: Iterable[str], trial: TrialContext) -> Placed:
+    file = session_file(agent_home(trial.home), trial.session_id)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("x", encoding="ascii") as stream:
+        stream.writelines(lines)
+    fingerprint = take_fingerprint(file, trial.session_id, is_user_message)
+    return Placed(SessionRef(trial.session_id), fingerprint)
 
 
 def _outcome(

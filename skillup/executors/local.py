@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import anyio
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
+from skillup.executors.family import hold_family, with_note
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.retry import retry_reason
 from skillup.judges import grade, grade_record
 from skillup.judges.settling import LiveJudge
+from skillup.judges.users.casting import Place
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
-from skillup.store import RunDirectory
+from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialRequest, hold_trial, record_without_turns
+from skillup.trial.simulator import UserSimulator
 
 
 async def run_locally(
@@ -37,12 +40,12 @@ async def run_locally(
     run = _Run(directory, options, observer, grades)
     with ProcessRegister(options.register_dir):
         await run.look_at_engines(plan)
+        await run.look_at_simulators(plan)
         await run.take_over_finished(plan)
         limiter = anyio.CapacityLimiter(options.parallel)
         async with anyio.create_task_group() as group:
-            for job in plan.jobs:
-                if job.id not in grades:
-                    group.start_soon(run.hold, job, limiter, name=job.id)
+            for jobs in _families([job for job in plan.jobs if job.id not in grades]):
+                group.start_soon(run.hold, jobs, limiter, name=jobs[0].id)
 
 
 class _Run:
@@ -61,6 +64,7 @@ class _Run:
         self.grades = grades
         self.done: dict[str, anyio.Event] = {}
         self.engines: dict[str, tuple[Engine, Availability]] = {}
+        self.unplayable: dict[str, TurnError] = {}
         self.bad = 0
 
     async def look_at_engines(self, plan: Plan) -> None:
@@ -70,6 +74,16 @@ class _Run:
             engine = get_engine(profile.engine)
             self.engines[name] = (engine, await engine.check(profile, self.options.environment))
 
+    async def look_at_simulators(self, plan: Plan) -> None:
+        """Find out whom nobody can play the user for."""
+        simulators = self.options.simulators
+        if simulators is not None:
+            for job in plan.jobs:
+                given, root = job.suite.suite.user_simulator, job.suite.root
+                problem = await simulators.problem(job.loaded.case, given, root)
+                if problem is not None:
+                    self.unplayable[job.id] = problem
+
     async def take_over_finished(self, plan: Plan) -> None:
         """Trials that an earlier start of this run has finished are kept."""
         finished = self.directory.finished_jobs()
@@ -77,25 +91,35 @@ class _Run:
             self.done[job.id] = anyio.Event()
             if job.id in finished:
                 record = self.directory.read_record(job.id)
-                await self._conclude(job, record, self.directory.read_grade(job.id), new=False)
+                await self.conclude(job, record, self.directory.read_grade(job.id), new=False)
 
-    async def hold(self, job: Job, limiter: anyio.CapacityLimiter) -> None:
-        """Wait for what `job` depends on, then for a free place, then hold it."""
-        for needed in job.depends_on:
-            if needed in self.done:
-                await self.done[needed].wait()
+    async def hold(self, jobs: Sequence[Job], limiter: anyio.CapacityLimiter) -> None:
+        """Wait for what `jobs`, one or a family, depend on, then for free places; hold them."""
+        try:
+            for needed in dict.fromkeys(name for job in jobs for name in job.depends_on):
+                if needed in self.done:
+                    await self.done[needed].wait()
+            ready = [job for job in jobs if not await self._skipped(job, limiter)]
+            await hold_family(self, ready, limiter)
+        finally:
+            # Those that were not held any more (--max-fail) must not be waited for either.
+            for job in jobs:
+                self.done[job.id].set()
+
+    async def _skipped(self, job: Job, limiter: anyio.CapacityLimiter) -> bool:
+        """Whether something that `job` depends on keeps it back; then it is concluded so."""
+        unmet = self._unmet(job)
+        if unmet is None:
+            return False
         async with limiter:
-            if self._is_enough():
-                return
-            unmet = self._unmet(job)
-            self.observer.trial_started(job, 1)
-            if unmet is not None:
-                request = self._request(job, 1)
-                await self._conclude(job, record_without_turns(request, skipped=unmet))
-                return
-            await self._attempts(job)
+            if not self.is_enough():
+                self.observer.trial_started(job, 1)
+                request = self.request(job, 1)
+                await self.conclude(job, record_without_turns(request, skipped=unmet))
+        return True
 
-    def _is_enough(self) -> bool:
+    def is_enough(self) -> bool:
+        """No more trials are to be started: too many were bad."""
         limit = self.options.max_fail
         return limit is not None and self.bad >= limit
 
@@ -108,11 +132,12 @@ class _Run:
                 return f"depends on {_case_of(needed)}, which ended as {grade.status}"
         return None
 
-    async def _attempts(self, job: Job) -> None:
-        problem = self._problem(job)
-        attempt = 1
+    async def attempts(self, job: Job, first: int = 1, note: str | None = None) -> None:
+        """Hold a trial by itself, as often as it has to be; the record says `note`."""
+        problem = self.problem(job)
+        attempt = first
         while True:
-            request = self._request(job, attempt)
+            request = self.request(job, attempt)
             try:
                 if problem is not None:
                     record = record_without_turns(request, error=problem)
@@ -121,16 +146,18 @@ class _Run:
             finally:
                 if not self.options.keep_scratch:
                     self.directory.remove_scratch(job.id)
+            record = with_note(record, note)
             reason = retry_reason(record, job.loaded.case.retry_policy)
             if reason is None:
-                await self._conclude(job, record)
+                await self.conclude(job, record)
                 return
             self.directory.write_attempt(job.id, record)
             self.observer.trial_retried(job, record, reason)
             attempt += 1
             self.observer.trial_started(job, attempt)
 
-    def _request(self, job: Job, attempt: int) -> TrialRequest:
+    def request(self, job: Job, attempt: int) -> TrialRequest:
+        """Begin an attempt: its directories are made anew."""
         engine, available = self.engines[job.profile.name]
         place = self.directory.begin_trial(job.id)
         return TrialRequest(
@@ -148,19 +175,28 @@ class _Run:
             seed=zlib.crc32(job.id.encode()),
             engine_version=available.version,
             judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
+            simulator=self._player(job, place, attempt),
             notify=self.observer.trial_event,
         )
 
-    def _problem(self, job: Job) -> TurnError | None:
+    def _player(self, job: Job, place: TrialPlace, attempt: int) -> UserSimulator | None:
+        simulators = self.options.simulators
+        seed = zlib.crc32(job.id.encode())
+        where = Place(place.scratch / "user", place.raw / "user", attempt, seed)
+        return simulators.player(job, where) if simulators is not None else None
+
+    def problem(self, job: Job) -> TurnError | None:
         """What keeps the trial from being held, or from being judged once it was."""
         case, reader = job.loaded.case, self.options.reader
         if case.input.transcript is None:  # else no agent is asked
             found = self.engines[job.profile.name][1].problem
             if found is not None:
                 return found
+        if job.id in self.unplayable:
+            return self.unplayable[job.id]
         return reader.problem(case) if reader is not None else None
 
-    async def _conclude(
+    async def conclude(
         self, job: Job, record: Record, known: Grade | None = None, *, new: bool = True
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands."""
@@ -180,6 +216,14 @@ class _Run:
         if reader is None:
             return grade_record(record, read_file)
         return await grade(record, read_file, reader)
+
+
+def _families(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Jobs that may share turns, together; any other by itself; in their order."""
+    found: dict[str, list[Job]] = {}
+    for job in jobs:
+        found.setdefault(job.family or job.id, []).append(job)
+    return list(found.values())
 
 
 def _case_of(job_id: str) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from skillup.executors.register import default_register_dir
 from skillup.judges.settling import Reader
+from skillup.judges.users import Casting
 from skillup.plan import Job
 from skillup.process.secrets import Secrets
 from skillup.schema.grade import Grade
@@ -33,6 +34,8 @@ class RunOptions:
     """Where this process is known as a live owner of the agents it starts."""
     reader: Reader | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
+    simulators: Casting | None = None
+    """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
     keep_scratch: bool = False
     """Leave workspaces and homes in place after their trial."""
 

@@ -10,6 +10,7 @@ from skillup.judges.ledger import Ledger, joined
 from skillup.judges.opinions import judge_by_reading
 from skillup.judges.rules import judge_by_rules
 from skillup.judges.settling import Reader, settle
+from skillup.judges.simulated import given_up, simulated
 from skillup.judges.sitting import Sitting
 from skillup.judges.turns import grade_turn
 from skillup.judges.usage import total_cost, total_usage
@@ -48,6 +49,8 @@ def grade_record(
     sitting, what only a judge can evaluate is an ERROR.
     """
     case = case or Case.model_validate(record.case)
+    if sitting is not None:
+        sitting.case = case
     context = CheckContext(record, None, read_file, sitting.ask if sitting is not None else None)
     wanted = case.input.all_turns()
     turns = [
@@ -123,6 +126,8 @@ def _as_grade(
     conversation: list[CheckResult],
     error: TurnError | None,
 ) -> Grade:
+    # What other trials' records count is not counted again.
+    own = [step for turn in record.turns if turn.held_by is None for step in turn.executed()]
     return Grade(
         suite=record.suite,
         case_id=record.case_id,
@@ -133,15 +138,16 @@ def _as_grade(
         trial=record.trial,
         status=verdict.status,
         score=verdict.score,
-        reason=verdict.reason,
+        reason="; ".join([verdict.reason, *given_up(record)]),
         execution_mode=record.execution_mode,
         session_id=record.session_id,
         turns=turns,
         assertions=conversation,
-        usage=total_usage(step.usage for turn in record.turns for step in turn.executed()),
-        cost_usd=total_cost(step.cost_usd for turn in record.turns for step in turn.executed()),
+        usage=total_usage(step.usage for step in own),
+        cost_usd=total_cost(step.cost_usd for step in own),
         duration_ms=record.duration_ms,
         error=error.model_dump() if error else None,
+        simulator=simulated(record),
         warnings=_warnings(record),
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from skillup.checks import CheckContext
+from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole
 from skillup.schema.judge import JudgeConfig
@@ -31,6 +32,8 @@ class Inquiry:
     """Different ones, in the order in which they were met."""
     judge: JudgeConfig | None = None
     """A whole judge (`script`, `agent_judge`) is asked instead of `checks`."""
+    case: Case | None = None
+    """The case it is judged by; None: the one in the record."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,8 @@ class Sitting:
     """One evaluation: answers what is known, notes down what is not."""
 
     def __init__(self, answers: Answers) -> None:
+        self.case: Case | None = None
+        """The case that is judged by, where it may be another than the record's."""
         self._answers = answers
         self._open: dict[Subject, Inquiry] = {}
 
@@ -60,7 +65,7 @@ class Sitting:
         known = self._answers.checks.get((key, check_key(check)))
         if known is not None:
             return known
-        inquiry = self._open.setdefault(key, Inquiry(key, context, role))
+        inquiry = self._open.setdefault(key, Inquiry(key, context, role, case=self.case))
         if check not in inquiry.checks:
             inquiry.checks.append(check)
         return _open_result(check.key, role)
@@ -71,7 +76,7 @@ class Sitting:
         known = self._answers.judges.get(key)
         if known is not None:
             return known
-        self._open[key] = Inquiry(key, context, "judge", judge=judge)
+        self._open[key] = Inquiry(key, context, "judge", judge=judge, case=self.case)
         return [_open_result(judge.type or "rule_based", "judge")]
 
 

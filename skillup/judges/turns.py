@@ -35,6 +35,7 @@ def grade_turn(turn: TurnRecord, wanted: Turn | None, context: CheckContext) -> 
         post_condition_passed=all(result.passed for result in gate) if gate else None,
         session_verified=turn.session_verified,
         captures=turn.captures,
+        held_by=turn.held_by,
         checks=[*gate, *outcome.results],
         follow_ups=[_follow_up(level, outcome.levels) for level in outcome.levels],
         passed_on=outcome.passed_on,

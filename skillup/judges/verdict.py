@@ -55,13 +55,13 @@ def decide(
     checks = sum(len(turn.deciding_checks()) for turn in turns) + len(conversation)
     if not checks:
         return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
-    threshold = 1.0 if case.pass_threshold is None else case.pass_threshold
-    if score < threshold:
+    if _falls_short(case, turns, score, bool(unmet)):
         if unmet:
             where, check = unmet[0]
             more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
             return Verdict("FAIL", score, f"{where}{_why(check)}{more}")
         stopped = next((turn for turn in turns if turn.status == "skipped"), None)
+        threshold = 1.0 if case.pass_threshold is None else case.pass_threshold
         why = stopped.reason if stopped is not None else f"score {score:.2f} < {threshold:.2f}"
         return Verdict("FAIL", score, why)
     passed = checks - len(unmet)
@@ -71,6 +71,19 @@ def decide(
     if helped:
         reason += f"; passed on {', '.join(helped)}"
     return Verdict("PASS", score, reason)
+
+
+def _falls_short(case: Case, turns: Sequence[TurnGrade], score: float, unmet: bool) -> bool:
+    """Whether the score is below what the case asks for.
+
+    A case that asks for nothing asks that every check passes. One that is graded, such as `similar`
+    from 0.8, passes with less than its full score: that is then enough.
+    """
+    if case.pass_threshold is not None:
+        return score < case.pass_threshold
+    held = all(turn.status == "completed" for turn in turns)
+    whole = held and len(turns) >= len(case.input.all_turns())
+    return score < 1.0 and (unmet or not whole)
 
 
 def _gated(case: Case, turn: TurnGrade, score: float) -> Verdict:

@@ -52,7 +52,7 @@ def _has_datasets(section: object) -> bool:
 
 
 def _beside(directory: Path) -> list[Path]:
-    """Every YAML file beside the suite and in `cases/` that is no suite itself."""
+    """Every YAML file beside the suite and in `cases/` that is no suite, and no judge's script."""
     is_case = IsCase()
     return [
         path
@@ -64,6 +64,7 @@ def _beside(directory: Path) -> list[Path]:
         # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
         and path.stem != "eval"
         and (not path.name.startswith("eval") or is_case(path))
+        and not is_case.is_judge_script(path)
     ]
 
 

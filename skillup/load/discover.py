@@ -75,21 +75,33 @@ class IsCase:
     _OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})
     _OF_A_SUITE = frozenset({b"cases", b"skills", b"engine", b"environment"})
 
+    _OF_A_JUDGE = frozenset({b"rules", b"criteria"})
+
     def __call__(self, path: Path) -> bool:
         """Cheaply, without parsing: keys that begin a line."""
-        keys = set()
+        keys = self._keys(path)
+        if b"input" in keys:
+            return True
+        return bool(keys & self._OF_A_CASE) and not keys & self._OF_A_SUITE
+
+    def is_judge_script(self, path: Path) -> bool:
+        """It is a written-down judge (`scripted:FILE`), which may stand beside the cases."""
+        keys = self._keys(path)
+        return bool(keys) and keys <= self._OF_A_JUDGE
+
+    def _keys(self, path: Path) -> set[bytes]:
+        keys: set[bytes] = set()
         try:
             with path.open("rb") as stream:
                 for line in stream:
                     match = self._KEY.match(line)
-                    if match is None:
-                        continue
-                    if match[1] == b"input":
-                        return True
-                    keys.add(match[1])
+                    if match is not None:
+                        keys.add(match[1])
+                        if match[1] == b"input":
+                            break
         except OSError:
-            return False
-        return bool(keys & self._OF_A_CASE) and not keys & self._OF_A_SUITE
+            return set()
+        return keys
 
 
 def _requests(path: Path, is_case: IsCase) -> Iterator[SuiteRequest]:

@@ -24,6 +24,10 @@ class Document:
     data: dict[Any, Any]
     find_places: Callable[[str], Places]
 
+    def as_written(self, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+        """Where in the file stands what the model has at `loc`: the same, but in branches."""
+        return tuple(loc)
+
     def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
         """Line and column, from 1, of the value at `loc`; with `key`, of the key it stands under.
 

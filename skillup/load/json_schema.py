@@ -12,6 +12,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def _models() -> dict[str, tuple[type[BaseModel], bool]]:
     from skillup.schema.case import Case
     from skillup.schema.grade import RunResult
+    from skillup.schema.judge_script import JudgeScript
     from skillup.schema.profile import Profile
     from skillup.schema.record import Record
     from skillup.schema.suite import Suite
@@ -20,6 +21,7 @@ def _models() -> dict[str, tuple[type[BaseModel], bool]]:
         "case": (Case, True),
         "suite": (Suite, True),
         "profile": (Profile, True),
+        "judge": (JudgeScript, True),
         "record": (Record, False),
         "result": (RunResult, False),
     }

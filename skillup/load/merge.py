@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckSet
+from skillup.schema.conversation import Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
 
+_FILLED_IN = (
+    *("model", "base_url", "api_key_env", "engine", "pass_threshold", "timeout_seconds"),
+    *("context", "scripted"),
+)
 _PLAIN = ("max_turns", "pass_threshold", "aggregation", "on_turn_failure", "trials")
 
 
@@ -78,13 +84,21 @@ def _merge_expect(defaults: CheckSet, own: CheckSet | None) -> CheckSet:
 
 def has_checks(case: Case) -> bool:
     """Whether anything but the judge could fail this case."""
-    turns = case.input.all_turns()
+    turns = [*_with_branches(case.input.all_turns())]
     return bool(
         case.assertions
         or case.expect
         or case.expected_output
         or any(t.assertions or t.post_condition or t.expected_output for t in turns)
+        or any(branch.assertions for turn in turns for branch in turn.branches)
     )
+
+
+def _with_branches(turns: Sequence[Turn]) -> Iterator[Turn]:
+    for turn in turns:
+        yield turn
+        for branch in turn.branches:
+            yield from _with_branches(branch.turns)
 
 
 def _merge_judges(case: Case, base: JudgeConfig) -> dict[str, Any]:
@@ -106,7 +120,7 @@ def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
             updates["type"] = "script"
         else:
             updates["type"] = "agent_judge" if judge.criteria else base.type
-    for name in ("model", "base_url", "api_key_env", "engine", "pass_threshold", "timeout_seconds"):
+    for name in _FILLED_IN:
         if getattr(judge, name) is None and getattr(base, name) is not None:
             updates[name] = getattr(base, name)
     return judge.model_copy(update=updates)

@@ -11,8 +11,9 @@ from skillup.load.branches import branch_problems, paths_of
 from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
 from skillup.load.model import LoadedCase
+from skillup.load.readers import reader_problems
+from skillup.load.simulated_users import texts_of, without_limit, without_use
 from skillup.load.unsupported import (
-    ignored_in_case,
     ignored_in_suite,
     unsupported_in_case,
     unsupported_in_suite,
@@ -27,6 +28,7 @@ from skillup.schema.check_specs import (
     TurnNotContains,
 )
 from skillup.schema.checks import Check, CheckKeys
+from skillup.schema.simulation import lead_of
 from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
@@ -67,25 +69,30 @@ def case_problems(case: Case, document: Document, variables: frozenset[str]) -> 
         yield problem_at(document, loc, message, fix)
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
     for path in paths_of(LoadedCase(case, document)):
-        found.update(dict.fromkeys(_problems_of_path(path.case, path.document, variables)))
+        found.update(dict.fromkeys(_problems_of_path(path, variables)))
     yield from found
 
 
-def _problems_of_path(
-    case: Case, document: Document, variables: frozenset[str]
-) -> Iterator[Problem]:
+def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[Problem]:
+    case, document = path.case, path.document
     yield from _template_problems(case, document, variables)
     yield from _check_problems(case, document)
+    yield from reader_problems(case, _all_checks(case), document)
     for index, turn in enumerate(case.input.turns or ()):
         loc: Loc = ("input", "turns", index, "content")
         if turn.slash_command and not (turn.content or "").startswith("/"):
             yield problem_at(document, loc, "`slash_command: true`, but it does not begin with /",
                              "write the command, such as /compact")  # fmt: skip
+    for loc, message, fix in without_limit(case):
+        yield problem_at(document, loc, message, fix)
+    for loc, message, fix in without_use(case):
+        yield problem_at(document, loc, message, fix, severity="warning")
     if not has_checks(case) and not case.all_judges():
-        yield problem_at(document, (), "nothing is checked in this case",
+        where = "in this case" if path.branch_of is None else f"on the path `{case.id}`"
+        yield problem_at(document, (), f"nothing is checked {where}",
                          "add `assertions`; as it is, it fails for want of evidence",
                          severity="warning")  # fmt: skip
-    for loc, message in (*unsupported_in_case(case), *ignored_in_case(case)):
+    for loc, message in unsupported_in_case(case):
         yield problem_at(document, loc, message, severity="warning")
 
 
@@ -101,6 +108,10 @@ def _template_problems(
         yield from _unresolved(content, ("context", "files", path), known, document)
     if case.input.prompt is not None:
         yield from _unresolved(case.input.prompt, ("input", "prompt"), known, document)
+    for loc, text in texts_of(case):
+        # A part is read anew for each message: a later one may use what was captured by then.
+        captured = {rule.variable for turn in case.input.turns or () for rule in turn.capture}
+        yield from _unresolved(text, loc, known | captured, document)
     for number, turn in enumerate(case.input.turns or ()):
         for key in ("content", "respond"):
             text = getattr(turn, key)
@@ -139,8 +150,11 @@ def _find_template(document: Document, name: str, from_line: int) -> tuple[int, 
 
 def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
     turns = len(case.input.turns or ()) or (1 if case.input.prompt is not None else 0)
+    lead = lead_of(case)
+    if lead is not None:
+        turns = lead.max_turns  # the simulated user decides how many of them there are
     if not turns:
-        return  # the simulated user decides how many there are
+        return
     whose = f"`{case.id}`, a branch" if document.as_written(()) else "a case"
     for loc, keys, depth in _all_checks(case):
         follows = isinstance(keys, Check) and keys.prompt is not None

@@ -28,6 +28,7 @@ from skillup.load.missing_files import missing_files
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems, problem_at, suite_problems
+from skillup.load.simulated_users import nobody_plays
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
@@ -149,6 +150,10 @@ def _load_case(
         for loc, missing in missing_files(path.case, root)
     ]
     problems.extend(dict.fromkeys(absent))
+    problems.extend(
+        problem_at(document, loc, message, fix, severity="warning")
+        for loc, message, fix in nobody_plays(merged, suite)
+    )
     return loaded
 
 

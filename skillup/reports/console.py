@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from skillup.plan import Job, Plan
+from skillup.reports.shared_turns import shared_note
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
@@ -106,6 +107,12 @@ def print_result(
             line = Text(f"{reporter.label(job)}: ", style=STYLE[grade.status])
             line.append(why, style="default")
             console.print(line, soft_wrap=True)
+        for said in simulated_lines(grade):
+            before = "  " if why else f"{reporter.label(job)}: "
+            console.print(Text(before + said, style="dim"), soft_wrap=True)
+    shared = shared_note([grade for _, grade in grades])
+    if shared is not None:
+        console.print(f"note: {shared}", style="dim", markup=False, soft_wrap=True)
     for warning in dict.fromkeys(text for _, grade in grades for text in grade.warnings):
         console.print(f"note: {warning}", style="yellow", markup=False, soft_wrap=True)
     console.print()
@@ -153,6 +160,23 @@ def _why(grade: Grade) -> str:
         f"turn {turn.turn_number} ({turn.passed_on})" for turn in grade.turns if turn.passed_on
     ]
     return f"passed on {', '.join(helped)}" if helped else ""
+
+
+def simulated_lines(grade: Grade) -> Iterator[str]:
+    """What a simulated user said and how it ended: nobody can read that in the case.
+
+    Of a case that passed only the end.
+    """
+    if grade.simulator is None:
+        return
+    if grade.status != "PASS":
+        for turn in grade.turns:
+            if turn.source == "simulator" and turn.status != "skipped":
+                said = one_line(turn.content, 160) or "nothing"
+                yield f"turn {turn.turn_number}, simulated user: {said}"
+    if grade.simulator.stop is not None:
+        why = one_line(grade.simulator.reason, 200)
+        yield f"ended by the simulated user: {grade.simulator.stop}" + (f", {why}" if why else "")
 
 
 def _counts(result: RunResult) -> str:

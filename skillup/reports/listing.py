@@ -10,6 +10,7 @@ from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.console import make_console
 from skillup.reports.problems import shown_path
 from skillup.reports.text import one_line
+from skillup.schema.simulation import lead_of
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
@@ -18,6 +19,7 @@ def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
     return {
         "suite": suite.name,
         "id": case.id,
+        "branch_of": loaded.branch_of,
         "title": case.title,
         "tags": case.tags,
         "turns": turn_count(loaded),
@@ -29,6 +31,8 @@ def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
 
 def turn_count(loaded: LoadedCase) -> int | None:
     """How many turns the case has; None if a simulated user decides."""
+    if lead_of(loaded.case) is not None:
+        return None
     return len(loaded.case.input.all_turns()) or None
 
 

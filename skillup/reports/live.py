@@ -65,7 +65,8 @@ class LiveReporter(PlainReporter):
             return
         if event.kind == "turn_started":
             running.turn, running.turns = event.turn, event.turns
-            running.doing = "waiting for the agent"
+            said = f"simulated user: {event.text}" if event.text else ""
+            running.doing = said or "waiting for the agent"
         elif event.kind == "activity":
             running.doing = event.text
 

@@ -56,6 +56,19 @@ class Judging(Model):
     cost_usd: float | None = Field(None, description="Of the calls that told; None: not known.")
 
 
+class Simulated(Model):
+    """The simulated user's share in a trial. It is no part of what the agent or judges took."""
+
+    messages: int = Field(0, description="Messages that it wrote.")
+    stop: Literal["completed", "impossible", "limit"] | None = Field(
+        None, description="How it ended the conversation; None: it did not lead, or did not end it."
+    )
+    reason: str = Field("", description="What it said of the end.")
+    models: list[str] = Field(default_factory=list, description="Who played it, each once.")
+    usage: dict[str, Any] | None = Field(None, description="Tokens; a field none told is None.")
+    cost_usd: float | None = Field(None, description="Where it was told; None: not known.")
+
+
 class FollowUpGrade(Model):
     """A follow-up as users see it: sent because a check beside it had failed."""
 
@@ -91,6 +104,9 @@ class TurnGrade(Model):
     )
     captures: dict[str, str] = Field(
         default_factory=dict, description="Variables taken out of the turn."
+    )
+    held_by: str | None = Field(
+        None, description="The job whose grade counts a turn that is shared; None: this one."
     )
     checks: list[CheckResult] = Field(
         default_factory=list, description="The gate's and the assertions' results."
@@ -141,6 +157,9 @@ class Grade(Model):
     duration_ms: int = Field(description="The whole trial.")
     judging: Judging | None = Field(
         None, description="What judges took, apart from the agent; None: none was asked."
+    )
+    simulator: Simulated | None = Field(
+        None, description="The simulated user's share, apart from both; None: there was none."
     )
     error: dict[str, Any] | None = Field(None, description="Of an ERROR: kind, message, evidence.")
     title: str | None = Field(None, description="The case's title.")

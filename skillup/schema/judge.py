@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from skillup.schema.base import (
     Bool,
@@ -15,8 +15,10 @@ from skillup.schema.base import (
     PositiveInt,
     Seconds,
 )
-from skillup.schema.check_specs import CriterionOrText
+from skillup.schema.check_specs import Criterion, CriterionOrText
 from skillup.schema.checks import Check
+from skillup.schema.judge_context import JudgeContext
+from skillup.schema.scripted import ScriptOrReplies
 
 
 class SkillRef(Model):
@@ -44,6 +46,16 @@ class JudgeModel(Model):
     repeat: PositiveInt = Field(1, description="How often each question is asked.")
 
 
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, str | dict) else value
+
+
+Criteria = Annotated[
+    list[CriterionOrText],
+    BeforeValidator(_one_or_more, json_schema_input_type=list[Criterion | str] | Criterion | str),
+]
+
+
 class JudgeConfig(Model):
     """One judge. `rule_based` is made of checks; the others read."""
 
@@ -67,12 +79,13 @@ class JudgeConfig(Model):
     engine: NonEmptyText | None = Field(
         None, description="agent_judge: the profile of the agent; default: the trial's own."
     )
-    criteria: list[CriterionOrText] = Field(
-        default_factory=list, description="agent_judge: what is looked at."
-    )
+    criteria: Criteria = Field(default_factory=list, description="agent_judge: what is looked at.")
     pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
-    context: dict[str, Any] | None = Field(None, description="agent_judge: what it is shown.")
+    context: JudgeContext | None = Field(None, description="agent_judge: what it is shown.")
     skills: list[SkillRef] = Field(default_factory=list, description="agent_judge: its skills.")
+    scripted: ScriptOrReplies | None = Field(
+        None, description="agent_judge: what it says where its engine is the scripted one."
+    )
     repeat: PositiveInt = Field(1, description="How often it is asked.")
     required: Bool = Field(True, description="The case fails if this judge says no.")
 

@@ -147,6 +147,7 @@ class SimulatorInfo(Model):
     usage: Usage | None = Field(None, description="Tokens of writing this message.")
     cost_usd: float | None = Field(None, description="None: not known.")
     model: str | None = Field(None, description="Who played the user.")
+    cached: bool = Field(False, description="It was known from earlier: it took nothing.")
 
 
 class SimulatedEnd(Model):

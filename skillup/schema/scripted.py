@@ -7,6 +7,8 @@ text in double braces is left alone.
     {{user}}               the message            {{turn}}    its number within the session
     {{turns.N.user}}       an earlier message of this very session,
     {{turns.N.answer}}     and the answer to it: only a true resume can know them
+    {{history.N.user}}     the n-th message of `input.history`, which no turn is counted for,
+    {{history.N.answer}}   and the last answer to it
     {{remember.NAME}}      what a `remember` step of this session kept
     {{match.1}}            a group of `when`, by number or by name
     {{output}}             what the latest `run`, `read` or `skill` step gave

@@ -1,4 +1,4 @@
-"""Where runs are kept unless the user says otherwise."""
+"""Where runs are kept unless the user says otherwise, and what they share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,22 @@ def default_run_path(workspace_root: Path, run_id: str) -> Path:
     Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
     Raises RunDirectoryError if that cannot be written.
     """
+    return _home(workspace_root) / "runs" / run_id
+
+
+def shared_answers_path(workspace_root: Path) -> Path:
+    """``<root>/.skillup/judge-cache``: what models answered to the judges of all its runs.
+
+    As :func:`default_run_path`.
+    """
+    return _home(workspace_root) / "judge-cache"
+
+
+def _home(workspace_root: Path) -> Path:
     home = workspace_root / HOME_DIRECTORY
     ignore = home / ".gitignore"
     with disk_errors("write", ignore):
         home.mkdir(parents=True, exist_ok=True)
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
-    return home / "runs" / run_id
+    return home

@@ -4,6 +4,7 @@ RUN/run.json                 what was asked for: plan, versions, options
 RUN/events.jsonl             the journal
 RUN/trials/<job>/            record.json, grading.json, raw/, files/
 RUN/blobs/                   contents of workspace files, by their SHA-256
+RUN/judge-answers/           what models answered to judges, so that the run can be judged offline
 RUN/result.json              every grade
 RUN/scratch                  a link to where trials work while they run
 RUN/lock                     held by the process that writes
@@ -54,6 +55,7 @@ class RunDirectory:
     def __init__(self, path: Path, lock: RunLock | None, mask: Mask) -> None:
         self.path = path
         self.blobs = BlobStore(path / "blobs", None if mask is no_mask else masking_bytes(mask))
+        self.judge_answers = path / "judge-answers"
         self._trials = path / "trials"
         self._mask = mask
         self._lock = lock

@@ -4,7 +4,7 @@
 record, whatever went wrong on the way.
 """
 
-from skillup.trial.hold import hold_trial, record_without_turns
+from skillup.trial.hold import hold_rest, hold_trial, record_without_turns
 from skillup.trial.request import TrialEvent, TrialRequest
 
-__all__ = ["TrialEvent", "TrialRequest", "hold_trial", "record_without_turns"]
+__all__ = ["TrialEvent", "TrialRequest", "hold_rest", "hold_trial", "record_without_turns"]

@@ -9,14 +9,17 @@ from skillup.schema.record import TurnRecord
 
 
 def turn_failure(
-    held: TurnRecord, turn: Turn, context: CheckContext, threshold: float
+    held: TurnRecord, turn: Turn, context: CheckContext, threshold: float | None
 ) -> str | None:
     """Why the turn's assertions are not met; None if they are (or there are none).
 
-    `context` is the conversation's so far.
+    `context` is the conversation's so far. Without a `threshold` every check must pass.
     """
     outcome = judge_turn(turn.checks(), held, context)
-    if outcome.passed_on is not None or outcome.score >= threshold:
+    if outcome.passed_on is not None:
+        return None
+    all_passed = all(result.passed for result in outcome.results)
+    if all_passed if threshold is None else outcome.score >= threshold:
         return None
     unmet = next((result for result in outcome.results if not result.passed), None)
     return f"turn {held.turn_number} failed" + (f": {unmet.name}" if unmet else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from skillup.checks import CheckContext, evaluate_set
@@ -14,14 +14,25 @@ from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Turn
 from skillup.schema.grade import CheckResult
-from skillup.schema.record import Record, TurnError, TurnRecord
+from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord
+from skillup.schema.simulation import lead_of
 from skillup.trial.assertions import turn_failure
 from skillup.trial.deadline import Deadline
 from skillup.trial.follow_ups import hold_follow_ups
 from skillup.trial.message import LiveSession, not_sent
 from skillup.trial.request import TrialEvent, TrialRequest
+from skillup.trial.simulated_user import SimulatedUser, unwritten
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as it is sent."""
+
+    text: str
+    simulator: SimulatorInfo | None = None
+    """How the simulated user came to it; None: the case has it."""
 
 
 class Conversation:
@@ -34,11 +45,13 @@ class Conversation:
         variables: dict[str, str],
         record: Record,
         held: Sequence[TurnRecord] = (),
+        *,
+        held_seconds: float = 0.0,
     ) -> None:
         """`record` is the trial's so far, without turns: what checks see beside the turn.
 
         `held` are turns that were held already, by the parent of a fork; none of them ended the
-        conversation.
+        conversation. They took `held_seconds` of the conversation's time.
         """
         self.request = request
         self.case = request.job.loaded.case
@@ -46,8 +59,13 @@ class Conversation:
         self.variables = variables
         self.record = record
         self.turns: list[TurnRecord] = list(held)
+        self.simulated_end: SimulatedEnd | None = None
         self._stop: str | None = None
-        self._deadline = Deadline.after(self.case.timeout_seconds)
+        self._deadline = Deadline.after(self.case.timeout_seconds, used=held_seconds)
+        self.user = SimulatedUser(request, record, self._deadline)
+        # With skill-up's scenario, `max_turns` counts the user's messages.
+        counts_messages = self.case.user_simulator is not None and lead_of(self.case) is not None
+        self._max_steps = None if counts_messages else self.case.max_turns
 
     @property
     def ended(self) -> bool:
@@ -63,64 +81,97 @@ class Conversation:
             if number <= len(self.turns):
                 continue
             if self._stop is not None:
-                self.turns.append(not_sent(number, turn.content or "", self._stop))
+                self.turns.append(not_sent(number, turn.content or turn.respond or "", self._stop))
                 continue
-            self._notify("turn_started", number, len(turns))
-            held = await self._hold_turn(turn, number)
-            self.turns.append(held)
-            self._notify("turn_ended", number, len(turns), held.status)
-            self._stop = _why_stop(held) or await self._stop_for_assertions(held, turn)
+            await self.hold_next(turn, of=len(turns))
         return self.turns
 
-    async def _hold_turn(self, turn: Turn, number: int) -> TurnRecord:
-        held = await self._say(turn, turn.content or "", number, f"turn-{number:02d}")
+    async def hold_next(self, turn: Turn, *, of: int, message: Message | None = None) -> None:
+        """The next turn, one `of` so many at most; nothing may have ended the conversation.
+
+        `message` is what is sent; default: what `turn` says, or has the simulated user write.
+        """
+        number = len(self.turns) + 1
+        written = message or await self._written(turn, number)
+        about = "" if isinstance(written, TurnRecord) or written.simulator is None else written.text
+        self._notify("turn_started", number, of, about)
+        held = (
+            written
+            if isinstance(written, TurnRecord)
+            else await self._hold_turn(turn, written, number)
+        )
+        self.turns.append(held)
+        self._notify("turn_ended", number, of, held.status)
+        self._stop = _why_stop(held) or await self._stop_for_assertions(held, turn)
+
+    async def _written(self, turn: Turn, number: int) -> Message | TurnRecord:
+        """The turn's message; or the turn, which ended before there was one."""
+        if turn.respond is None:
+            return self._filled_in(turn.content or "", number)
+        said = await self.user.write(number, self.turns, self.variables, instruction=turn.respond)
+        if said.error is not None or said.text is None:
+            return unwritten(number, said, turn.respond)
+        return Message(said.text, said.info)
+
+    def _filled_in(self, content: str, number: int) -> Message | TurnRecord:
+        """`content` with its templates filled in; if a name has no value, an error."""
+        try:
+            return Message(templates.render(content, self.variables))
+        except templates.UnresolvedNameError as missing:
+            text = f"turn {number}: {missing}; the agent was not called"
+            error = TurnError(kind="template", message=text)
+            return not_sent(number, content, text, error=error)
+
+    async def _hold_turn(self, turn: Turn, message: Message, number: int) -> TurnRecord:
+        held = await self._say(turn, message, number, f"turn-{number:02d}")
         if held.status != "completed":
             return held
         held = await self._gate(held, turn)
         if held.status != "completed" or held.post_condition_passed is False:
             return held
-        count = 0
+        said = [held]
 
         async def send(prompt: str, asked_by: list[int]) -> TurnRecord:
-            nonlocal count
-            count += 1
-            stem = f"turn-{number:02d}-follow-up-{count}"
-            followed = await self._say(turn, prompt, number, stem)
-            return followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
+            stem = f"turn-{number:02d}-follow-up-{len(said)}"
+            filled_in = self._filled_in(prompt, number)
+            if isinstance(filled_in, TurnRecord):
+                followed = filled_in
+            else:
+                followed = await self._say(turn, filled_in, number, stem)
+            followed = followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
+            said.append(followed)
+            return followed
 
         async def look(checks: Sequence[Check], answer: TurnRecord) -> list[CheckResult]:
-            return await self._settle(answer, lambda context: evaluate_level(checks, context))
+            so_far = said[0].model_copy(update={"follow_ups": said[1:]})
+            return await self._settle(
+                answer, lambda context: evaluate_level(checks, context), within=so_far
+            )
 
         held = await hold_follow_ups(turn.checks(), held, look, send)
         return held if held.status != "completed" else self._capture(held, turn)
 
-    async def _say(self, turn: Turn, content: str, number: int, stem: str) -> TurnRecord:
-        """Send one message; if a name in it has no value, the agent is not called."""
-        try:
-            message = templates.render(content, self.variables)
-        except templates.UnresolvedNameError as missing:
-            text = f"turn {number}: {missing}; the agent was not called"
-            error = TurnError(kind="template", message=text)
-            return not_sent(number, content, text, error=error)
+    async def _say(self, turn: Turn, message: Message, number: int, stem: str) -> TurnRecord:
+        """Send one message, if there is time left for it."""
         profile = self.request.job.profile
         limit = self._deadline.limit(turn.timeout_seconds or profile.timeout_seconds)
         if limit <= 0:
             text = f"turn {number}: the conversation's {self.case.timeout_seconds:g} s are used up"
             error = TurnError(kind="timeout", message=f"{text}; raise `timeout_seconds`")
-            return not_sent(number, message, text, error=error)
+            return _by(message, not_sent(number, message.text, text, error=error))
         sent = await self.live.send(
             TurnRequest(
                 number=self.live.messages + 1,
-                prompt=message,
+                prompt=message.text,
                 stem=stem,
                 slash_command=turn.slash_command,
                 system=self.case.input.system,
                 timeout_seconds=limit,
-                max_steps=self.case.max_turns or profile.max_turns,
+                max_steps=self._max_steps or profile.max_turns,
                 previous=self.live.fingerprint,
             )
         )
-        return sent.model_copy(update={"turn_number": number})
+        return _by(message, sent.model_copy(update={"turn_number": number}))
 
     async def _gate(self, held: TurnRecord, turn: Turn) -> TurnRecord:
         """Ask the post-condition, if there is one."""
@@ -163,15 +214,27 @@ class Conversation:
     async def _stop_for_assertions(self, held: TurnRecord, turn: Turn) -> str | None:
         if self.case.on_turn_failure != "stop":
             return None
-        threshold = 1.0 if self.case.pass_threshold is None else self.case.pass_threshold
+        threshold = self.case.pass_threshold
         failure = await self._settle(
             None, lambda context: turn_failure(held, turn, context, threshold)
         )
         return f"not sent: {failure} (on_turn_failure: stop)" if failure else None
 
-    async def _settle(self, about: TurnRecord | None, evaluate: Callable[[CheckContext], T]) -> T:
-        """The value of `evaluate`; what only a judge can say is asked of the judge, if any."""
-        context = CheckContext(self._so_far(), about, self.live.blobs.read_state)
+    async def _settle(
+        self,
+        about: TurnRecord | None,
+        evaluate: Callable[[CheckContext], T],
+        *,
+        within: TurnRecord | None = None,
+    ) -> T:
+        """The value of `evaluate`; what only a judge can say is asked of the judge, if any.
+
+        `within` is the turn that `about` is part of: a follow-up is judged in the light of it.
+        """
+        record = self._so_far()
+        if within is not None:
+            record = record.model_copy(update={"turns": [*record.turns, within]})
+        context = CheckContext(record, about, self.live.blobs.read_state)
         judge = self.request.judge
         if judge is None:
             return evaluate(context)
@@ -182,6 +245,13 @@ class Conversation:
 
     def _notify(self, kind: Any, number: int, turns: int, text: str = "") -> None:
         self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text))
+
+
+def _by(message: Message, turn: TurnRecord) -> TurnRecord:
+    """`turn`, which says who wrote its message."""
+    if message.simulator is None:
+        return turn
+    return turn.model_copy(update={"source": "simulator", "simulator": message.simulator})
 
 
 def _why_stop(held: TurnRecord) -> str | None:

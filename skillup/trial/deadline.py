@@ -13,9 +13,9 @@ class Deadline:
     at: float | None
 
     @classmethod
-    def after(cls, seconds: float | None) -> Deadline:
-        """`seconds` from now."""
-        return cls(None if seconds is None else time.monotonic() + seconds)
+    def after(cls, seconds: float | None, *, used: float = 0.0) -> Deadline:
+        """`seconds` from now, less those that are `used` up already."""
+        return cls(None if seconds is None else time.monotonic() + seconds - used)
 
     def limit(self, seconds: float) -> float:
         """`seconds`, or what is left if that is less; never below 0."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import anyio.to_thread
 
-from skillup.engines.base import SessionResumer
 from skillup.errors import SkillupError
-from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
-from skillup.schema.conversation import Turn
-from skillup.schema.record import EngineInfo, Record, TurnError
+from skillup.schema.record import Record, TurnError
+from skillup.schema.simulation import lead_of
 from skillup.trial.artifacts import collect_artifacts
 from skillup.trial.conversation import Conversation
-from skillup.trial.history import past_of
-from skillup.trial.message import LiveSession, internal_error, no_resume_error, now, trace
-from skillup.trial.prepare import prepare
+from skillup.trial.message import internal_error, trace
+from skillup.trial.opening import Opened, ended, new_record, open_trial
 from skillup.trial.request import TrialRequest
-from skillup.trial.seeding import place_history, with_unanswered
+from skillup.trial.simulated import hold_led
 from skillup.trial.transcript import turns_of
 
 
@@ -28,9 +25,39 @@ async def hold_trial(request: TrialRequest) -> Record:
     Raises RunDirectoryError if the run's own directory fails: then no trial can be kept.
     """
     clock = time.monotonic()
-    record = _new_record(request)
+    record = new_record(request)
+
+    async def hold() -> Record:
+        transcript = request.job.loaded.case.input.transcript
+        if transcript is not None:
+            return ended(record, clock, turns=turns_of(transcript))
+        opened = await open_trial(request, record)
+        if isinstance(opened, Record):
+            return ended(opened, clock)
+        return await _hold_rest(opened, clock)
+
+    return await whatever_happens(hold, record, clock)
+
+
+async def hold_rest(opened: Opened) -> Record:
+    """Hold what is left of a conversation that was forked off. Raises as :func:`hold_trial`."""
+    clock = time.monotonic()
+
+    async def hold() -> Record:
+        return await _hold_rest(opened, clock)
+
+    return await whatever_happens(hold, opened.record, clock, earlier_ms=opened.earlier_ms)
+
+
+async def whatever_happens(
+    hold: Callable[[], Awaitable[Record]], record: Record, clock: float, *, earlier_ms: int = 0
+) -> Record:
+    """What `hold` makes of it; if it raises, `record` with the error that explains it.
+
+    Errors of skillup's own (SkillupError) end the run: they are let through.
+    """
     try:
-        return await _hold(request, record, clock)
+        return await hold()
     except SkillupError:
         raise
     except OSError as refused:
@@ -39,63 +66,51 @@ async def hold_trial(request: TrialRequest) -> Record:
         error = TurnError(kind="setup", message=message, evidence=trace())
     except Exception as defect:  # noqa: BLE001 - the other trials of the run must go on
         error = internal_error(defect)
-    return _ended(record, clock, error=error)
+    return ended(record, clock, earlier_ms=earlier_ms, error=error)
 
 
-async def _hold(request: TrialRequest, record: Record, clock: float) -> Record:
-    case = request.job.loaded.case
-    suite = request.job.suite.suite
-    if case.input.transcript is not None:
-        return _ended(record, clock, turns=turns_of(case.input.transcript))
-    missing = [*unsupported_in_suite(suite), *unsupported_in_case(case)]
-    if missing:
-        what = "; ".join(dict.fromkeys(message for _, message in missing))
-        return _ended(record, clock, error=TurnError(kind="unsupported", message=what))
-    turns = case.input.all_turns()
-    if len(turns) > 1 and not isinstance(request.engine, SessionResumer):
-        if suite.on_no_resume != "single_shot":
-            return _ended(record, clock, error=no_resume_error(request.engine.name))
-        turns = [_joined(turns)]
-        record = record.model_copy(update={"execution_mode": "single_shot"})
-    past = past_of(case.input)
-    if past.miss is not None:
-        return _ended(record, clock, error=TurnError(kind="capture", message=past.miss))
-    prepared = await prepare(request, past.variables)
-    if isinstance(prepared, TurnError):
-        return _ended(record, clock, error=prepared)
-    record = record.model_copy(
-        update={
-            "skills": list(prepared.skills),
-            "references": prepared.references,
-            "initial_files": dict(prepared.snapshot.files),
-        }
+async def _hold_rest(opened: Opened, clock: float) -> Record:
+    conversation = conversation_of(opened)
+    lead = lead_of(conversation.case)
+    if lead is not None:
+        await hold_led(conversation, lead, opened.turns[len(opened.held) :])
+    else:
+        await conversation.hold(opened.turns)
+    return await close_trial(opened, conversation, clock)
+
+
+def conversation_of(opened: Opened) -> Conversation:
+    """The conversation, as far as it has been held."""
+    return Conversation(
+        opened.request,
+        opened.live,
+        opened.variables,
+        opened.record,
+        opened.held,
+        held_seconds=opened.held_seconds,
     )
-    live = LiveSession(request.engine, prepared.context, prepared.blobs, prepared.snapshot)
-    if past.items:
-        placed = await place_history(request.engine, past.items, prepared.context)
-        if placed.error is not None:
-            return _ended(record, clock, error=placed.error)
-        live.session, live.fingerprint = placed.session, placed.fingerprint
-        notes = [*past.notes, *placed.notices]
-        record = record.model_copy(update={"history": list(past.items), "notes": notes})
-    turns = with_unanswered(turns, past.unanswered)
-    variables = dict(prepared.variables)
-    held = await Conversation(request, live, variables, record).hold(turns)
+
+
+async def close_trial(opened: Opened, conversation: Conversation, clock: float) -> Record:
+    """The record of a conversation that is over, and the artifacts beside it."""
+    request, live, record = opened.request, opened.live, conversation.record
     missed = await anyio.to_thread.run_sync(
         collect_artifacts,
-        case.collect_artifacts,
+        request.job.loaded.case.collect_artifacts,
         live.snapshot,
-        prepared.context.workspace,
-        prepared.blobs,
+        live.context.workspace,
+        live.blobs,
         request.artifacts_dir,
     )
-    return _ended(
+    return ended(
         record,
         clock,
-        turns=held,
+        earlier_ms=opened.earlier_ms,
+        turns=conversation.turns,
         notes=[*record.notes, *missed],
         session_id=live.session.id if live.session else None,
-        variables=variables,
+        variables=dict(conversation.variables),
+        simulated_end=conversation.simulated_end,
         judging=request.judge.judging() if request.judge is not None else None,
     )
 
@@ -104,41 +119,4 @@ def record_without_turns(
     request: TrialRequest, *, skipped: str | None = None, error: TurnError | None = None
 ) -> Record:
     """The record of a job that was not begun: skipped for a reason, or kept back by an error."""
-    return _ended(_new_record(request), time.monotonic(), skipped=skipped, error=error)
-
-
-def _joined(turns: list[Turn]) -> Turn:
-    """All messages as one, for an engine that cannot resume (the suite asked for it)."""
-    parts = [f"Message {n}:\n{turn.content}" for n, turn in enumerate(turns, start=1)]
-    intro = f"These are {len(turns)} messages. Work through them in order."
-    return Turn(content="\n\n".join([intro, *parts]))
-
-
-def _new_record(request: TrialRequest) -> Record:
-    job, profile = request.job, request.job.profile
-    return Record(
-        run_id=request.run_id,
-        suite=job.suite.name,
-        suite_root=str(job.suite.root),
-        case_id=job.loaded.case.id,
-        case=job.loaded.case.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        engine=EngineInfo(
-            profile=profile.name,
-            adapter=profile.engine,
-            command=list(profile.command or ()),
-            version=request.engine_version,
-            model=profile.model,
-            permission=profile.permission,
-            isolation=profile.isolation,
-        ),
-        variant=job.variant,
-        trial=job.trial,
-        attempt=request.attempt,
-        started_at=now(),
-        duration_ms=0,
-    )
-
-
-def _ended(record: Record, clock: float, **update: Any) -> Record:
-    duration = round((time.monotonic() - clock) * 1000)
-    return record.model_copy(update={"duration_ms": duration, **update})
+    return ended(new_record(request), time.monotonic(), skipped=skipped, error=error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from skillup.engines.base import TrialContext
+from skillup.engines.base import Progress, TrialContext
 from skillup.load.variables import MissingVariableError, expand
 from skillup.process import new_marker
 from skillup.schema.record import FileState, SkillInfo, TurnError
@@ -85,7 +84,7 @@ async def prepare(
         script=case.scripted,
         attempt=request.attempt,
         seed=request.seed,
-        progress=functools.partial(_activity, request),
+        progress=activity_of(request),
     )
     return Prepared(
         context=context,
@@ -97,8 +96,9 @@ async def prepare(
     )
 
 
-def _activity(request: TrialRequest, text: str) -> None:
-    request.notify(TrialEvent(request.job.id, "activity", text=text))
+def activity_of(request: TrialRequest) -> Progress:
+    """Tells the run's observer what the trial's agent is doing."""
+    return lambda text: request.notify(TrialEvent(request.job.id, "activity", text=text))
 
 
 def _expand_all(values: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

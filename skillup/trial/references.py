@@ -1,4 +1,4 @@
-"""Reference files of the suite are kept with the record: it can be judged without the suite."""
+"""Files of the suite that judging needs are kept with the record: it can be judged without it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,42 @@ from skillup.workspace import BlobStore
 
 
 def keep_references(case: Case, suite_root: Path, blobs: BlobStore) -> dict[str, FileState]:
-    """Store every golden file the case names.
+    """Store every golden file, script and attachment the case names.
 
     One that cannot be read is left out; its check then fails, and says so.
     """
     kept: dict[str, FileState] = {}
-    for path in golden_paths(case):
+    for path in [*golden_paths(case), *script_paths(case), *attachment_paths(case)]:
         try:
             content = (suite_root / path).read_bytes()
+            executable = bool((suite_root / path).stat().st_mode & 0o100)
         except OSError:
             continue
-        kept[path] = FileState(sha256=blobs.put(content), size=len(content))
+        kept[path] = FileState(sha256=blobs.put(content), size=len(content), executable=executable)
     return kept
 
 
 def golden_paths(case: Case) -> list[str]:
     """Each reference file once, in the order of its first use."""
-    return list(dict.fromkeys(_paths(case)))
+    found = (check.golden_file for check in _checks(case))
+    return list(dict.fromkeys(golden.path for golden in found if golden is not None))
 
 
-def _paths(case: Case) -> Iterator[str]:
+def script_paths(case: Case) -> list[str]:
+    """Each script that judges once: those of judges, then those of checks."""
+    judges = (judge.script_path for judge in case.all_judges() if judge.type == "script")
+    checks = (check.script.path for check in _checks(case) if check.script is not None)
+    return list(dict.fromkeys([*(path for path in judges if path is not None), *checks]))
+
+
+def attachment_paths(case: Case) -> list[str]:
+    """Each file that agents who judge are shown besides."""
+    contexts = (judge.context for judge in case.all_judges())
+    found = (item.path for context in contexts if context for item in context.attachments)
+    return list(dict.fromkeys(found))
+
+
+def _checks(case: Case) -> Iterator[CheckKeys]:
     if case.expect is not None:
         yield from _in([case.expect])
     yield from _in(case.assertions)
@@ -43,10 +59,9 @@ def _paths(case: Case) -> Iterator[str]:
         yield from _in(turn.assertions)
 
 
-def _in(checks: Sequence[CheckKeys]) -> Iterator[str]:
+def _in(checks: Sequence[CheckKeys]) -> Iterator[CheckKeys]:
     for check in checks:
-        if check.golden_file is not None:
-            yield check.golden_file.path
+        yield check
         for children in (check.any_of, check.all_of, check.none_of):
             yield from _in(children or [])
         if isinstance(check, Check):

@@ -11,6 +11,7 @@ from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
 from skillup.schema.grade import Judging
+from skillup.trial.simulator import UserSimulator
 from skillup.workspace import BlobStore
 
 
@@ -64,4 +65,6 @@ class TrialRequest:
     engine_version: str | None = None
     judge: LiveJudge | None = None
     """None: a check that needs a judge cannot be evaluated."""
+    simulator: UserSimulator | None = None
+    """None: nobody can play the user."""
     notify: Callable[[TrialEvent], None] = lambda _: None

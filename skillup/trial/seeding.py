@@ -23,12 +23,27 @@ async def place_history(
     return await engine.seed(items, context)
 
 
+def unanswered_problem(turns: Sequence[Turn], unanswered: Sequence[str]) -> TurnError | None:
+    """Why the past's unanswered messages have no place in the conversation; None: they have."""
+    if not unanswered or not turns or turns[0].respond is None:
+        return None
+    what = "the history ends with a message of the user's, and the simulated user writes the next"
+    what += ": leave the last one out, or give turn 1 a `content`"
+    return TurnError(kind="unsupported", message=what)
+
+
 def with_unanswered(turns: Sequence[Turn], unanswered: Sequence[str]) -> list[Turn]:
     """`turns`, the first with the past's unanswered messages before its own.
 
-    They are what the dataset says, not templates.
+    They are what the dataset says, not templates. A conversation that a simulated user leads has no
+    turns yet: there they are the first.
     """
-    if not unanswered or not turns or turns[0].content is None:
+    past = "\n\n".join(map(templates.escape, unanswered))
+    if not past:
         return list(turns)
-    content = "\n\n".join([*map(templates.escape, unanswered), turns[0].content])
+    if not turns:
+        return [Turn(content=past)]
+    if turns[0].content is None:
+        return list(turns)
+    content = f"{past}\n\n{turns[0].content}"
     return [turns[0].model_copy(update={"content": content}), *turns[1:]]

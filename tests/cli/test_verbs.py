@@ -85,7 +85,7 @@ def test_list_chooses_and_prints_data(suite: Project) -> None:
     assert suite.run("list", "--json", "-k", "zzz").data == []
 
 
-@pytest.mark.parametrize("which", ["case", "suite", "profile", "record", "result"])
+@pytest.mark.parametrize("which", ["case", "suite", "profile", "judge", "record", "result"])
 def test_schema_prints_one_schema(project: Project, which: str) -> None:
     outcome = project.run("schema", which)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
@@ -96,7 +96,9 @@ def test_schema_prints_one_schema(project: Project, which: str) -> None:
 def test_schema_writes_all_of_them(project: Project) -> None:
     assert project.run("schema", "--out", "deep/er").exit_code == 0
     names = sorted(path.name for path in (project.root / "deep/er").iterdir())
-    assert names == [f"{n}.schema.json" for n in ("case", "profile", "record", "result", "suite")]
+    assert names == [
+        f"{n}.schema.json" for n in ("case", "judge", "profile", "record", "result", "suite")
+    ]
 
 
 def test_doctor_says_that_the_scripted_engine_works_as_a_resume_proves(project: Project) -> None:

@@ -12,6 +12,7 @@ from pydantic import AliasChoices, BaseModel
 from skillup.engines import claude_arguments, codex_arguments
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
+from skillup.schema.judge_script import JudgeScript
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import ErrorKind
 from skillup.schema.suite import Suite
@@ -44,7 +45,7 @@ def _reachable(*roots: type[BaseModel]) -> dict[str, type[BaseModel]]:
     }
 
 
-MODELS = _reachable(Case, Suite, Profile)
+MODELS = _reachable(Case, Suite, Profile, JudgeScript)
 
 
 def _keys(model: type[BaseModel]) -> set[str]:

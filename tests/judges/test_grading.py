@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import pytest
 
-from skillup.judges import grade_record
+from skillup.judges import grade, grade_record
+from skillup.judges.ledger import Ledger
+from skillup.judges.sitting import Inquiry
 from skillup.schema.case import Case
-from skillup.schema.grade import Grade
+from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import TurnError, TurnRecord
 from tests.support.records import make_record, make_turn
 
@@ -305,3 +308,33 @@ def test_turns_that_an_edited_case_leaves_out_are_not_judged() -> None:
 def test_the_same_record_always_gets_the_same_grade() -> None:
     case = {"input": turns_of([YES, NO], [YES]), "assertions": [{"any_of": [YES, NO]}]}
     assert graded(case, ["yes", "yes"]) == graded(case, ["yes", "yes"])
+
+
+def graded_check(passed_from: float, **case: Any) -> Grade:
+    """A case with one graded check, whose judge says 0.85."""
+
+    class Says:
+        def problem(self, case: Case) -> None: ...
+
+        async def read(self, inquiry: Inquiry, ledger: Ledger) -> list[CheckResult]:
+            passed = passed_from <= 0.85
+            return [CheckResult(name="s", kind="similar", passed=passed, score=0.85)]
+
+    made = Case.model_validate({"input": {"prompt": "x"}, "assertions": [{"similar": "y"}], **case})
+    recorded = make_record("z")
+    return anyio.run(lambda: grade(recorded.record, recorded.read_file, Says(), case=made))
+
+
+@pytest.mark.parametrize(
+    ("passed_from", "case", "status"),
+    [
+        (0.8, {}, "PASS"),
+        (0.9, {}, "FAIL"),
+        (0.8, {"pass_threshold": 1.0}, "FAIL"),
+        (0.9, {"pass_threshold": 0.5}, "PASS"),
+    ],
+)
+def test_a_graded_check_that_passes_is_enough_unless_the_case_asks_for_a_score(
+    passed_from: float, case: dict[str, Any], status: str
+) -> None:
+    assert graded_check(passed_from, **case).status == status

@@ -231,3 +231,18 @@ def test_names_given_on_the_command_line_are_defined(tmp_path: Path) -> None:
     make_tree(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": case})
     assert load_paths([tmp_path]).errors
     assert not load_paths([tmp_path], variables=["who"]).problems
+
+
+def test_a_judges_script_beside_the_suite_is_no_case(tmp_path: Path) -> None:
+    make_tree(
+        tmp_path,
+        {
+            "eval.yaml": "name: d\n",
+            "a.yaml": "input: {prompt: x}\nassertions: [{contains: x}]\n",
+            "judge.yaml": "# says yes\nrules:\n  - answer: {relevant: true, reason: x}\n",
+        },
+    )
+
+    (suite,) = load_paths([tmp_path]).or_raise().suites
+
+    assert [case.case.id for case in suite.cases] == ["a"]

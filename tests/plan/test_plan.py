@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skillup.errors import UsageError
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.load.yaml_reader import parse_yaml
 from skillup.plan import Plan, Selection, make_plan
@@ -155,3 +156,45 @@ def test_no_two_cases_have_one_place_whatever_suites_are_called(suites: list[Loa
     labels = [label.casefold() for label in cases(made)]
     assert len(set(labels)) == len(labels)
     assert ids(made) == ids(plan(*suites))
+
+
+def turns(*messages: str) -> dict[str, Any]:
+    return {"input": {"turns": list(messages)}}
+
+
+@pytest.mark.parametrize(("first", "families"), [(1, 0), (2, 2), (3, 2)])
+def test_trials_of_a_case_are_a_family_if_they_share_turns(first: int, families: int) -> None:
+    made = plan(
+        suite("s", a=turns("x", "y", "z")),
+        trials=2,
+        trials_from_turn=first,
+        variants=("with_skill", "without_skill"),
+    )
+    assert len({job.family for job in made.jobs} - {""}) == families
+    shared = [job.steps[: first - 1] for job in made.jobs if job.family]
+    assert all(steps == shared[0] for steps in shared)
+    if families:
+        assert len({job.steps[first - 1] for job in made.jobs}) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "has"),
+    [
+        (turns("x", "y"), "2 turns"),
+        ({"input": {"prompt": "x"}}, "1 turn"),
+        (
+            {"input": {"conversation": {"max_turns": 9, "chatter": {"objective": "x"}}}},
+            "a simulated user leads it",
+        ),
+    ],
+)
+def test_trials_cannot_begin_at_a_turn_that_a_case_has_not(given: dict[str, Any], has: str) -> None:
+    with pytest.raises(UsageError, match=f"--trials-from-turn 3: b has .*{has}"):
+        plan(suite("s", a=turns("x", "y", "z"), b=given), trials=2, trials_from_turn=3)
+    plan(suite("s", b=given), trials=2, trials_from_turn=1)
+
+
+def test_a_conversation_that_is_only_judged_has_no_turn_to_begin_at() -> None:
+    given = {"input": {"transcript": [{"role": "user", "content": "x"}]}}
+    made = plan(suite("s", a=given), trials=2, trials_from_turn=2)
+    assert [job.family for job in made.jobs] == ["", ""]

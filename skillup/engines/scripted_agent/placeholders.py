@@ -12,7 +12,7 @@ from skillup.engines.scripted_agent.sessions import Session
 
 _FORMS = re.compile(
     r"\{\{(?:(user|system|skills|output|turn)"
-    r"|match\.(\w+)|remember\.([A-Za-z_][\w.-]*)|turns\.(\d+)\.(user|answer))\}\}"
+    r"|match\.(\w+)|remember\.([A-Za-z_][\w.-]*)|(turns|history)\.(\d+)\.(user|answer))\}\}"
 )
 
 
@@ -39,7 +39,7 @@ class Placeholders:
         return _FORMS.sub(self._value, text) if "{{" in text else text
 
     def _value(self, found: re.Match[str]) -> str:
-        simple, group, remembered, number, part = found.groups()
+        simple, group, remembered, where, number, part = found.groups()
         if simple == "output":
             value = self.output
             why = "no step before it has an output"
@@ -51,7 +51,7 @@ class Placeholders:
             value = self._session.remembered.get(remembered)
             why = "nothing of that name was remembered in this session"
         else:
-            value, why = self._earlier_turn(int(number), part)
+            value, why = self._earlier_turn(where, int(number), part)
         if value is None:
             raise _missing(found.group(), why)
         return value
@@ -64,11 +64,14 @@ class Placeholders:
         except IndexError:
             raise _missing(form, f"`when` has no group {group}") from None
 
-    def _earlier_turn(self, number: int, part: str) -> tuple[str | None, str]:
-        count = len(self._earlier)
+    def _earlier_turn(self, where: str, number: int, part: str) -> tuple[str | None, str]:
+        exchanges = self._earlier if where == "turns" else self._session.history
+        count = len(exchanges)
         if not 1 <= number <= count:
-            return None, f"this session holds {count} earlier turn{'s' if count != 1 else ''}"
-        exchange = self._earlier[number - 1]
+            what = "earlier turn" if where == "turns" else "message"
+            of = "" if where == "turns" else " of a history"
+            return None, f"this session holds {count} {what}{'s' if count != 1 else ''}{of}"
+        exchange = exchanges[number - 1]
         return (exchange.user if part == "user" else exchange.answer), "it was not answered"
 
 

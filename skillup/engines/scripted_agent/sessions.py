@@ -1,10 +1,14 @@
 """Session files: one JSON object a line, in the order in which it happened.
 
-{"type": "session", "session_id", "agent_version", "workspace"}     the first line
+{"type": "session", "session_id", "agent_version", "workspace"}     the first line; a copy of
+                                                     another session has "forked_from", too
 {"type": "user", "turn", "text"}                                    begins a turn
 {"type": "message" | "tool_call" | "tool_result", ...}              as in the events
 {"type": "remember", "values": {name: text}}
 {"type": "answer", "turn", "text"}                                  ends it, if it was answered
+
+Entries with ``"seeded": true`` took place before the session: their exchanges are its history, and
+are not counted as turns.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ class Session:
     def __init__(self, home: str, session_id: str) -> None:
         self.id = session_id
         self.exchanges: list[Exchange] = []
+        self.history: list[Exchange] = []
+        """What was said before the session began."""
         self.remembered: dict[str, str] = {}
         self._home = home
         self._path = os.path.join(home, "sessions", f"{session_id}.jsonl")
@@ -61,7 +67,7 @@ class Session:
                     session._take(json.loads(line))
         except FileNotFoundError:
             raise AgentError("session_lost", f"there is no session {session_id}") from None
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, LookupError) as error:
             raise AgentError(
                 "session_lost", f"session {session_id} cannot be read: {error}"
             ) from None
@@ -90,6 +96,7 @@ class Session:
     def forget(self) -> None:
         """A fault on request: the file begins anew."""
         self.exchanges = []
+        self.history = []
         self.remembered = {}
         with open(self._path, "w", encoding="ascii") as file:
             file.write(self._header())
@@ -106,10 +113,11 @@ class Session:
 
     def _take(self, entry: dict[str, Any]) -> None:
         kind = entry["type"]
+        exchanges = self.history if entry.get("seeded") else self.exchanges
         if kind == "user":
-            self.exchanges.append(Exchange(entry["text"]))
+            exchanges.append(Exchange(entry["text"]))
         elif kind == "answer":
-            self.exchanges[-1].answer = entry["text"]
+            exchanges[-1].answer = entry["text"]
         elif kind == "remember":
             self.remembered.update(entry["values"])
 

@@ -1,8 +1,8 @@
-"""A scripted model server on loopback, for driving the real `claude` and `codex` in tests.
+"""A scripted model server on loopback: for driving the real `claude` and `codex`, and for judges.
 
-It speaks Anthropic Messages and OpenAI Responses. What it answers is a function of the request
-alone, never of how many requests came before, so retries, background requests, resumed processes
-and concurrent sessions cannot use up each other's answers.
+It speaks Anthropic Messages, OpenAI Responses, Chat Completions and embeddings. What it answers is
+a function of the request alone, never of how many requests came before, so retries, background
+requests, resumed processes and concurrent sessions cannot use up each other's answers.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from tests.support.model_server.replies import (
     McpCall,
     Part,
     ReadFile,
+    Refusal,
     Reply,
     Shell,
     SkillCall,
+    Structured,
     Text,
     ToolCall,
     Usage,
@@ -42,12 +44,14 @@ __all__ = [
     "ModelServer",
     "Part",
     "ReadFile",
+    "Refusal",
     "Reply",
     "Rule",
     "Script",
     "Shell",
     "SkillCall",
     "Step",
+    "Structured",
     "Text",
     "ToolCall",
     "Usage",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar, Protocol
 
-from tests.support.model_server import write_anthropic, write_openai
+from tests.support.model_server import write_anthropic, write_openai, write_openai_chat
 from tests.support.model_server.read_anthropic import read_anthropic
 from tests.support.model_server.read_openai import read_openai
+from tests.support.model_server.read_openai_chat import read_openai_chat
 from tests.support.model_server.replies import (
     Answer,
     CutStream,
@@ -26,6 +27,12 @@ from tests.support.model_server.requests import ModelRequest
 _READERS: dict[str, Callable[[str, Mapping[str, str], dict[str, Any]], ModelRequest]] = {
     "/v1/messages": read_anthropic,
     "/v1/responses": read_openai,
+    "/v1/chat/completions": read_openai_chat,
+}
+_WHOLE: dict[str, Callable[[ModelRequest, Answer], dict[str, Any]]] = {
+    "anthropic": write_anthropic.message,
+    "openai": write_openai.response,
+    "openai_chat": write_openai_chat.completion,
 }
 _MODELS = ("claude-opus-4-8", "gpt-5.5")
 
@@ -42,6 +49,9 @@ class Owner(Protocol):
 
     def log_other(self, line: str) -> None:
         """Logs a request that is not for a model's answer."""
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Logs a request for embeddings, and answers it."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -81,10 +91,24 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(reader(self.path, headers, json.loads(payload)))
             return
         self.owner.log_other(f"POST {self.path}")
-        if route == "/v1/messages/count_tokens":
+        if route == "/v1/embeddings":
+            self._embed(json.loads(payload))
+        elif route == "/v1/messages/count_tokens":
             self._send_json(200, {"input_tokens": len(payload) // 4})
         else:
             self._send_json(404, write_openai.error_body(404, f"no such page: {route}"))
+
+    def _embed(self, body: dict[str, Any]) -> None:
+        given = body["input"]
+        texts = [given] if isinstance(given, str) else list(given)
+        vectors = self.owner.embed(texts)
+        data = [
+            {"object": "embedding", "index": index, "embedding": vector}
+            for index, vector in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": 5 * len(texts), "total_tokens": 5 * len(texts)}
+        answer = {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        self._send_json(200, answer)
 
     def _answer(self, request: ModelRequest) -> None:
         request, reply = self.owner.reply_to(request)
@@ -111,8 +135,7 @@ class Handler(BaseHTTPRequestHandler):
             self.owner.closing.wait(answer.delay_s)
         anthropic = request.api == "anthropic"
         if not request.stream:
-            whole = write_anthropic.message if anthropic else write_openai.response
-            self._send_json(200, whole(request, answer))
+            self._send_json(200, _WHOLE[request.api](request, answer))
             return
         events = (write_anthropic if anthropic else write_openai).events(request, answer)
         self._head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})

@@ -71,7 +71,21 @@ class McpCall:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-Part = Text | ToolCall | Shell | WriteFile | ReadFile | SkillCall | McpCall
+@dataclass(frozen=True)
+class Structured:
+    """An answer of the form that was asked for: a call of the one tool offered, or JSON as text."""
+
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The model's own refusal, as each API tells of it."""
+
+    text: str = "I will not answer that."
+
+
+Part = Text | ToolCall | Shell | WriteFile | ReadFile | SkillCall | McpCall | Structured | Refusal
 
 
 @dataclass(frozen=True)
@@ -156,4 +170,4 @@ def has_call(reply: Reply) -> bool:
     """Whether the reply asks for a tool, so that another request will follow."""
     if isinstance(reply, Fault):
         return False
-    return any(not isinstance(part, Text) for part in parts_of(whole_answer(reply)))
+    return any(not isinstance(part, Text | Refusal) for part in parts_of(whole_answer(reply)))

@@ -39,7 +39,7 @@ class ModelRequest:
     one that the CLI sends along; `cwd` the working directory that it tells the model, or `""`.
     """
 
-    api: Literal["anthropic", "openai"]
+    api: Literal["anthropic", "openai", "openai_chat"]
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]

@@ -21,7 +21,7 @@ class Rule:
     the answer to the user's text, the second follows the first one's tool results, and so on; a
     step may be a function of the request. After the last step the last one is given again if it
     calls no tool, else the text `Done.`. `turn` (1-based) limits the rule to the nth user message,
-    `api` to one of the two APIs.
+    `api` to one of the APIs.
     """
 
     pattern: str

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
+from string import ascii_lowercase
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,7 +38,8 @@ class ModelServer:
     """A context manager around a running server.
 
     `requests` are the model requests of conversations in order of arrival, `background` the ones
-    that a CLI made for itself, `others` everything else as `"METHOD PATH"`. A script that raises
+    that a CLI made for itself, `embedded` the texts that embeddings were asked of, `others`
+    everything else as `"METHOD PATH"`. A script that raises
     answers 500; the exception, like any other of the server's own, is raised again when the
     context closes, so that it cannot pass for a failure of the CLI.
     """
@@ -46,6 +48,7 @@ class ModelServer:
         self.requests: list[ModelRequest] = []
         self.background: list[ModelRequest] = []
         self.others: list[str] = []
+        self.embedded: list[list[str]] = []
         self.closing = threading.Event()
         self._script = script or by_rules()
         self._problems: list[BaseException] = []
@@ -116,3 +119,9 @@ class ModelServer:
         """Logs a request that is not for a model's answer."""
         with self._lock:
             self.others.append(line)
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Vectors that count letters: texts of the same letters point in the same direction."""
+        with self._lock:
+            self.embedded.append(texts)
+        return [[float(text.lower().count(letter)) for letter in ascii_lowercase] for text in texts]

@@ -12,8 +12,10 @@ from tests.support.model_server.replies import (
     McpCall,
     Part,
     ReadFile,
+    Refusal,
     Shell,
     SkillCall,
+    Structured,
     Text,
     ToolCall,
     WriteFile,
@@ -38,6 +40,8 @@ def message(request: ModelRequest, answer: Answer) -> dict[str, Any]:
     content = [_block(request, part) for part in parts_of(answer)]
     calls = any(block["type"] == "tool_use" for block in content)
     reason = "max_tokens" if answer.stop == "max_tokens" else "tool_use" if calls else "end_turn"
+    if any(isinstance(part, Refusal) for part in parts_of(answer)):
+        content, reason = [], "refusal"
     return {
         "id": f"msg_{uuid4().hex}",
         "type": "message",
@@ -93,8 +97,10 @@ def _streamed(block: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _block(request: ModelRequest, part: Part) -> dict[str, Any]:
-    if isinstance(part, Text):
+    if isinstance(part, Text | Refusal):
         return {"type": "text", "text": part.text}
+    if isinstance(part, Structured) and not request.tools:
+        return {"type": "text", "text": json.dumps(part.data)}
     name, arguments = _call(request, part)
     call_id = f"toolu_r{request.tool_round}_{uuid4().hex[:16]}"
     return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
@@ -114,7 +120,9 @@ def _call(request: ModelRequest, part: Part) -> tuple[str, dict[str, Any]]:
             return "Skill", {"skill": name}
         case McpCall(server, tool, arguments):
             return f"mcp__{server}__{tool}", dict(arguments)
-        case Text():
+        case Structured(data):
+            return request.tools[0], dict(data)
+        case Text() | Refusal():
             raise ValueError("a text is no tool call")
 
 

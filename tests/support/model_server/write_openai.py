@@ -12,8 +12,10 @@ from tests.support.model_server.replies import (
     McpCall,
     Part,
     ReadFile,
+    Refusal,
     Shell,
     SkillCall,
+    Structured,
     Text,
     ToolCall,
     WriteFile,
@@ -86,14 +88,13 @@ def _item(request: ModelRequest, part: Part) -> dict[str, Any]:
     call_id = f"call_r{request.tool_round}_{uuid4().hex[:16]}"
     match part:
         case Text(text):
-            content = [{"type": "output_text", "text": text, "annotations": []}]
-            return {
-                "type": "message",
-                "id": f"msg_{uuid4().hex}",
-                "role": "assistant",
-                "status": "completed",
-                "content": content,
-            }
+            return _message({"type": "output_text", "text": text, "annotations": []})
+        case Refusal(text):
+            return _message({"type": "refusal", "refusal": text})
+        case Structured(data) if request.tools:
+            return _function_call(call_id, request.tools[0], dict(data))
+        case Structured(data):
+            return _message({"type": "output_text", "text": json.dumps(data), "annotations": []})
         case ToolCall(name, arguments, namespace):
             return _function_call(call_id, name, dict(arguments), namespace)
         case McpCall(server, tool, arguments):
@@ -115,6 +116,16 @@ def _item(request: ModelRequest, part: Part) -> dict[str, Any]:
             }
         case WriteFile(path, content):
             return _shell_call(call_id, f"printf %s {shlex.quote(content)} > {shlex.quote(path)}")
+
+
+def _message(content: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "id": f"msg_{uuid4().hex}",
+        "role": "assistant",
+        "status": "completed",
+        "content": [content],
+    }
 
 
 def _shell_call(call_id: str, command: str) -> dict[str, Any]:

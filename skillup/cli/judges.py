@@ -1,0 +1,84 @@
+"""Who judges in a run that is started from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from skillup.cli.engines import root_with_engines
+from skillup.errors import RunDirectoryError
+from skillup.judges.desk import DeskOptions, JudgeDesk, Whereabouts
+from skillup.judges.models.choice import with_judge_model
+from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.models.stored import AnswerCache, AnswerFolder
+from skillup.load.discover import workspace_root
+from skillup.load.model import LoadedSuite
+from skillup.load.profiles import load_profile
+from skillup.plan import Plan
+from skillup.process.secrets import Secrets
+from skillup.schema.case import Case
+from skillup.schema.profile import Profile
+from skillup.store.place import shared_answers_path
+
+
+def with_judges(
+    suites: Sequence[LoadedSuite], asked: str | None, fallback: str | None
+) -> list[LoadedSuite]:
+    """`suites`, each case with the model that reads for it (`--judge-model`, or the fallback)."""
+    return [
+        replace(
+            suite,
+            cases=tuple(
+                replace(loaded, case=with_judge_model(loaded.case, asked, fallback))
+                for loaded in suite.cases
+            ),
+        )
+        for suite in suites
+    ]
+
+
+def with_judges_keys(secrets: Secrets, plan: Plan, environment: Mapping[str, str]) -> Secrets:
+    """`secrets` and the keys of all who judge in `plan`."""
+    cases = {id(job.loaded.case): job.loaded.case for job in plan.jobs}.values()
+    models = (case.judge_model for case in cases)
+    names = {model.api_key_env for model in models if model is not None}
+    names |= {judge.api_key_env for case in cases for judge in case.all_judges()}
+    return secrets.also_of(environment, names - {None}) if names - {None} else secrets
+
+
+def answer_cache(
+    run: Path | None, base: Path, mask: Callable[[str], str], *, anew: bool
+) -> AnswerCache:
+    """The answers kept in `run` (None: in none) and those that the runs of a workspace share.
+
+    `anew` is `--no-judge-cache`.
+    """
+    own = AnswerFolder(run, mask, needed=True) if run is not None else None
+    shared = None
+    if not anew:
+        try:
+            shared = AnswerFolder(shared_answers_path(workspace_root(base)), mask, needed=False)
+        except RunDirectoryError:
+            shared = None  # a workspace that cannot be written has no cache
+    return AnswerCache(own, shared, anew=anew)
+
+
+def desk_of(
+    plan: Plan, base: Path, environment: Mapping[str, str], secrets: Secrets, cache: AnswerCache
+) -> JudgeDesk:
+    """The desk for the cases of `plan`; other profiles are those of the workspace of `base`."""
+    jobs = {id(job.loaded.case): job for job in plan.jobs}
+    held = {job.profile.name: job.profile for job in plan.jobs}
+
+    def whereabouts(case: Case) -> Whereabouts | None:
+        job = jobs.get(id(case))
+        return Whereabouts(job.suite.root, job.profile.name) if job is not None else None
+
+    def profile(name: str) -> Profile:
+        known = held.get(name)
+        suite = plan.jobs[0].suite.path
+        return known or load_profile(name, root_with_engines(base, suite), environment)
+
+    models = Models(ModelOptions(environment, secrets.mask, cache))
+    return JudgeDesk(models, DeskOptions(environment, secrets.mask, profile, whereabouts))

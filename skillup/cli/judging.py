@@ -1,0 +1,178 @@
+"""From a source and perhaps edited cases to new grades, one record at a time."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from skillup.cli.judging_cases import EditedCase, EditedCases, Selection, with_references
+from skillup.cli.judging_sources import Source, Subject
+from skillup.errors import UsageError
+from skillup.judges.replay.flips import GradeChange, compare
+from skillup.judges.replay.regrade import Item, Regrader
+from skillup.reports.judgement import Tally
+from skillup.schema.case import Case
+from skillup.schema.grade import Grade
+from skillup.schema.record import FileState
+
+_READ_AT_ONCE = 8
+"""Records; how many questions are under way at once, their readers limit themselves."""
+_MOST_WAITING = 64
+Judged = tuple[str, Grade, GradeChange | None]
+
+
+@dataclass(slots=True)
+class Judging:
+    """One pass over a source."""
+
+    source: Source
+    selection: Selection
+    regrader: Regrader
+    edited: EditedCases | None = None
+    say: Callable[[str], None] = lambda _: None
+    """Told, in a line, what a user should know beside the grades."""
+
+    def judge(self, tally: Tally) -> Iterator[Judged]:
+        """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
+        seen: set[str] = set()
+        with _collecting_rarely():
+            for subject, grade in self._graded(tally, seen):
+                change = _change(subject, grade)
+                tally.add(grade, change)
+                if self.source.kind == "session":
+                    for note in subject.record.notes:
+                        self.say(note)
+                yield subject.job_id, grade, change
+        tally.damaged = len(self.source.damaged)
+        for job_id in self.source.damaged:
+            self.say(f"{job_id}: its record is damaged, and was not judged")
+        if not self.selection:
+            tally.not_run = len(self.source.planned - seen - set(self.source.damaged))
+        if tally.left_out:
+            trials = "trial" if tally.left_out == 1 else "trials"
+            self.say(f"{tally.left_out} {trials} of cases that --cases lacks: not judged")
+
+    def _graded(self, tally: Tally, seen: set[str]) -> Iterator[tuple[Subject, Grade]]:
+        """In order; those that are read by judges wait for each other, and are read at once."""
+        waiting: list[tuple[Subject, Item, Grade | None]] = []
+        to_read = 0
+        for subject, edited in self._chosen(tally, seen):
+            item = self._item(subject, edited)
+            grade = self.regrader.by_rules(item)
+            waiting.append((subject, item, grade))
+            to_read += grade is None
+            if not to_read or to_read == _READ_AT_ONCE or len(waiting) == _MOST_WAITING:
+                yield from self._settled(waiting)
+                waiting.clear()
+                to_read = 0
+        yield from self._settled(waiting)
+
+    def _settled(
+        self, waiting: list[tuple[Subject, Item, Grade | None]]
+    ) -> Iterator[tuple[Subject, Grade]]:
+        to_read = [item for _, item, grade in waiting if grade is None]
+        read = iter(self.regrader.by_reading(to_read) if to_read else ())
+        for subject, _, grade in waiting:
+            yield subject, next(read) if grade is None else grade
+
+    def _chosen(self, tally: Tally, seen: set[str]) -> Iterator[tuple[Subject, EditedCase | None]]:
+        only = self.edited.only() if self.edited is not None else None
+        if self.source.kind == "session" and self.edited is not None and only is None:
+            only = self._one_of_several()
+        case, suite = (only.case, only.suite) if only is not None else (None, "")
+        for subject in self.source.subjects(case, suite):
+            record = subject.record
+            if self.source.kind == "run":
+                seen.add(subject.job_id)
+            if not self.selection.takes(record.case_id, _tags(record.case)):
+                continue
+            if self.edited is None:
+                yield subject, None
+                continue
+            edited = self.edited.of(record)
+            if edited is None and self.source.is_single and only is not None:
+                edited = only
+            if edited is None:
+                tally.left_out += 1
+                continue
+            yield subject, edited
+
+    def _one_of_several(self) -> EditedCase:
+        assert self.edited is not None
+        chosen = [e for e in self.edited.cases if self.selection.takes(e.case.id, e.case.tags)]
+        if len(chosen) == 1:
+            return chosen[0]
+        raise UsageError(
+            f"--cases has {len(self.edited.cases)} cases, and a session is one conversation",
+            hint="give the case's own file, or choose it with -k",
+        )
+
+    def _item(self, subject: Subject, edited: EditedCase | None) -> Item:
+        if edited is None:
+            return Item(subject.record, subject.read_file, self._recorded(subject))
+        record, contents = with_references(subject.record, edited)
+        # Scripts, and the files of judges, are those beside the edited case.
+        record = record.model_copy(update={"suite_root": str(edited.root)})
+
+        def read_file(state: FileState) -> bytes | None:
+            known = contents.get(state.sha256 or "")
+            return known if known is not None else subject.read_file(state)
+
+        return Item(record, read_file, edited.case)
+
+    def _recorded(self, subject: Subject) -> Case:
+        try:
+            return self.regrader.recorded_case(subject.record)
+        except ValueError:
+            raise UsageError(
+                f"{subject.job_id}: this skillup cannot read the case in its record",
+                hint="give the case as it is now with --cases",
+            ) from None
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Records and grades have no circles: they go by themselves, and to look costs a fifth."""
+    usual = gc.get_threshold()
+    gc.set_threshold(50_000, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+def _tags(case: dict[str, Any]) -> list[str]:
+    tags = case.get("tags")
+    return [str(tag) for tag in tags] if isinstance(tags, list) else []
+
+
+def _change(subject: Subject, grade: Grade) -> GradeChange | None:
+    if subject.grade is None:
+        return None
+    try:
+        before = subject.grade.read_bytes()
+        # Mostly nothing changes, and to validate the older grade costs more than to grade anew.
+        if before == _as_text(grade):
+            return GradeChange(grade, grade, ())
+        return compare(Grade.model_validate_json(before), grade)
+    except (OSError, ValueError):
+        return None
+
+
+def _as_text(grade: Grade) -> bytes | None:
+    """As the store writes it, faster; None where it would have to mend something."""
+    try:
+        return grade.model_dump_json(by_alias=True, indent=2).encode() + b"\n"
+    except ValueError:  # half of a character
+        return None
+
+
+def say_on_stderr(note: str) -> None:
+    """A note for people, beside the data."""
+    from skillup.reports.text import plain
+
+    sys.stderr.write(plain(f"note: {note}\n"))

@@ -1,0 +1,187 @@
+"""The cases that records are judged by instead of those they were held with."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from skillup.errors import InvalidFilesError, UsageError
+from skillup.schema.case import Case
+from skillup.schema.record import FileState, Record
+
+_YAML = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class EditedCase:
+    """A case as its file says now."""
+
+    case: Case
+    suite: str
+    root: Path
+    """What its paths are relative to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which records are judged: any of the globs, and any of the tags."""
+
+    globs: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.globs or self.tags)
+
+    def takes(self, case_id: str, tags: Sequence[str]) -> bool:
+        """Whether a record of this case is wanted."""
+        if self.globs and not any(fnmatch.fnmatchcase(case_id, glob) for glob in self.globs):
+            return False
+        return not self.tags or bool(set(self.tags) & set(tags))
+
+
+@dataclass(slots=True)
+class EditedCases:
+    """What `--cases` names."""
+
+    cases: tuple[EditedCase, ...]
+    _by_name: dict[tuple[str, str], EditedCase] = field(default_factory=dict)
+    _by_id: dict[str, list[EditedCase]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for edited in self.cases:
+            self._by_name[edited.suite, edited.case.id] = edited
+            self._by_id.setdefault(edited.case.id, []).append(edited)
+
+    def of(self, record: Record) -> EditedCase | None:
+        """The case of the record's id, of the record's suite if several have it.
+
+        Raises UsageError if it may be any of several.
+        """
+        found = self._by_name.get((record.suite, record.case_id))
+        if found is not None:
+            return found
+        same = self._by_id.get(record.case_id, [])
+        if len(same) > 1:
+            suites = ", ".join(edited.suite for edited in same)
+            raise UsageError(
+                f"the case {record.case_id} may be that of several suites: {suites}",
+                hint="give --cases one of them",
+            )
+        return same[0] if same else None
+
+    def only(self) -> EditedCase | None:
+        """The one case, if there is just one."""
+        return self.cases[0] if len(self.cases) == 1 else None
+
+
+def load_edited(paths: Sequence[Path]) -> EditedCases:
+    """Suites, folders of suites, and case files, also such that stand outside of any suite.
+
+    Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
+    """
+    from skillup.cli.judging_desk import with_fallback_model
+    from skillup.load.suites import load_paths
+    from skillup.reports.problems import problem_line
+
+    found: list[EditedCase] = []
+    within = []
+    for path in paths:
+        if _stands_alone(path):
+            found.append(_alone(path))
+        else:
+            within.append(path)
+    if within:
+        loaded = load_paths(within)
+        for warning in loaded.warnings:
+            sys.stderr.write(problem_line(warning) + "\n")
+        for suite in loaded.or_raise().suites:
+            found += [EditedCase(item.case, suite.name, suite.root) for item in suite.cases]
+    found = [replace(edited, case=with_fallback_model(edited.case)) for edited in found]
+    if not found:
+        raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
+    return EditedCases(tuple(found))
+
+
+def watched(paths: Sequence[Path]) -> dict[str, tuple[int, int, int]]:
+    """What tells a change: every YAML file that `paths` name or hold, with time, size and inode."""
+    state = {}
+    for file in _files(paths):
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        state[str(file)] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return state
+
+
+def with_references(record: Record, edited: EditedCase) -> tuple[Record, Mapping[str, bytes]]:
+    """The record with the files of the suite that the edited case names, as they are now.
+
+    And their contents, by SHA-256. Those that are not there any more stay as the record has them.
+    """
+    from skillup.trial.references import attachment_paths, golden_paths, script_paths
+
+    case = edited.case
+    contents: dict[str, bytes] = {}
+    references = dict(record.references)
+    for name in [*golden_paths(case), *script_paths(case), *attachment_paths(case)]:
+        try:
+            content = (edited.root / name).read_bytes()
+            executable = bool((edited.root / name).stat().st_mode & 0o100)
+        except OSError:
+            continue
+        sha = hashlib.sha256(content).hexdigest()
+        contents[sha] = content
+        references[name] = FileState(sha256=sha, size=len(content), executable=executable)
+    if not contents:
+        return record, contents
+    return record.model_copy(update={"references": references}), contents
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            for place, names, files in os.walk(path):
+                names[:] = [name for name in names if not name.startswith(".")]
+                yield from (Path(place) / file for file in files if file.endswith(_YAML))
+            continue
+        yield path
+        for folder in list(path.resolve().parents)[:4]:
+            yield from (folder / "eval.yaml", folder / "evals" / "eval.yaml")
+
+
+def _stands_alone(path: Path) -> bool:
+    """A case file without a suite above it."""
+    from skillup.load.discover import SUITE_FILE, IsCase
+
+    if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
+        return False
+    above = path.resolve().parents
+    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
+    return IsCase()(path) and not any(suite.is_file() for suite in suites)
+
+
+def _alone(path: Path) -> EditedCase:
+    from pydantic import ValidationError
+
+    from skillup.load.merge import merge_defaults
+    from skillup.load.problems import problems_from
+    from skillup.load.semantics import case_problems
+    from skillup.load.yaml_reader import read_yaml
+    from skillup.schema.suite import Suite
+
+    document = read_yaml(path)
+    try:
+        case = Case.model_validate(document.data)
+    except ValidationError as error:
+        raise InvalidFilesError(list(problems_from(error, document))) from None
+    case = merge_defaults(case, Suite(), default_id=path.stem)
+    problems = [p for p in case_problems(case, document, frozenset()) if p.severity == "error"]
+    if problems:
+        raise InvalidFilesError(problems)
+    return EditedCase(case, "", path.resolve().parent)

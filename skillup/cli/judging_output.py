@@ -1,0 +1,135 @@
+"""One judging from the request to the screen, to `--json` and to the disk."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skillup import __version__
+from skillup.cli.judging import Judged, Judging, say_on_stderr
+from skillup.cli.judging_cases import EditedCases, Selection, load_edited
+from skillup.cli.judging_desk import desks_for
+from skillup.cli.judging_sources import Source
+from skillup.errors import UsageError
+from skillup.judges.replay.regrade import Regrader
+from skillup.reports.console import make_console
+from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lines
+from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
+from skillup.reports.problems import shown_path
+from skillup.reports.text import plain
+from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
+from skillup.trial.message import now
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """What `skillup judge` was asked to do."""
+
+    source: Source
+    cases: tuple[Path, ...] = ()
+    selection: Selection = field(default_factory=Selection)
+    write: bool = False
+    quiet: bool = False
+    as_json: bool = False
+
+
+def judge_once(request: JudgeRequest) -> int:
+    """Judge, show and store; the exit code.
+
+    Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
+    there to judge.
+    """
+    edited = load_edited(request.cases) if request.cases else None
+    judging = Judging(
+        request.source,
+        request.selection,
+        Regrader(desks_for(request.source)),
+        edited,
+        say=say_on_stderr,
+    )
+    tally = Tally()
+    judged = judging.judge(tally)
+    head = _head(request)
+    if request.write:
+        judged = _written(judged, request, tally, head)
+    if request.as_json:
+        for chunk in judgement_chunks(head, judged, tally):
+            sys.stdout.write(chunk)
+    else:
+        _show(judged, request, tally, compared=request.source.kind != "session")
+    if not tally.total and not tally.damaged:
+        raise _nothing(request, edited, tally)
+    return tally.exit_code()
+
+
+def _head(request: JudgeRequest) -> dict[str, Any]:
+    return {
+        "schema_version": JUDGEMENT_VERSION,
+        "judged_at": now(),
+        "skillup_version": __version__,
+        "source": str(request.source.path),
+        "by": [str(path) for path in request.cases],
+        "case_globs": list(request.selection.globs),
+        "tags": list(request.selection.tags),
+    }
+
+
+def _written(
+    judged: Iterator[Judged], request: JudgeRequest, tally: Tally, head: dict[str, Any]
+) -> Iterator[Judged]:
+    """Each grade goes to disk on its way; nothing is made if there is none."""
+    assert request.source.home is not None
+    writer: JudgementWriter | None = None
+    changes: dict[str, Any] = {}
+    for job_id, grade, change in judged:
+        writer = writer or JudgementWriter(request.source.home)
+        writer.write_grade(job_id, grade)
+        if change:
+            changes[job_id] = change_as_dict(change)
+        yield job_id, grade, change
+    if writer is not None:
+        summary = tally.summary().model_dump(mode="json", by_alias=True)
+        writer.finish({**head, "summary": summary, "changes": tally.changes(), "trials": changes})
+        sys.stderr.write(plain(f"the new grades are in {shown_path(writer.path)}\n"))
+
+
+def _show(judged: Iterator[Judged], request: JudgeRequest, tally: Tally, *, compared: bool) -> None:
+    console, label = make_console(), _labels(request)
+    for job_id, grade, change in judged:
+        if request.quiet and not change and change is not None:
+            continue
+        console.print(grade_line(label(job_id), grade, change), soft_wrap=True)
+        # With nothing to compare with, what failed is what one wants to see.
+        for line in unmet_lines(grade) if change is None else flip_lines(change):
+            console.print(line, soft_wrap=True)
+    if tally.total:
+        console.print()
+        console.print(counts_line(tally, compared=compared), soft_wrap=True)
+
+
+def _labels(request: JudgeRequest) -> Callable[[str], str]:
+    """What tells a job from the others of its run, in a few words."""
+    # A case's own id may hold slashes.
+    planned = [job.rsplit("/", 3)[1:] for job in request.source.planned]
+    different = [len(set(column)) > 1 for column in zip(*planned, strict=False)]
+
+    def label(job_id: str) -> str:
+        case, *rest = job_id.rsplit("/", 3)
+        told = [part for part, differs in zip(rest, different, strict=False) if differs]
+        return " ".join([case, *told])
+
+    return label
+
+
+def _nothing(request: JudgeRequest, edited: EditedCases | None, tally: Tally) -> UsageError:
+    if tally.left_out and edited is not None:
+        known = ", ".join(item.case.id for item in edited.cases[:10])
+        return UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
+    if request.selection:
+        return UsageError("no record matches the selection", hint="see -k and --tag")
+    return UsageError(
+        f"{request.source.path} holds no finished trial", hint="go on with skillup run --resume"
+    )

@@ -1,0 +1,155 @@
+"""What `skillup judge` is pointed at: a run, a trial, a record, or an agent's session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skillup.checks.finding import CannotEvaluateError
+from skillup.errors import RunDirectoryError, UsageError
+from skillup.schema.case import Case
+from skillup.schema.record import FileState, Record
+from skillup.store import RunDirectory, trials
+from skillup.store.run_directory import RUN_FILE
+
+ReadFile = Callable[[FileState], bytes | None]
+_HINT = "give a run, a trial's directory, a record.json, or a session of Claude Code or Codex"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A record, and where its files and its older grade are."""
+
+    job_id: str
+    """For a record that stands alone: the same form, made of what the record says."""
+    record: Record
+    read_file: ReadFile
+    grade: Path | None
+    """The older grade; the file need not be there."""
+
+
+@dataclass(slots=True)
+class Source:
+    """Subjects, one at a time: they are read anew each time."""
+
+    path: Path
+    kind: str
+    """run, trial, record or session."""
+    read: Callable[[Source, Case | None, str], Iterator[Subject]]
+    home: Path | None = None
+    """Where `--write` puts judgements; None: nowhere."""
+    run: Path | None = None
+    """The run that the records belong to, if it is there."""
+    planned: frozenset[str] = frozenset()
+    damaged: list[str] = field(default_factory=list)
+    """Jobs whose record cannot be read, of the last reading."""
+
+    @property
+    def is_single(self) -> bool:
+        """It is one record."""
+        return self.kind != "run"
+
+    def subjects(self, case: Case | None = None, suite: str = "") -> Iterator[Subject]:
+        """In fixed order. A session is read as one of `case`, which it needs."""
+        self.damaged.clear()
+        return self.read(self, case, suite)
+
+
+def open_source(target: str) -> Source:
+    """Raises UsageError and RunDirectoryError for what is none of these."""
+    path = Path(target)
+    if path.is_dir():
+        if (path / RUN_FILE).is_file():
+            return _run(path)
+        if (path / trials.RECORD_FILE).is_file():
+            return _alone(path / trials.RECORD_FILE, "trial")
+        raise UsageError(f"{target}: neither a run nor a trial", hint=_HINT)
+    if path.suffix == ".json" and path.is_file():
+        if (path.parent / RUN_FILE).is_file():
+            return _run(path.parent)  # its run.json or its result.json
+        return _alone(path, "record")
+    return _session(target)
+
+
+def _run(path: Path) -> Source:
+    jobs = RunDirectory.open(path).run_info().get("jobs")
+    listed = jobs if isinstance(jobs, list) else []
+    planned = frozenset(job for job in listed if isinstance(job, str))
+    return Source(path, "run", _of_run, home=path, run=path, planned=planned)
+
+
+def _of_run(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
+    del case, suite
+    read_file = RunDirectory.open(source.path).blobs.read_state
+    for job_id, directory in trials.directories_with_records(source.path / "trials"):
+        try:
+            record = trials.load_record(directory / trials.RECORD_FILE)
+        except trials.DamagedRecordError:
+            source.damaged.append(job_id)
+            continue
+        yield Subject(job_id, record, read_file, directory / trials.GRADE_FILE)
+
+
+def _alone(path: Path, kind: str) -> Source:
+    run = _run_of(path)
+    return Source(path, kind, _of_record, home=run or path.parent, run=run)
+
+
+def _run_of(path: Path) -> Path | None:
+    """The run whose trial the record is."""
+    above = path.resolve().parents
+    found = (d.parent for d in above if d.name == "trials" and (d.parent / RUN_FILE).is_file())
+    return next(found, None)
+
+
+def _of_record(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
+    del case, suite
+    try:
+        record = trials.load_record(source.path)
+    except trials.DamagedRecordError:
+        raise RunDirectoryError(
+            f"{source.path} is no record of skillup, or damaged", hint=_HINT
+        ) from None
+    job_id = f"{record.case_id}/{record.engine.profile}/{record.variant}/{record.trial}"
+    read_file: ReadFile = _no_files
+    if source.run is not None:
+        read_file = RunDirectory.open(source.run).blobs.read_state
+        directories = trials.directories_with_records(source.run / "trials")
+        here = source.path.resolve().parent
+        job_id = next((job for job, place in directories if place.resolve() == here), job_id)
+    yield Subject(job_id, record, read_file, source.path.with_name(trials.GRADE_FILE))
+
+
+def _no_files(state: FileState) -> bytes | None:
+    del state
+    raise CannotEvaluateError(
+        "the record stands outside of its run, and only the run has the contents of files: "
+        "judge it inside the run's directory"
+    )
+
+
+def _session(target: str) -> Source:
+    from skillup.interop.session_index import find_session, session_files, session_homes
+
+    try:
+        path = find_session(target, session_files(session_homes(os.environ)))
+    except UsageError as error:
+        raise UsageError(error.message, hint=_HINT) from None
+    return Source(path, "session", _of_session)
+
+
+def _of_session(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
+    from skillup.interop.session_index import session_format
+    from skillup.interop.session_record import read_session, record_of_session
+
+    if case is None:
+        raise UsageError(
+            "a session has no case of its own",
+            hint="give one with --cases; `skillup session to-case` writes one",
+        )
+    session = read_session(source.path, session_format(source.path))
+    record = record_of_session(session, case, suite)
+    job_id = f"{record.case_id}/{record.engine.profile}/{record.variant}/1"
+    yield Subject(job_id, record, _no_files, None)

@@ -1,0 +1,43 @@
+"""Judging again whenever somebody saves a case."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import datetime
+
+from skillup.cli.judging_cases import watched
+from skillup.cli.judging_output import JudgeRequest, judge_once
+from skillup.errors import InvalidFilesError, SkillupError
+from skillup.reports.problems import print_problems, shown_path
+from skillup.reports.text import plain
+
+_SECONDS = 0.25
+
+
+def judge_on_changes(request: JudgeRequest) -> int:
+    """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt.
+
+    What is wrong with a file is said, no more: it may just be half written.
+    """
+    seen = None
+    while True:
+        # Looked at before it is read: what changes meanwhile is noticed the next time.
+        state = watched(request.cases)
+        if state != seen:
+            seen = state
+            _judge(request)
+            names = ", ".join(shown_path(path) for path in request.cases)
+            now = datetime.now().astimezone()
+            sys.stderr.write(plain(f"{now:%H:%M:%S}  watching {names} (Ctrl-C ends)\n\n"))
+        time.sleep(_SECONDS)
+
+
+def _judge(request: JudgeRequest) -> None:
+    try:
+        judge_once(request)
+    except InvalidFilesError as error:
+        print_problems(error.problems, {})
+    except SkillupError as error:
+        hint = f"\n  hint: {error.hint}" if error.hint else ""
+        sys.stderr.write(plain(f"error: {error.message}{hint}\n"))

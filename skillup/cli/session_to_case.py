@@ -1,0 +1,150 @@
+"""`skillup session to-case`: an agent's session becomes a regression case."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillup.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillup.interop.session_fixture import Selected
+    from skillup.interop.session_record import HeldSession
+
+_FIXTURES = "fixtures"
+_SHOWN = 5
+
+
+def write_case(session: str, out: Path | None, *, with_fixture: bool, force: bool) -> int:
+    """Write the case to `out`, or to stdout; what else there is to know to stderr.
+
+    Raises UsageError if the session cannot become a case, or a file is there that would be lost.
+    """
+    from skillup.interop.session_case import case_of_session
+    from skillup.interop.session_index import (
+        find_session,
+        session_files,
+        session_format,
+        session_homes,
+    )
+    from skillup.interop.session_origin import revision_of
+    from skillup.interop.session_record import read_session
+
+    path = find_session(session, session_files(session_homes(os.environ)))
+    held = read_session(path, session_format(path))
+    revision = revision_of(path)
+    if out is None:
+        if with_fixture:
+            raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
+        case = case_of_session(held, schema=_shared_schema(Path.cwd(), "case"), revision=revision)
+        sys.stdout.write(case.text.encode(errors="replace").decode())
+        _say_all(case.notes)
+        return 0
+    if os.path.lexists(out) and not force:
+        raise UsageError(f"{out} is there already", hint="--force replaces it")
+    return _write_files(held, out, revision, with_fixture=with_fixture, force=force)
+
+
+def _write_files(
+    held: HeldSession, out: Path, revision: str | None, *, with_fixture: bool, force: bool
+) -> int:
+    from skillup.interop.session_case import case_of_session, suite_text
+    from skillup.interop.session_fixture import copy_files, select_files
+
+    if out.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"--out {out}: not a YAML file", hint="give it the ending .yaml")
+    if out.stem == "eval":
+        raise UsageError(f"--out {out}: that is a suite's name", hint="give the case another name")
+    folder = out.resolve().parent
+    suite = _suite_above(folder)
+    fixture = folder / _FIXTURES / out.stem if with_fixture else None
+    workspace = Path(held.summary.cwd or "")
+    if fixture is not None and not held.summary.cwd:
+        raise UsageError("--with-fixture: the session does not tell its directory")
+    selected = select_files(workspace, os.environ) if fixture is not None else None
+    root = suite.parent if suite is not None else folder
+    if root.name == "evals" and suite is not None:
+        root = root.parent
+    schemas = {name: _schema(folder, name) for name in ("case", "suite")}
+    case = case_of_session(
+        held,
+        schema=schemas["case"],
+        revision=revision,
+        fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
+    )
+    files = {out: case.text}
+    if suite is None:
+        files[folder / "eval.yaml"] = suite_text(schemas["suite"], held.engine)
+    if fixture is not None and selected is not None:
+        copy_files(workspace, selected, fixture, force=force)
+        _say_fixture(selected, fixture)
+    _write_schemas(folder, schemas)
+    for path, text in files.items():
+        _write(path, text)
+    _say_all(case.notes)
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    from skillup.reports.problems import shown_path
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode(errors="replace"))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    _say(f"wrote {shown_path(path)}")
+
+
+def _suite_above(folder: Path) -> Path | None:
+    from skillup.load.discover import SUITE_FILE
+
+    places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
+    found = (place / SUITE_FILE for place in places)
+    return next((suite for suite in found if suite.is_file()), None)
+
+
+def _schema(folder: Path, name: str) -> str:
+    """The workspace's own, else a copy beside the case."""
+    return _shared_schema(folder, name) or f"schema/{name}.schema.json"
+
+
+def _shared_schema(folder: Path, name: str) -> str:
+    from skillup.load.discover import workspace_root
+
+    shared = workspace_root(folder) / "docs" / "schema" / f"{name}.schema.json"
+    start = folder.resolve()
+    return Path(os.path.relpath(shared, start)).as_posix() if shared.is_file() else ""
+
+
+def _write_schemas(folder: Path, schemas: dict[str, str]) -> None:
+    from skillup.load.json_schema import json_schema
+
+    for name, place in schemas.items():
+        path = folder / place
+        if not path.is_file():
+            _write(path, json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n")
+
+
+def _say_fixture(selected: Selected, fixture: Path) -> None:
+    from skillup.reports.problems import shown_path
+
+    count = len(selected.files)
+    _say(f"copied {count} file{'' if count == 1 else 's'} to {shown_path(fixture)}")
+    for why, paths in selected.left_out.items():
+        more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+        _say(f"left out, {why}: {', '.join(paths[:_SHOWN])}{more}")
+
+
+def _say_all(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        _say(f"note: {note}")
+
+
+def _say(text: str) -> None:
+    from skillup.reports.text import one_line
+
+    sys.stderr.write(one_line(text, 1000) + "\n")

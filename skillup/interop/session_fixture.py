@@ -1,0 +1,153 @@
+"""A session's workspace as a fixture: copied, but for what does not belong into one."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from skillup.errors import UsageError
+from skillup.process.quiet import run_quiet
+
+_NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".skillup"})
+_SECRETS = (
+    *(".env", ".env.*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*"),
+    *("id_ecdsa*", "id_ed25519*", "*credential*", "*secret*", "auth.json", ".git-credentials"),
+    *(".aws", ".ssh", ".gnupg", ".docker", ".kube", ".azure", "*.tfstate", "*.tfvars"),
+)
+_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist")
+_LARGEST = 1 << 20
+_MOST_FILES = 5_000
+_MOST_BYTES = 50 << 20
+_GIT_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Selected:
+    """What of a workspace is copied, and what is not."""
+
+    files: list[str] = field(default_factory=list)
+    """Relative paths, sorted."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """Relative paths, by the reason."""
+
+    def leave(self, why: str, path: str) -> None:
+        """Note down what is not copied."""
+        self.left_out.setdefault(why, []).append(path)
+
+
+def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
+    """Everything but what git ignores, what looks like a secret, links that lead out, large files.
+
+    Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture.
+    """
+    if not workspace.is_dir():
+        raise UsageError(
+            f"the session's workspace is not here any more: {workspace}",
+            hint="leave --with-fixture out, and give the case a fixture of your own",
+        )
+    here = workspace.resolve()
+    if here == Path(here.anchor) or here == Path(environment.get("HOME", here.anchor)).resolve():
+        raise UsageError(
+            f"the session was held in {workspace}: too much for a fixture",
+            hint="leave --with-fixture out, and give the case a fixture of your own",
+        )
+    selected = Selected()
+    size = 0
+    for path in _candidates(here, environment, selected):
+        why = _why_not(here, path)
+        if why is not None:
+            selected.leave(why, path)
+            continue
+        selected.files.append(path)
+        size += (here / path).lstat().st_size
+        if len(selected.files) > _MOST_FILES or size > _MOST_BYTES:
+            raise UsageError(
+                f"{workspace} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
+                hint="copy what the case needs by hand, and name it in `context.fixture`",
+            )
+    return selected
+
+
+def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: bool) -> None:
+    """Copies them into `fixture`. Raises UsageError if it is there already and not `force`."""
+    if os.path.lexists(fixture) and not force:
+        raise UsageError(f"{fixture} is there already", hint="--force replaces the files it shares")
+    try:
+        fixture.mkdir(parents=True, exist_ok=True)
+        for path in selected.files:
+            target = fixture / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.is_symlink():
+                target.unlink()
+            shutil.copy2(workspace / path, target, follow_symlinks=False)
+    except OSError as error:
+        raise UsageError(f"cannot copy to {fixture}: {error.strerror or error}") from None
+
+
+def _candidates(here: Path, environment: Mapping[str, str], selected: Selected) -> Iterator[str]:
+    listed = anyio.run(_listed_by_git, here, environment)
+    for path in sorted(listed) if listed is not None else _walked(here, selected):
+        bad = next((part for part in path.split("/") if part in _NEVER), None)
+        if bad is not None:
+            selected.leave("not part of a workspace", path)
+        elif os.path.lexists(here / path) and not _is_directory(here / path):
+            yield path
+
+
+def _is_directory(path: Path) -> bool:
+    """Also a repository within the repository, which git lists as one name."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _walked(here: Path, selected: Selected) -> Iterator[str]:
+    for folder, names, files in os.walk(here):
+        where = Path(folder).relative_to(here)
+        for name in sorted(set(names) & _NEVER):
+            selected.leave("not part of a workspace", (where / name).as_posix() + "/")
+        links = [name for name in names if (Path(folder) / name).is_symlink()]
+        names[:] = sorted(set(names) - _NEVER - set(links))
+        yield from ((where / name).as_posix() for name in sorted([*files, *links]))
+
+
+async def _listed_by_git(here: Path, environment: Mapping[str, str]) -> list[str] | None:
+    """What git tracks or does not ignore; None where it is no repository, or there is no git."""
+    git = ("git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-co", "--exclude-standard")
+    own = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+    done = await run_quiet(git, cwd=here, env=own, timeout_seconds=_GIT_SECONDS)
+    if done.exit_code != 0 or done.start_error is not None:
+        return None
+    return [path for path in dict.fromkeys(done.stdout.split("\0")) if path]
+
+
+def _why_not(here: Path, path: str) -> str | None:
+    file = here / path
+    if _looks_secret(path):
+        return "may hold secrets"
+    if file.is_symlink():
+        try:
+            inside = file.resolve().is_relative_to(here)
+        except (OSError, RuntimeError):
+            inside = False
+        absolute = file.readlink().is_absolute()
+        return None if inside and not absolute else "a link that leads out"
+    if not file.is_file():
+        return "no regular file"
+    if not os.access(file, os.R_OK):
+        return "may not be read"
+    return f"over {_LARGEST >> 20} MiB" if file.stat().st_size > _LARGEST else None
+
+
+def _looks_secret(path: str) -> bool:
+    for part in path.casefold().split("/"):
+        if any(fnmatch.fnmatchcase(part, harmless) for harmless in _HARMLESS):
+            continue
+        if any(fnmatch.fnmatchcase(part, secret) for secret in _SECRETS):
+            return True
+    return False

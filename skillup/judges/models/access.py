@@ -1,0 +1,95 @@
+"""Where a model is reached, and with which key: from a case's words and the user's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Literal
+
+from skillup.judges.models.failures import CannotAskError
+from skillup.judges.models.names import ModelName, Provider, parse_model
+from skillup.schema.judge import JudgeModel
+
+Api = Literal["anthropic", "chat", "responses"]
+
+INSTALL = "pip install 'skillup-eval[models]'"
+
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+_OWN_ADDRESSES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """All that is needed to reach a model."""
+
+    name: str
+    """As the provider knows it."""
+    api: Api
+    base_url: str
+    key: str | None = field(repr=False)
+    """None: the server asks for none."""
+
+
+def access_to(model: JudgeModel, environment: Mapping[str, str]) -> Access:
+    """How to reach `model`, which is none of ``scripted:``.
+
+    Raises CannotAskError: no such provider, the extra is not installed, or there is no key.
+    """
+    named = parse_model(model.model)
+    family = _family(named.provider)
+    _require(family)
+    own = _OWN_ADDRESSES[family]
+    base_url = (model.base_url or environment.get(_ADDRESSES[family]) or own).strip()
+    if not base_url.startswith(("http://", "https://")):
+        raise CannotAskError(f"`base_url: {base_url}` is no address: it begins with http(s)://")
+    key = _key(model, family, base_url == own, environment)
+    return Access(named.name, _api(named, base_url == own), base_url, key)
+
+
+def access_to_embeddings(model: str, like: JudgeModel, environment: Mapping[str, str]) -> Access:
+    """How to reach the embedding model `model`: as `like`, where that is of the same family.
+
+    Raises CannotAskError, also for providers that make no embeddings.
+    """
+    if _family(parse_model(model).provider) != "openai":
+        raise CannotAskError(f"`{model}` makes no embeddings: write `openai:…`")
+    same = _family(parse_model(like.model).provider) == "openai"
+    base = like if same else JudgeModel(model=model)
+    return access_to(base.model_copy(update={"model": model}), environment)
+
+
+def _family(provider: Provider) -> str:
+    return provider if provider in ("anthropic", "scripted") else "openai"
+
+
+def _api(named: ModelName, own_address: bool) -> Api:
+    match named.provider:
+        case "anthropic":
+            return "anthropic"
+        case "openai-chat":
+            return "chat"
+        case "openai-responses":
+            return "responses"
+        case _:
+            # Servers that say they are compatible hardly ever speak the Responses API.
+            return "responses" if own_address else "chat"
+
+
+def _require(family: str) -> None:
+    missing = [name for name in ("pydantic_ai", family) if find_spec(name) is None]
+    if missing:
+        raise CannotAskError(f"asking a model needs an extra that is not installed: {INSTALL}")
+
+
+def _key(
+    model: JudgeModel, family: str, own_address: bool, environment: Mapping[str, str]
+) -> str | None:
+    variable = model.api_key_env or _KEYS[family]
+    key = environment.get(variable, "").strip()
+    if key:
+        return key
+    if model.api_key_env is None and family == "openai" and not own_address:
+        return None
+    raise CannotAskError(f"`{model.model}` needs a key: set the variable {variable}")

@@ -1,0 +1,236 @@
+"""Asking models: masked, from the cache where possible, each question once at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from pydantic import TypeAdapter, ValidationError
+
+from skillup.judges.models.access import access_to, access_to_embeddings
+from skillup.judges.models.failures import CannotAskError
+from skillup.judges.models.flights import Flights
+from skillup.judges.models.names import parse_model
+from skillup.judges.models.patience import Patience
+from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
+from skillup.judges.models.scripted import ScriptedModels
+from skillup.judges.models.stored import AnswerCache, StoredAnswer, form_of, key_of
+from skillup.schema.judge import JudgeModel
+from skillup.store.json_text import to_json
+
+if TYPE_CHECKING:
+    from skillup.judges.models.remote import RemoteModels
+
+_VECTORS: TypeAdapter[list[list[float]]] = TypeAdapter(list[list[float]])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How models are asked."""
+
+    environment: Mapping[str, str]
+    """The user's own; keys and addresses are taken from it."""
+    mask: Callable[[str], str]
+    """Hides secrets: from the models that are asked, too."""
+    cache: AnswerCache = field(default_factory=lambda: AnswerCache(None, None))
+    at_once: int = 8
+    """Requests that may be under way at the same time."""
+    patience: Patience = field(default_factory=Patience)
+
+
+class Models:
+    """Every model, whoever provides it.
+
+    Before it is used in another event loop it must be closed in the one before.
+    """
+
+    def __init__(self, options: ModelOptions) -> None:
+        self._options = options
+        self._remote: RemoteModels | None = None
+        self._scripted = ScriptedModels()
+        self._answers: Flights[ModelAnswer] = Flights()
+        self._embeddings: Flights[EmbeddingAnswer] = Flights()
+
+    def seen_from(self, suite_root: Path) -> Asker:
+        """For the questions of one suite: files of written-down judges are looked for there."""
+        return Asker(self, suite_root)
+
+    def problem(self, model: JudgeModel, suite_root: Path) -> str | None:
+        """Why `model` could not be asked, found without asking it; None: nothing is known."""
+        try:
+            if _is_scripted(model.model):
+                self._scripted.script(_script_file(model.model, suite_root))
+            else:
+                access_to(model, self._options.environment)
+        except CannotAskError as problem:
+            return self._options.mask(str(problem))
+        return None
+
+    def embedding_problem(self, model: str, like: JudgeModel) -> str | None:
+        """The same of the embedding model `model`, which is reached as `like` is."""
+        try:
+            access_to_embeddings(model, like, self._options.environment)
+        except CannotAskError as problem:
+            return self._options.mask(str(problem))
+        return None
+
+    async def close(self) -> None:
+        """Closes every connection, also when cancelled."""
+        remote, self._remote = self._remote, None
+        if remote is not None:
+            with anyio.CancelScope(shield=True):
+                await remote.close()
+
+    async def ask(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
+        """See :class:`~skillup.judges.models.question.AskModel`."""
+        # What a model is asked is what the record will say: without secrets. So a replay, which
+        # has nothing but the record, asks the same.
+        texts = self._clean({"system": question.system, "prompt": question.prompt})
+        question = replace(question, system=texts["system"], prompt=texts["prompt"])
+        asked = {
+            "model": question.model.model,
+            "base_url": question.model.base_url,
+            "system": question.system,
+            "prompt": question.prompt,
+            "answer": form_of(question.answer),
+            "sample": question.sample,
+        }
+        key = key_of(asked)
+
+        async def work() -> ModelAnswer:
+            return await self._ask(question, suite_root, asked, key)
+
+        answer, shared = await self._answers.join(key, work)
+        return replace(answer, cached=True) if shared and answer.value is not None else answer
+
+    async def _ask(
+        self, question: ModelQuestion, suite_root: Path, asked: dict[str, Any], key: str
+    ) -> ModelAnswer:
+        # Scripts are edited while suites are written, and asking them costs nothing.
+        share = not _is_scripted(question.model.model)
+        stored = await anyio.to_thread.run_sync(lambda: self._options.cache.read(key, share=share))
+        known = _as_answer(stored, question) if stored is not None else None
+        if known is not None:
+            return known
+        try:
+            if share:
+                access = access_to(question.model, self._options.environment)
+                answer = await self._over_the_network().ask(question, access)
+            else:
+                file = _script_file(question.model.model, suite_root)
+                answer = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
+        except CannotAskError as problem:
+            answer = ModelAnswer(None, str(problem), model=question.model.model)
+        if answer.value is None:
+            return replace(answer, error=self._options.mask(answer.error or ""))
+        data = self._clean(answer.value.model_dump(mode="json", by_alias=True))
+        kept = StoredAnswer(
+            asked=asked,
+            answer=data,
+            model=answer.model,
+            usage=answer.usage,
+            cost_usd=answer.cost_usd,
+        )
+        await anyio.to_thread.run_sync(lambda: self._options.cache.write(key, kept, share=share))
+        masked = _as_answer(kept, question)
+        return replace(answer, value=masked.value) if masked is not None else answer
+
+    async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
+        """See :class:`~skillup.judges.models.question.AskModel`."""
+        texts = self._clean(list(texts))
+        asked = {"embeddings_by": model, "base_url": like.base_url, "texts": texts}
+        key = key_of(asked)
+
+        async def work() -> EmbeddingAnswer:
+            return await self._embed(model, texts, like, asked, key)
+
+        answer, shared = await self._embeddings.join(key, work)
+        return replace(answer, cached=True) if shared and answer.vectors is not None else answer
+
+    async def _embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        like: JudgeModel,
+        asked: dict[str, Any],
+        key: str,
+    ) -> EmbeddingAnswer:
+        stored = await anyio.to_thread.run_sync(self._options.cache.read, key)
+        known = _as_embedding(stored) if stored is not None else None
+        if known is not None:
+            return known
+        try:
+            access = access_to_embeddings(model, like, self._options.environment)
+            seconds = like.timeout_seconds
+            answer = await self._over_the_network().embed(access, texts, seconds)
+        except CannotAskError as problem:
+            answer = EmbeddingAnswer(None, str(problem), model=model)
+        if answer.vectors is None:
+            return replace(answer, error=self._options.mask(answer.error or ""))
+        kept = StoredAnswer(
+            asked=asked,
+            answer=[list(vector) for vector in answer.vectors],
+            model=answer.model,
+            usage=answer.usage,
+            cost_usd=answer.cost_usd,
+        )
+        await anyio.to_thread.run_sync(self._options.cache.write, key, kept)
+        return answer
+
+    def _over_the_network(self) -> RemoteModels:
+        if self._remote is None:
+            from skillup.judges.models.remote import RemoteModels
+
+            limiter = anyio.CapacityLimiter(self._options.at_once)
+            self._remote = RemoteModels(limiter, self._options.patience)
+        return self._remote
+
+    def _clean(self, data: Any) -> Any:
+        """`data` as it will be read back from a file: masked, and valid text."""
+        return json.loads(to_json({"": data}, self._options.mask, indent=None))[""]
+
+
+class Asker:
+    """:class:`~skillup.judges.models.question.AskModel` for the questions of one suite."""
+
+    def __init__(self, models: Models, suite_root: Path) -> None:
+        self._models = models
+        self._suite_root = suite_root
+
+    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+        """The answer, from the cache or from the model."""
+        return await self._models.ask(question, self._suite_root)
+
+    async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
+        """The vectors of `texts`."""
+        return await self._models.embed(model, texts, like)
+
+
+def _is_scripted(model: str) -> bool:
+    return model.strip().startswith("scripted:")
+
+
+def _script_file(model: str, suite_root: Path) -> Path:
+    """Raises CannotAskError if no file is named."""
+    return suite_root / parse_model(model).name
+
+
+def _as_answer(stored: StoredAnswer, question: ModelQuestion) -> ModelAnswer | None:
+    """None: what is stored is not of the form that is asked for."""
+    try:
+        value = question.answer.model_validate(stored.answer)
+    except ValidationError:
+        return None
+    return ModelAnswer(value, None, stored.usage, stored.cost_usd, stored.model, cached=True)
+
+
+def _as_embedding(stored: StoredAnswer) -> EmbeddingAnswer | None:
+    try:
+        vectors = _VECTORS.validate_python(stored.answer)
+    except ValidationError:
+        return None
+    return EmbeddingAnswer(vectors, None, stored.usage, stored.cost_usd, stored.model, cached=True)

@@ -1,0 +1,79 @@
+"""Whether what a judge quotes is there, and where.
+
+A quotation counts as found if it differs in white space, kinds of quotation marks and dashes, upper
+and lower case, or Markdown's `*` and `` ` `` at most; `...` in it stands for what was left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from skillup.checks.evidence import Span, around, quoted
+from skillup.judges.reading.exchanges import Part
+
+_LIKE = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′`´", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—−", "-"),
+    }
+)
+_LEFT_OUT = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?\s*")
+_AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
+
+
+def excerpt_of(quotation: str, parts: Sequence[Part]) -> str | None:
+    """The quotation's place with its surroundings; "" for an empty quotation; None: not there.
+
+    Where it stands several times, an answer of the agent's outranks everything else.
+    """
+    if not quotation.strip():
+        return ""
+    for part in sorted(parts, key=lambda part: part.kind != "answer"):
+        span = _find(quotation, part.text)
+        if span is not None:
+            return around(part.text, span)
+    return None
+
+
+def missing(quotation: str) -> str:
+    """The note on a quotation that is not there."""
+    return f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
+
+
+def _find(quotation: str, text: str) -> Span | None:
+    folded, places = _folded(text)
+    for wanted in (quotation, quotation.strip(_AROUND_QUOTATIONS)):
+        whole = _folded(wanted)[0].strip()
+        start = folded.find(whole) if whole else -1
+        if start >= 0:
+            return places[start], places[start + len(whole) - 1] + 1
+    pieces = [_folded(piece)[0].strip() for piece in _LEFT_OUT.split(quotation)]
+    pieces = [piece for piece in pieces if piece.strip(_AROUND_QUOTATIONS)]
+    if len(pieces) < 2:
+        return None
+    first = place = -1
+    for piece in pieces:
+        place = folded.find(piece.strip(_AROUND_QUOTATIONS), place + 1)
+        if place < 0:
+            return None
+        first = place if first < 0 else first
+    return places[first], places[place] + 1
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """`text` without what does not count, and for each character where it comes from."""
+    found: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text.translate(_LIKE)):
+        if text[place] in "*`":
+            continue
+        if character.isspace():
+            if found and found[-1] == " ":
+                continue
+            character = " "
+        for folded in character.casefold():
+            found.append(folded)
+            places.append(place)
+    return "".join(found), places

@@ -1,0 +1,163 @@
+"""A record as exchanges: what the user said, what the agent did about it, what it answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from skillup.checks.evidence import one_line
+from skillup.schema.record import HistoryItem, Record, ToolCall, ToolResult, TurnRecord
+
+PartKind = Literal["user", "message", "call", "result", "answer", "files"]
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that was said or done."""
+
+    kind: PartKind
+    label: str
+    """Who or what, in a few words: `user`, `tool call 1: Bash (shell)`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One message of the user and everything up to the agent's answer."""
+
+    label: str
+    """`turn 2`, `turn 2, follow-up 1`, `earlier exchange 1`."""
+    turn: int
+    """The turn it is part of; 0 and below: it was put into the session before the first turn."""
+    parts: tuple[Part, ...]
+    step: TurnRecord | None = None
+    """Of what was held; None: it came from the history."""
+
+
+def exchanges_of(record: Record, subject: TurnRecord | None) -> list[Exchange]:
+    """The conversation, oldest first: all of it, or up to `subject`, which is then the last.
+
+    The history that was put into the session comes first. Messages that were not sent are left out.
+    """
+    earlier = list(_history(record.history))
+    found = [
+        Exchange(f"earlier exchange {index + 1}", index + 1 - len(earlier), parts)
+        for index, parts in enumerate(earlier)
+    ]
+    for turn in record.turns:
+        if subject is not None and turn.turn_number >= subject.turn_number:
+            break
+        found.extend(_of_turn(turn))
+    if subject is None:
+        return found
+    own = next((t for t in record.turns if t.turn_number == subject.turn_number), subject)
+    return [*found, *_up_to(own, subject)]
+
+
+def _up_to(turn: TurnRecord, subject: TurnRecord) -> Iterator[Exchange]:
+    """The turn's exchanges before `subject`, then `subject` itself, as the context has it."""
+    for number, step in enumerate(turn.executed()):
+        if step.asked_by == subject.asked_by:
+            yield _exchange(subject, number)
+            return
+        if _was_sent(step):
+            yield _exchange(step, number)
+    # While a conversation is held, a follow-up is not in the record yet.
+    yield _exchange(subject, len(list(turn.executed())))
+
+
+def _of_turn(turn: TurnRecord) -> Iterator[Exchange]:
+    for number, step in enumerate(turn.executed()):
+        if _was_sent(step):
+            yield _exchange(step, number)
+
+
+def _was_sent(step: TurnRecord) -> bool:
+    return step.status in ("completed", "failed")
+
+
+def _exchange(step: TurnRecord, follow_up: int) -> Exchange:
+    label = f"turn {step.turn_number}"
+    if step.asked_by:
+        label += f", follow-up {follow_up}"
+    return Exchange(label, step.turn_number, tuple(_parts(step)), step)
+
+
+def _parts(step: TurnRecord) -> Iterator[Part]:
+    if step.content:
+        yield Part("user", "user", step.content)
+    numbers: dict[str, int] = {}
+    last = max(
+        (
+            place
+            for place, item in enumerate(step.transcript)
+            if item.type == "message" and item.agent is None and item.text == step.response
+        ),
+        default=-1,
+    )
+    for place, item in enumerate(step.transcript):
+        by = f" (by the sub-agent {_name(item.agent)})" if item.agent is not None else ""
+        if item.tool_call is not None:
+            yield _call(item.tool_call, numbers, by)
+        elif item.tool_result is not None:
+            yield _result(item.tool_result, numbers)
+        elif item.type == "message" and item.text and place != last:
+            yield Part("message", f"agent, while it worked{by}", item.text)
+    yield Part("answer", "answer" if step.response.strip() else "answer (empty)", step.response)
+    if step.changes is not None and (text := _changes(step.changes)):
+        yield Part("files", "files changed", text)
+
+
+def _call(call: ToolCall, numbers: dict[str, int], by: str = "") -> Part:
+    number = numbers.setdefault(call.id, len(numbers) + 1)
+    arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
+    return Part("call", f"tool call {number}: {_name(call.name)} ({call.kind}){by}", arguments)
+
+
+def _result(result: ToolResult, numbers: dict[str, int]) -> Part:
+    number = numbers.get(result.call_id)
+    of = f"tool call {number}" if number is not None else "a tool call"
+    return Part("result", f"result of {of} ({result.status})", result.content)
+
+
+def _changes(changes: Any) -> str:
+    lines = [
+        f"{word}: {path}"
+        for word, paths in (
+            ("added", changes.added),
+            ("modified", changes.modified),
+            ("deleted", changes.deleted),
+        )
+        for path in paths
+    ]
+    return "\n".join([*lines, *([changes.diff] if changes.diff else [])])
+
+
+def _name(name: str) -> str:
+    """A name that somebody else chose, as part of a label."""
+    shown = one_line(name)
+    return shown if len(shown) <= _LONGEST_NAME else shown[: _LONGEST_NAME - 1] + "…"
+
+
+def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:
+    """The parts of each exchange; several user messages in a row belong to one."""
+    parts: list[Part] = []
+    numbers: dict[str, int] = {}
+    for item in items:
+        if item.role == "user":
+            if any(part.kind != "user" for part in parts):
+                yield tuple(parts)
+                parts, numbers = [], {}
+            parts.append(Part("user", "user", item.content))
+        elif item.role == "tool":
+            if item.tool_result is not None:
+                parts.append(_result(item.tool_result, numbers))
+        else:
+            if item.content:
+                parts.append(Part("answer", "answer", item.content))
+            parts.extend(_call(call, numbers) for call in item.tool_calls)
+    if parts:
+        yield tuple(parts)

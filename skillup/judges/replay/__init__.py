@@ -1,0 +1,1 @@
+"""Judging again: old records, the same or edited cases, and what that changes."""

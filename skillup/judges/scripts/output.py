@@ -1,0 +1,185 @@
+"""What a script said: its exit code, and what it printed.
+
+As in skill-up 0 is a pass, another code is not, and what it prints is the evidence. Codes by which
+a shell says that there was nothing to run, or that a signal ended it, are no verdicts. A script may
+also print a JSON object, as all of its output or at its end, from the start of a line on::
+
+    {"score": 0.8, "pass": true, "reason": "…",
+     "assertions": [{"name": "…", "pass": true, "score": 1.0, "reason": "…"}]}
+
+Every key may be left out; `passed` and `details` are read, too. The exit code has the last word
+against a pass, never for one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from skillup.engines.failures import shortened
+from skillup.process import CompletedOutput
+from skillup.schema.grade import CheckResult
+
+_CANNOT_RUN = {126: "it may not be executed", 127: "a command was not found"}
+_EVIDENCE_CHARACTERS = 2000
+_VERDICT_KEYS = frozenset({"score", "pass", "passed", "assertions", "details"})
+_OBJECT_STARTS = re.compile(r"^\{", re.MULTILINE)
+_MOST_STARTS = 200
+_NAMES = ("name", "text", "id", "criterion", "assertion")
+_REASONS = ("reason", "evidence", "message", "found")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptVerdict:
+    """What a script came to, or why it came to nothing."""
+
+    passed: bool = False
+    score: float = 0.0
+    found: str = ""
+    error: str | None = None
+    children: tuple[CheckResult, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class _NoVerdictError(Exception):
+    """The script printed a verdict that cannot be read; the message says what is wrong with it."""
+
+
+def verdict_of(
+    output: CompletedOutput, *, timeout_seconds: float, pass_threshold: float
+) -> ScriptVerdict:
+    """What the output means; a score without `pass` passes from `pass_threshold` on."""
+    said = shortened(_readable(output.stdout), _EVIDENCE_CHARACTERS)
+    complaint = shortened(_readable(output.stderr), _EVIDENCE_CHARACTERS)
+    notes = (f"stderr: {complaint}",) if complaint else ()
+    problem = _problem(output, timeout_seconds)
+    if problem is not None:
+        words = complaint or said
+        return ScriptVerdict(error=f"{problem}: {words}" if words else problem, notes=notes)
+    good = output.exit_code == 0
+    told = _verdict_in(output.stdout)
+    if told is None:
+        found = said or complaint or f"exit code {output.exit_code}"
+        return ScriptVerdict(good, float(good), found, notes=notes)
+    try:
+        verdict = _from_json(told, good, pass_threshold)
+    except _NoVerdictError as wrong:
+        return ScriptVerdict(error=f"the script printed {wrong}", found=said, notes=notes)
+    found = verdict.found or f"score {verdict.score:g}"
+    if verdict.passed and not good:
+        found = f"exit code {output.exit_code}: {found}"
+    return ScriptVerdict(
+        verdict.passed and good,
+        verdict.score if good or not verdict.passed else 0.0,
+        found,
+        children=verdict.children,
+        notes=notes,
+    )
+
+
+def _problem(output: CompletedOutput, timeout_seconds: float) -> str | None:
+    """Why there is no verdict; None: there is one."""
+    if output.start_error is not None:
+        return f"the script did not start: {output.start_error}"
+    if output.timed_out:
+        return (
+            f"the script did not end within {timeout_seconds:g} s, and was ended; "
+            "raise `timeout_seconds`"
+        )
+    if output.exit_code is None:
+        return "the script was ended by a signal, or printed more than is allowed"
+    if output.exit_code in _CANNOT_RUN:
+        return f"the script ended with code {output.exit_code} ({_CANNOT_RUN[output.exit_code]})"
+    if output.exit_code > 128:
+        return f"a signal ended the script's work (exit code {output.exit_code})"
+    return None
+
+
+def _verdict_in(stdout: str) -> dict[str, Any] | None:
+    """The JSON object that is a verdict: all of the output, or its end."""
+    text = stdout.strip()
+    if not text.endswith("}"):
+        return None
+    starts = [match.start() for match in _OBJECT_STARTS.finditer(text)]
+    for start in starts[:1] + starts[1:][-_MOST_STARTS:]:
+        try:
+            value = json.loads(text[start:])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and not _VERDICT_KEYS.isdisjoint(value):
+            return value
+    return None
+
+
+def _from_json(told: dict[str, Any], good: bool, pass_threshold: float) -> ScriptVerdict:
+    parts = told.get("assertions", told.get("details"))
+    children = tuple(_child(n, part) for n, part in enumerate(_list(parts), start=1))
+    passed, score = _passed(told), _score(told)
+    if score is None and passed is None and not children:
+        score = float(good)
+    if score is None and children and passed is None:
+        passed = all(child.passed for child in children)
+    if score is None:
+        shared = sum(child.score for child in children) / len(children) if children else 0.0
+        score = shared if children else float(bool(passed))
+    if passed is None:
+        passed = score >= pass_threshold
+    return ScriptVerdict(passed, score, _reason(told), children=children)
+
+
+def _child(number: int, part: Any) -> CheckResult:
+    if not isinstance(part, dict):
+        raise _NoVerdictError(f"an assertion that is no object: {shortened(repr(part), 100)}")
+    passed, score = _passed(part), _score(part)
+    if passed is None and score is None:
+        raise _NoVerdictError(f"an assertion (number {number}) with neither `pass` nor `score`")
+    if passed is None:
+        passed = score is not None and score >= 1.0
+    name = next((str(part[key]) for key in _NAMES if part.get(key)), f"assertion {number}")
+    return CheckResult(
+        name=name,
+        kind="script",
+        passed=passed,
+        score=float(passed) if score is None else score,
+        found=_reason(part),
+    )
+
+
+def _list(parts: Any) -> list[Any]:
+    if parts is None:
+        return []
+    if not isinstance(parts, list):
+        raise _NoVerdictError("`assertions` that are no list")
+    return parts
+
+
+def _passed(told: dict[str, Any]) -> bool | None:
+    value = told.get("pass", told.get("passed"))
+    if value is not None and not isinstance(value, bool):
+        raise _NoVerdictError(f"`pass` that is neither true nor false: {value!r}")
+    return value
+
+
+def _score(told: dict[str, Any]) -> float | None:
+    value = told.get("score")
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not 0 <= value <= 1:
+        raise _NoVerdictError(f"a `score` that is no number from 0 to 1: {value!r}")
+    return float(value)
+
+
+def _reason(told: dict[str, Any]) -> str:
+    said = next((told[key] for key in _REASONS if told.get(key)), "")
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return shortened(_readable(text), _EVIDENCE_CHARACTERS)
+
+
+def _readable(text: str) -> str:
+    """Without what could steer a terminal."""
+    unknown = "\N{REPLACEMENT CHARACTER}"
+    return "".join(c if c.isprintable() or c in "\n\t" else unknown for c in text)

@@ -1,0 +1,143 @@
+"""Judges that are programs: scripts, and agents.
+
+Nothing is raised for what goes wrong: a judge that could not judge is a result with an `error`,
+which makes the case an ERROR of kind `judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillup.checks import describe
+from skillup.checks.describe import expected, key_and_spec
+from skillup.checks.evidence import beginning
+from skillup.judges.agents import judge_by_agent, problem_of_agent
+from skillup.judges.exhibits.subject import Exhibited, NothingToJudge, exhibited
+from skillup.judges.ledger import Ledger
+from skillup.judges.place import JudgePlace
+from skillup.judges.scripts import judge_by_script
+from skillup.judges.scripts.find import ScriptProblemError, command_of
+from skillup.judges.scripts.output import ScriptVerdict
+from skillup.judges.sitting import Inquiry
+from skillup.schema.case import Case
+from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.record import TurnError
+from skillup.trial.references import script_paths
+
+
+def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
+    """What is known before the first turn: a script that is not there, an agent that is not."""
+    for path in script_paths(case):
+        try:
+            command_of(place.suite_root / path)
+        except ScriptProblemError as problem:
+            return TurnError(kind="judge", message=place.mask(str(problem)))
+    for judge in case.all_judges():
+        if judge.type == "agent_judge":
+            why = problem_of_agent(judge, place)
+            if why is not None:
+                name = judge.id or "agent_judge"
+                return TurnError(kind="judge", message=place.mask(f"{name}: {why}"))
+    return None
+
+
+async def read_judge(inquiry: Inquiry, ledger: Ledger, place: JudgePlace) -> list[CheckResult]:
+    """What a `script` or `agent_judge` (`inquiry.judge`) says of the conversation; one result."""
+    judge = inquiry.judge
+    assert judge is not None
+    subject = exhibited(inquiry.context)
+    if judge.type == "agent_judge":
+        name = judge.id or "agent_judge"
+        wanted = beginning("; ".join(criterion.outcome for criterion in judge.criteria))
+    else:
+        name, wanted = judge.id or f"script: {judge.script_path}", judge.script_path or ""
+    blank = CheckResult(
+        name=name,
+        kind=judge.type or "script",
+        passed=False,
+        score=0.0,
+        role="judge",
+        scope=subject.label,
+        expected=wanted,
+    )
+    if isinstance(subject, NothingToJudge):
+        return [_nothing(blank, subject)]
+    if judge.type == "agent_judge":
+        read_file = inquiry.context.read_file
+        said = await judge_by_agent(judge, subject, read_file, ledger, place)
+        children = [
+            child.model_copy(update={"scope": subject.label}) for child in said.get("children", ())
+        ]
+        return [blank.model_copy(update={**said, "children": children})]
+    return [_filled(blank, await _by_script(judge, subject, inquiry, place))]
+
+
+async def read_scripts(
+    checks: Sequence[Check], inquiry: Inquiry, place: JudgePlace
+) -> list[CheckResult]:
+    """A result for each of the `script` checks, in order."""
+    subject = exhibited(inquiry.context)
+    results = []
+    for check in checks:
+        key, spec = key_and_spec(check)
+        blank = CheckResult(
+            name=check.name or describe(check),
+            kind=key,
+            passed=False,
+            score=0.0,
+            weight=check.weight,
+            required=check.required,
+            role=inquiry.role,
+            scope=subject.label,
+            expected=expected(key, spec),
+        )
+        if isinstance(subject, NothingToJudge):
+            results.append(_nothing(blank, subject))
+            continue
+        verdict = await judge_by_script(
+            spec.path,
+            subject,
+            inquiry.context.read_file,
+            place,
+            timeout_seconds=spec.timeout_seconds,
+        )
+        results.append(_filled(blank, verdict))
+    return results
+
+
+async def _by_script(
+    judge: JudgeConfig, subject: Exhibited, inquiry: Inquiry, place: JudgePlace
+) -> ScriptVerdict:
+    assert judge.script_path is not None
+    return await judge_by_script(
+        judge.script_path,
+        subject,
+        inquiry.context.read_file,
+        place,
+        timeout_seconds=judge.timeout_seconds,
+        pass_threshold=1.0 if judge.pass_threshold is None else judge.pass_threshold,
+    )
+
+
+def _nothing(blank: CheckResult, subject: NothingToJudge) -> CheckResult:
+    if subject.broken:
+        return blank.model_copy(update={"error": subject.why})
+    return blank.model_copy(update={"found": subject.why, "assertable": False})
+
+
+def _filled(blank: CheckResult, verdict: ScriptVerdict) -> CheckResult:
+    return blank.model_copy(
+        update={
+            "passed": verdict.passed,
+            "score": verdict.score,
+            "found": verdict.found,
+            "error": verdict.error,
+            "children": [
+                child.model_copy(update={"role": blank.role, "scope": blank.scope})
+                for child in verdict.children
+            ],
+            "notes": list(verdict.notes),
+        }
+    )

@@ -1,0 +1,134 @@
+"""Counts over grades as they come, and a judgement as JSON: nothing grows with the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skillup.errors import ExitCode
+from skillup.judges.replay.flips import Flip, GradeChange
+from skillup.schema.grade import CheckResult, Grade, Summary
+from skillup.schema.record import Usage
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the grades so far come to."""
+
+    statuses: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
+    )
+    changed: int = 0
+    """Trials with any change."""
+    flipped: int = 0
+    """Of these, with another status."""
+    flips: dict[str, int] = field(default_factory=dict)
+    """Checks, by kind of change."""
+    left_out: int = 0
+    """Records of cases that `--cases` does not have."""
+    not_run: int = 0
+    """Trials of the run that have no record."""
+    damaged: int = 0
+    duration_ms: int = 0
+    cost_usd: float | None = None
+    usage: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(Usage.model_fields))
+
+    @property
+    def total(self) -> int:
+        """How many were judged."""
+        return sum(self.statuses.values())
+
+    def add(self, grade: Grade, change: GradeChange | None) -> None:
+        """Count one more."""
+        self.statuses[grade.status] += 1
+        self.duration_ms += grade.duration_ms
+        if grade.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0) + grade.cost_usd
+        for name, count in (grade.usage or {}).items():
+            if count is not None:
+                self.usage[name] = (self.usage.get(name) or 0) + count
+        if change:
+            self.changed += 1
+            self.flipped += change.is_flip
+            for flip in change.flips:
+                self.flips[flip.change] = self.flips.get(flip.change, 0) + 1
+
+    def summary(self) -> Summary:
+        """As in ``result.json``; the duration is that of all trials together."""
+        counts = self.statuses
+        judged = counts["PASS"] + counts["FAIL"]
+        return Summary(
+            total=self.total,
+            passed=counts["PASS"],
+            fail=counts["FAIL"],
+            error=counts["ERROR"],
+            skip=counts["SKIP"],
+            pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
+            duration_ms=self.duration_ms,
+            cost_usd=self.cost_usd,
+            usage=dict(self.usage),
+        )
+
+    def changes(self) -> dict[str, int]:
+        """How much judging again has changed."""
+        kinds = ("flipped", "changed", "added", "removed")
+        checks = {f"checks_{kind}": self.flips.get(kind, 0) for kind in kinds}
+        return {"trials": self.changed, "statuses": self.flipped, **checks}
+
+    def exit_code(self) -> ExitCode:
+        """As a run's."""
+        if self.statuses["ERROR"] or self.damaged:
+            return ExitCode.ERROR
+        failed = self.statuses["FAIL"] or self.not_run
+        return ExitCode.FAILED if failed else ExitCode.PASSED
+
+
+def change_as_dict(change: GradeChange) -> dict[str, Any]:
+    """What changed about one trial; a check that is new or gone is null on one side."""
+    before, after = change.before, change.after
+    return {
+        "status": {"before": before.status, "after": after.status},
+        "score": {"before": before.score, "after": after.score},
+        "reason": {"before": before.reason, "after": after.reason},
+        "checks": [_flip_as_dict(flip) for flip in change.flips],
+    }
+
+
+def judgement_chunks(
+    head: Mapping[str, Any], judged: Iterator[tuple[str, Grade, GradeChange | None]], tally: Tally
+) -> Iterator[str]:
+    """``{…head, cases: [{job_id, grade, changes}], summary, changes, …}``, case by case."""
+    opening = json.dumps(dict(head), ensure_ascii=False, indent=2).removesuffix("\n}")
+    yield f'{opening},\n  "cases": ['
+    separator = "\n"
+    for job_id, grade, change in judged:
+        data = {
+            "job_id": job_id,
+            "grade": grade.model_dump(mode="json", by_alias=True),
+            "changes": change_as_dict(change) if change else None,
+        }
+        yield separator + json.dumps(data, ensure_ascii=False)
+        separator = ",\n"
+    end = {
+        "summary": tally.summary().model_dump(mode="json", by_alias=True),
+        "changes": tally.changes(),
+        "left_out": tally.left_out,
+        "not_run": tally.not_run,
+        "damaged": tally.damaged,
+    }
+    yield "\n  ],\n" + json.dumps(end, ensure_ascii=False, indent=2).removeprefix("{\n") + "\n"
+
+
+def _flip_as_dict(flip: Flip) -> dict[str, Any]:
+    return {
+        "change": flip.change,
+        "where": flip.where,
+        "before": _check_as_dict(flip.before),
+        "after": _check_as_dict(flip.after),
+    }
+
+
+def _check_as_dict(check: CheckResult | None) -> dict[str, Any] | None:
+    return None if check is None else check.model_dump(mode="json", by_alias=True)

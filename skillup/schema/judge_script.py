@@ -1,0 +1,106 @@
+"""A written-down judge, for `model: scripted:FILE`: it answers offline, and needs no key.
+
+It is for examples and for tests of suites. It answers all that is asked of models: checks that
+read, and the messages of a simulated user.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from skillup.schema.base import Model, NonEmptyText, PositiveInt, one_of, text_list
+from skillup.schema.patterns import Regex
+
+_AnyTexts = list[NonEmptyText] | NonEmptyText
+
+Regexes = Annotated[
+    list[Regex],
+    BeforeValidator(text_list, json_schema_input_type=_AnyTexts),
+]
+"""Several regexes, or a single one."""
+
+
+class JudgeWhen(Model):
+    """Which questions a rule answers. A text alone is a regex for the `prompt`."""
+
+    system: Regexes = Field(
+        default_factory=list,
+        description="Regexes that all find something in what the model is told of its task.",
+    )
+    prompt: Regexes = Field(
+        default_factory=list,
+        description="Regexes that all find something in the question; case is ignored.",
+    )
+    repetition: PositiveInt | None = Field(
+        None, description="Only the n-th time that the same is asked, from 1 (see `repeat`)."
+    )
+
+
+def _when(value: Any) -> Any:
+    return {"prompt": value} if isinstance(value, str | list) else value
+
+
+class JudgeRule(Model):
+    """Which questions, and what is answered. The first rule that applies is taken."""
+
+    when: Annotated[
+        JudgeWhen,
+        BeforeValidator(
+            _when, json_schema_input_type=JudgeWhen | list[NonEmptyText] | NonEmptyText
+        ),
+    ] = Field(default_factory=JudgeWhen, description="Default: every question.")
+    answer: dict[str, Any] | None = Field(
+        None,
+        description="The answer. A rule whose answer is not of the form that is asked for does "
+        "not apply.",
+    )
+    error: NonEmptyText | None = Field(None, description="Fail with this message instead.")
+
+    @model_validator(mode="after")
+    def _one(self) -> JudgeRule:
+        one_of(self, ("answer", "error"), what="a rule")
+        return self
+
+
+class JudgeCriterion(Model):
+    """How criteria are decided, each by itself: by regexes on the answer that is judged."""
+
+    when: Regexes = Field(
+        default_factory=list,
+        description="Regexes that all find something in the criterion (or the expected output); "
+        "default: every one.",
+    )
+    found: Regexes = Field(
+        default_factory=list, description="Met only if each of them finds something in the answer."
+    )
+    not_found: Regexes = Field(
+        default_factory=list, description="Met only if none of them finds anything there."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> JudgeCriterion:
+        if not self.found and not self.not_found:
+            raise ValueError("it says nothing of the answer || add `found` or `not_found`")
+        return self
+
+
+class JudgeScript(Model):
+    """The whole file."""
+
+    rules: list[JudgeRule] = Field(
+        default_factory=list, min_length=1, description="The first that applies wins."
+    )
+    criteria: list[JudgeCriterion] = Field(
+        default_factory=list,
+        min_length=1,
+        description="For questions about criteria that no rule answers; for each criterion the "
+        "first that applies wins.",
+    )
+
+    @model_validator(mode="after")
+    def _any(self) -> JudgeScript:
+        if not self.rules and not self.criteria:
+            raise ValueError("it answers nothing || add `rules` or `criteria`")
+        return self

@@ -1,0 +1,129 @@
+"""Asking the simulated user for a message, with what a user may know and within the time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from skillup.schema import templates
+from skillup.schema.conversation import Chatter
+from skillup.schema.record import Record, TurnError, TurnRecord
+from skillup.schema.simulation import chatter_of
+from skillup.trial.deadline import Deadline
+from skillup.trial.message import internal_error, not_sent
+from skillup.trial.request import TrialEvent, TrialRequest
+from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+
+
+class SimulatedUser:
+    """The user of one trial, as the conversation asks it."""
+
+    def __init__(self, request: TrialRequest, record: Record, deadline: Deadline) -> None:
+        self._request = request
+        self._case = request.job.loaded.case
+        self._history = record.history
+        self._deadline = deadline
+
+    async def write(
+        self,
+        number: int,
+        turns: Sequence[TurnRecord],
+        variables: dict[str, str],
+        *,
+        instruction: str | None = None,
+        messages_left: int | None = None,
+        may_stop: bool = False,
+    ) -> SimulatorMessage:
+        """The message of turn `number`, after `turns`; every error says which turn it belongs to.
+
+        `instruction` and the case's part are templates.
+        """
+        try:
+            scenario = self._case.user_simulator
+            part = SimulatorPart(
+                chatter=_rendered_chatter(chatter_of(self._case), variables),
+                scenario=_rendered(scenario.scenario if scenario else None, variables),
+                instruction=_rendered(instruction, variables),
+                said=[(step.content, step.response) for turn in turns for step in turn.executed()],
+                history=self._history,
+                messages_left=messages_left,
+                may_stop=may_stop,
+            )
+        except templates.UnresolvedNameError as missing:
+            return _failed("template", f"turn {number}: {missing}; nobody was asked")
+        self._request.notify(
+            TrialEvent(self._request.job.id, "activity", text="the simulated user is writing")
+        )
+        return await self._ask(part, number)
+
+    async def _ask(self, part: SimulatorPart, number: int) -> SimulatorMessage:
+        simulator = self._request.simulator
+        if simulator is None:
+            return _failed("judge", f"turn {number}: there is nobody to play the user")
+        seconds = None if self._deadline.at is None else self._deadline.limit(float("inf"))
+        said: SimulatorMessage | None = None
+        with anyio.move_on_after(seconds):
+            try:
+                said = await simulator.speak(part)
+            except Exception as defect:  # noqa: BLE001 - a defect of ours must not end the run
+                return SimulatorMessage(error=internal_error(defect))
+        if said is None:
+            limit = f"{self._case.timeout_seconds:g} s"
+            what = f"turn {number}: the conversation's {limit} were used up while the simulated "
+            return _failed("timeout", what + "user was writing; raise `timeout_seconds`")
+        return _checked(said, part, number)
+
+
+def unwritten(number: int, said: SimulatorMessage, content: str = "") -> TurnRecord:
+    """The turn whose message was not written, because of the error in `said`.
+
+    `content` is the case's instruction for it, if there is one.
+    """
+    error = said.error or TurnError(kind="judge", message="the simulated user wrote nothing")
+    turn = not_sent(number, content, error.message, error=error)
+    return turn.model_copy(update={"source": "simulator", "simulator": said.info})
+
+
+def _checked(said: SimulatorMessage, part: SimulatorPart, number: int) -> SimulatorMessage:
+    """`said`, or what is wrong with it."""
+    why = None
+    if said.error is not None:
+        error = said.error
+        error = error.model_copy(update={"message": f"turn {number}: {error.message}"})
+        return SimulatorMessage(info=said.info, error=error)
+    if said.stop is not None and not part.may_stop:
+        why = f"wanted to end the conversation as {said.stop}, where it was to write a message"
+    elif said.stop is None and not (said.text or "").strip():
+        why = "wrote an empty message"
+    if why is None:
+        return said
+    error = TurnError(kind="judge", message=f"turn {number}: the simulated user {why}")
+    return SimulatorMessage(info=said.info, error=error)
+
+
+def _failed(kind: Any, message: str) -> SimulatorMessage:
+    return SimulatorMessage(error=TurnError(kind=kind, message=message))
+
+
+def _rendered(text: str | None, variables: dict[str, str]) -> str | None:
+    return None if text is None else templates.render(text, variables)
+
+
+def _rendered_chatter(chatter: Chatter | None, variables: dict[str, str]) -> Chatter | None:
+    """The user's part with its templates filled in; raises UnresolvedNameError."""
+    if chatter is None:
+        return None
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, str):
+            return templates.render(value, variables)
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        if isinstance(value, dict):
+            return {key: filled(item) for key, item in value.items()}
+        return value
+
+    update = {name: filled(getattr(chatter, name)) for name in Chatter.model_fields}
+    return chatter.model_copy(update=update)

@@ -1,0 +1,49 @@
+"""`skillup doctor` says whether an engine can be given a history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+
+KNOWN, UNKNOWN = "2.1.197", "99.0.0"
+
+
+def profile_of(project: Project, version: str) -> None:
+    """A profile `pinned`, of a `claude` that says it is of this version."""
+    project.write({"bin/claude": f'#!/bin/sh\necho "{version} (Claude Code)"\n'})
+    program: Path = project.root / "bin" / "claude"
+    program.chmod(0o755)
+    project.write({"engines/pinned.yaml": f"engine: claude_code\ncommand: {program}\n"})
+
+
+def test_a_version_whose_sessions_cannot_be_written_gets_a_note(project: Project) -> None:
+    profile_of(project, UNKNOWN)
+
+    as_data = project.run("doctor", "pinned", "--json")
+    as_text = project.run("doctor", "pinned")
+
+    notes = [note for note in as_data.data[0]["notes"] if note.startswith("no `input.history`:")]
+    assert len(notes) == 1
+    assert f"here it is {UNKNOWN}" in notes[0]
+    assert f"pinned: {notes[0]}" in as_text.stdout
+    assert as_data.exit_code == as_text.exit_code == 0, "it works without a history"
+
+
+@pytest.mark.parametrize("engine", ["pinned", "scripted"])
+def test_an_engine_that_can_be_given_one_has_no_such_note(project: Project, engine: str) -> None:
+    profile_of(project, KNOWN)
+
+    outcome = project.run("doctor", engine, "--json")
+
+    assert not any("input.history" in note for note in outcome.data[0]["notes"])
+
+
+def test_an_engine_that_is_not_here_has_no_such_note(project: Project) -> None:
+    project.write({"engines/gone.yaml": "engine: claude_code\ncommand: no-such-program\n"})
+
+    outcome = project.run("doctor", "gone", "--json")
+
+    assert not any("input.history" in note for note in outcome.data[0]["notes"])

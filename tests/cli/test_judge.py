@@ -1,0 +1,272 @@
+"""`skillup judge` on real runs of the scripted engine: the same grades again, or flips."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.support.project import Project
+from tests.support.session_files import claude_row, text, write_rows
+
+CASE = """
+    id: notes
+    tags: [slow]
+    input:
+      turns:
+        - content: Write a note
+          assertions:
+            - contains: written
+        - content: And now?
+          assertions:
+            - file_contains: {path: notes.txt, content: hello}
+            - golden_file: {path: golden.txt}
+    scripted:
+      - turn: 1
+        steps:
+          - write: {path: notes.txt, content: hello}
+        say: It is written.
+      - turn: 2
+        say: All done.
+"""
+SUITE = """
+    name: lab
+    engine: scripted
+"""
+OTHER = """
+    id: other
+    input:
+      prompt: Hi
+    assertions:
+      - contains: hello
+    scripted: [{turn: 1, say: Hello.}]
+"""
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two cases, and a run of them."""
+    project = Project(tmp_path_factory.mktemp("held"))
+    project.write(
+        {
+            "cases/eval.yaml": SUITE,
+            "cases/notes.yaml": CASE,
+            "cases/other.yaml": OTHER,
+            "cases/golden.txt": "All done.\n",
+        }
+    )
+    outcome = project.run("run", "--out", "first")
+    assert outcome.exit_code == 0, outcome.stderr
+    return project.root
+
+
+@pytest.fixture
+def project(held: Path, tmp_path: Path) -> Project:
+    """The cases, and the run in another place than it was held in."""
+    project = Project(tmp_path)
+    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    (project.root / "first").rename(project.root / "run")
+    return project
+
+
+def edit(project: Project, old: str, new: str, name: str = "cases/notes.yaml") -> None:
+    path = project.root / name
+    before = path.read_text("utf-8")
+    assert old in before
+    path.write_text(before.replace(old, new), "utf-8")
+
+
+def grades(folder: Path) -> dict[str, bytes]:
+    found = (folder / "trials").rglob("grading.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def test_the_same_cases_give_the_same_bytes_without_suites_engines_or_path(
+    project: Project,
+) -> None:
+    shutil.rmtree(project.root / "cases")
+    before = grades(project.root / "run")
+    outcome = project.run("judge", "run", "--write", env={"PATH": "/nonexistent"})
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "2 passed; nothing changed" in outcome.stderr
+    [judgement] = (project.root / "run/judgements").iterdir()
+    assert grades(judgement) == before
+    assert grades(project.root / "run").items() >= before.items()
+    head = json.loads((judgement / "judgement.json").read_text("utf-8"))
+    assert head["summary"]["pass"] == 2
+    assert head["changes"]["trials"] == 0
+
+
+def test_an_edited_case_shows_what_flipped_and_why(project: Project) -> None:
+    edit(project, "contains: written", "contains: [written, signed]")
+    edit(project, "content: hello}\n", "content: bye}\n")
+    outcome = project.run("judge", "run", "--cases", "cases")
+    assert outcome.exit_code == 1
+    lines = [line.strip() for line in outcome.stderr.splitlines()]
+    assert any(line.startswith("PASS → FAIL  notes") for line in lines)
+    assert any(line.startswith("new: fail") and "signed" in line for line in lines)
+    assert any(line.startswith("gone: pass") and "hello" in line for line in lines)
+    assert any("It is written." in line for line in lines)
+    assert "1 changed, 1 with another verdict" in outcome.stderr
+
+
+def test_a_named_check_flips_in_place(project: Project) -> None:
+    edit(project, "- contains: written", "- {contains: written, name: says so}")
+    named = project.run("judge", "run", "--cases", "cases", "--json").data
+    assert named["changes"]["trials"] == 0
+    edit(project, "{contains: written, name", "{contains: erased, name")
+    changed = project.run("judge", "run", "--cases", "cases/notes.yaml", "--json")
+    assert changed.exit_code == 1
+    [case] = changed.data["cases"]
+    assert case["changes"]["status"] == {"before": "PASS", "after": "FAIL"}
+    assert changed.data["left_out"] == 1
+
+
+def test_a_reference_file_that_was_edited_counts(project: Project) -> None:
+    (project.root / "cases/golden.txt").write_text("Something else.\n", "utf-8")
+    assert project.run("judge", "run").exit_code == 0
+    outcome = project.run("judge", "run", "--cases", "cases")
+    assert outcome.exit_code == 1
+    assert "pass → fail" in outcome.stderr
+
+
+def test_a_trial_in_its_run_and_one_taken_out_of_it(project: Project) -> None:
+    trial = project.root / "run/trials/notes/scripted/with_skill/1"
+    for target in (trial, trial / "record.json", project.root / "run/result.json"):
+        inside = project.run("judge", str(target))
+        assert (inside.exit_code, "nothing changed" in inside.stderr) == (0, True), inside.stderr
+    shutil.copytree(trial, project.root / "alone")
+    outside = project.run("judge", "alone")
+    assert outside.exit_code == 3
+    assert "outside of its run" in outside.stderr
+
+
+def test_a_single_record_takes_a_single_case_of_any_name(project: Project) -> None:
+    edit(project, "id: notes", "id: renamed")
+    trial = "run/trials/notes/scripted/with_skill/1"
+    assert project.run("judge", trial, "--cases", "cases/notes.yaml").exit_code == 0
+    outcome = project.run("judge", "run", "--cases", "cases/notes.yaml")
+    assert outcome.exit_code == 2
+    assert "renamed" in outcome.stderr
+
+
+def test_a_judgement_of_a_lone_record_lies_beside_it(project: Project) -> None:
+    trial = project.root / "run/trials/other/scripted/with_skill/1"
+    shutil.copytree(trial, project.root / "alone")
+    before = (project.root / "alone/grading.json").read_bytes()
+    assert project.run("judge", "alone", "--write").exit_code == 0
+    [judgement] = (project.root / "alone/judgements").iterdir()
+    assert list(grades(judgement).values()) == [before]
+
+
+def test_selections(project: Project) -> None:
+    assert project.run("judge", "run", "-k", "o*", "--json").data["summary"]["total"] == 1
+    tagged = project.run("judge", "run", "--tag", "slow", "--json").data
+    assert [case["grade"]["case_id"] for case in tagged["cases"]] == ["notes"]
+    nothing = project.run("judge", "run", "-k", "none")
+    assert (nothing.exit_code, "no record matches" in nothing.stderr) == (2, True)
+
+
+def test_trials_without_a_record_and_damaged_ones_are_no_pass(project: Project) -> None:
+    record = project.root / "run/trials/other/scripted/with_skill/1/record.json"
+    text_of_record = record.read_text("utf-8")
+    record.write_text(text_of_record[:50], "utf-8")
+    damaged = project.run("judge", "run")
+    assert (damaged.exit_code, "is damaged" in damaged.stderr) == (3, True)
+    record.unlink()
+    missing = project.run("judge", "run")
+    assert (missing.exit_code, "1 not run" in missing.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("nowhere", "no session begins with"),
+        ("cases", "neither a run nor a trial"),
+        ("other.json", "is no record of skillup"),
+    ],
+)
+def test_what_cannot_be_judged_is_a_usage_error(project: Project, target: str, says: str) -> None:
+    (project.root / "other.json").write_text("{}", "utf-8")
+    outcome = project.run("judge", target)
+    assert outcome.exit_code == 2
+    assert says in outcome.stderr
+    assert "hint" in outcome.stderr
+
+
+def test_cases_that_do_not_validate_are_listed_with_their_place(project: Project) -> None:
+    edit(project, "contains: written", "contanis: written")
+    outcome = project.run("judge", "run", "--cases", "cases")
+    assert outcome.exit_code == 2
+    assert "cases/notes.yaml:" in outcome.stderr
+
+
+SESSION = [
+    claude_row("user", "Write a note", "1", None),
+    claude_row("assistant", text("It is written."), "2", "1"),
+    claude_row("user", "And now?", "3", "2"),
+    claude_row("assistant", text("All done."), "4", "3"),
+]
+
+
+def test_a_session_is_judged_by_a_case_even_outside_of_a_suite(project: Project) -> None:
+    write_rows(project.root / "session.jsonl", SESSION)
+    project.write({"lone/case.yaml": "input:\n  turns: [a, b]\nassertions: [{contains: done}]\n"})
+    outcome = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml")
+    assert outcome.exit_code == 0, outcome.stderr
+    without = project.run("judge", "session.jsonl")
+    assert (without.exit_code, "--cases" in without.stderr) == (2, True)
+    several = project.run("judge", "session.jsonl", "--cases", "cases")
+    assert (several.exit_code, "one conversation" in several.stderr) == (2, True)
+    chosen = project.run("judge", "session.jsonl", "--cases", "cases", "-k", "notes")
+    assert chosen.exit_code == 1
+    assert "the workspace was not looked at" in chosen.stderr
+    written = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml", "--write")
+    assert (written.exit_code, "--write" in written.stderr) == (2, True)
+
+
+def test_a_session_of_another_length_is_said(project: Project) -> None:
+    write_rows(project.root / "session.jsonl", SESSION)
+    project.write({"lone/case.yaml": "input:\n  prompt: a\nassertions: [{contains: done}]\n"})
+    outcome = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml")
+    assert "the session has 2 turns, the case 1 turn" in outcome.stderr
+
+
+def _lines_until(stream: IO[str], wanted: Callable[[str], bool]) -> list[str]:
+    lines = []
+    for line in stream:
+        lines.append(line)
+        if wanted(line):
+            return lines
+    raise AssertionError(f"the stream ended: {lines}")
+
+
+def test_watching_judges_after_each_change_and_outlives_broken_files(project: Project) -> None:
+    def is_waiting(line: str) -> bool:
+        return "Ctrl-C ends" in line
+
+    path = project.root / "cases/notes.yaml"
+    whole = path.read_text("utf-8")
+    with project.start("judge", "run", "--cases", "cases", "--watch") as process:
+        assert process.stderr is not None
+        assert any("nothing changed" in line for line in _lines_until(process.stderr, is_waiting))
+        path.write_text(whole.replace("contains: written", "contains: ["), "utf-8")
+        assert any("notes.yaml:" in line for line in _lines_until(process.stderr, is_waiting))
+        path.write_text(whole.replace("contains: written", "contains: erased"), "utf-8")
+        assert any("PASS → FAIL" in line for line in _lines_until(process.stderr, is_waiting))
+        time.sleep(0.1)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_watching_needs_something_to_watch(project: Project) -> None:
+    outcome = project.run("judge", "run", "--watch")
+    assert (outcome.exit_code, "--cases" in outcome.stderr) == (2, True)

@@ -1,0 +1,105 @@
+"""Judging again what was held for real: the quickstart's run, moved, and sessions of the CLIs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from skillup.interop.session_index import session_files, session_homes
+from tests.support.model_server import Answer, ModelServer, Rule, Shell, Text, WriteFile, by_rules
+from tests.support.project import Project
+from tests.support.raw_cli import RawClaude, RawCodex
+
+pytestmark = pytest.mark.e2e
+
+QUICKSTART = Path(__file__).parents[2] / "cases" / "quickstart"
+SCRIPT = by_rules(
+    Rule(
+        "do it",
+        [
+            Answer((Text("I look."), Shell("echo hi"), Shell("false"))),
+            WriteFile("notes.md", "x\n"),
+            Text("Wrote notes.md with 12 lines."),
+        ],
+    )
+)
+
+
+def _grades(folder: Path) -> dict[str, bytes]:
+    found = (folder / "trials").rglob("grading.json")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_a_run_of_the_quickstart_that_was_moved_is_graded_the_same(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    shutil.copytree(QUICKSTART, project.root / "cases")
+    held = project.run("run", "cases", "--out", "held")
+    assert held.exit_code == 0, held.stderr
+    moved = project.root / "elsewhere" / "run"
+    moved.parent.mkdir()
+    (project.root / "held").rename(moved)
+    (project.root / "cases").rename(project.root / "other")
+
+    again = project.run("judge", "elsewhere/run", "--write", env={"PATH": "/nonexistent"})
+    assert again.exit_code == 0, again.stderr
+    [judgement] = (moved / "judgements").iterdir()
+    grades = _grades(judgement)
+    assert len(grades) == 4
+    assert grades == _grades(moved)
+
+    case = project.root / "other" / "clarification.yaml"
+    text = case.read_text("utf-8")
+    assert "severity: high" in text
+    case.write_text(text.replace('"severity: high"', '"severity: low"'), "utf-8")
+    edited = project.run("judge", "elsewhere/run", "--cases", "other")
+    assert edited.exit_code == 1
+    assert "PASS → FAIL  clarification" in edited.stderr
+    assert "severity: low" in edited.stderr
+
+
+def _becomes_a_case_and_passes(tmp_path: Path, session: str, homes: dict[str, str]) -> None:
+    project = Project(tmp_path)
+    made = project.run("session", "to-case", session, "--out", "cases/made.yaml", env=homes)
+    assert made.exit_code == 0, made.stderr
+    text = (project.root / "cases/made.yaml").read_text("utf-8")
+    for part in ("do it", "and now?", "kind: shell", "notes.md", "12 lines", "files_exist"):
+        assert part in text
+    assert project.run("validate", "cases").stderr == "1 suite, 1 case: ok\n"
+    judged = project.run("judge", session, "--cases", "cases", "--json", env=homes)
+    assert judged.exit_code == 0, judged.stderr
+    [case] = judged.data["cases"]
+    assert (case["grade"]["status"], case["grade"]["score"]) == ("PASS", 1.0)
+    assert case["grade"]["usage"]["output_tokens"] > 0
+    text = text.replace("contains: 12 lines", "contains: 13 lines")
+    (project.root / "cases/made.yaml").write_text(text, "utf-8")
+    assert project.run("judge", session, "--cases", "cases", env=homes).exit_code == 1
+
+
+def test_a_session_of_claude_becomes_a_case_that_it_passes(
+    raw_claude: Callable[[str], RawClaude],
+    model_server: Callable[..., ModelServer],
+    tmp_path: Path,
+) -> None:
+    claude = raw_claude(model_server(SCRIPT).url)
+    session = str(uuid4())
+    claude.first("do it", session, "--permission-mode", "bypassPermissions")
+    claude.resume("and now?", session)
+    homes = {"CLAUDE_CONFIG_DIR": str(claude.config)}
+    _becomes_a_case_and_passes(tmp_path, session, homes)
+
+
+def test_a_session_of_codex_becomes_a_case_that_it_passes(
+    raw_codex: Callable[[str], RawCodex],
+    model_server: Callable[..., ModelServer],
+    tmp_path: Path,
+) -> None:
+    codex = raw_codex(model_server(SCRIPT).url)
+    thread = str(codex.first("do it").one("thread.started")["thread_id"])
+    codex.resume("and now?", thread)
+    homes = {"CODEX_HOME": str(codex.codex_home)}
+    assert session_files(session_homes({**homes, "CLAUDE_CONFIG_DIR": str(tmp_path / "none")}))
+    _becomes_a_case_and_passes(tmp_path, thread, homes)

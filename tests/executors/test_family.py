@@ -1,0 +1,371 @@
+"""Branches, and trials that share their first turns: held once, then forked."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import Outcome, Project
+
+SUITE = "name: d\n"
+BRANCHED = """
+    input:
+      turns:
+        - make data
+        - content: delete the logs
+          capture: [{variable: where, pattern: 'in (?P<value>\\S+)$'}]
+          branches:
+            - name: refuse
+              turns: [{content: "no, keep <<where>>", assertions: [{contains: kept}]}]
+              assertions: [{files_exist: [a.log]}]
+            - name: agree
+              turns: [{content: "yes <<where>>", assertions: [{contains: deleted}]}]
+              assertions: [{files_not_exist: [a.log]}]
+        - {content: what is there?, assertions: [{contains: a.log}]}
+    scripted:
+      - {when: make, steps: [{write: {path: a.log, content: x}}, {run: "echo 1 >> LOG"}], say: made}
+      - {when: delete, steps: [{run: "echo 2 >> LOG; pwd"}], say: "sure? in {{output}}"}
+      - {when: "^no", steps: [{run: ls}], say: "kept {{turns.2.answer}}"}
+      - {when: "^yes", steps: [{run: "rm a.log; echo gone > b.txt"}], say: "deleted, turn {{turn}}"}
+      - {when: what, steps: [{run: ls}], say: "{{output}}"}
+    """
+JOBS = ("c", "c/refuse", "c/agree")
+
+
+def branched(tmp_path: Path) -> str:
+    return BRANCHED.replace("LOG", str(tmp_path / "log.txt"))
+
+
+def held_prefixes(tmp_path: Path) -> list[str]:
+    """What the turns before the fork left outside of every workspace."""
+    log = tmp_path / "log.txt"
+    return log.read_text(encoding="utf-8").split() if log.exists() else []
+
+
+def statuses(outcome: Outcome) -> dict[str, str]:
+    return {case["case_id"]: case["status"] for case in outcome.data["cases"]}
+
+
+def run(project: Project, *arguments: str) -> Outcome:
+    return project.run("run", ".", "--out", "out", "--json", *arguments)
+
+
+def record(project: Project, case: str, trial: int = 1, out: str = "out") -> Any:
+    path = project.root / out / "trials" / case / "scripted/with_skill" / str(trial) / "record.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def without(turn: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in turn.items() if key not in keys}
+
+
+@pytest.mark.parametrize("places", ["1", "4"])
+def test_the_turns_before_a_fork_are_held_once_and_each_branch_goes_on_from_them(
+    project: Project, tmp_path: Path, places: str
+) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    outcome = run(project, "-j", places)
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS"), outcome.data
+    assert held_prefixes(tmp_path) == ["1", "2"]
+    records = [record(project, case) for case in JOBS]
+    shared = [[without(turn, "held_by") for turn in one["turns"][:2]] for one in records]
+    assert shared[0] == shared[1] == shared[2]
+    holders = {tuple(turn["held_by"] for turn in one["turns"]) for one in records}
+    (owner,) = [one for one in records if one["turns"][0]["held_by"] is None]
+    job = f"{owner['case_id']}/scripted/with_skill/1"
+    assert holders == {(None, None, None), (job, job, None)}
+    assert {one["branch_of"] for one in records} == {"c"}
+    assert len({one["session_id"] for one in records}) == 3
+    assert all(one["turns"][2]["session_verified"] for one in records)
+
+
+def test_a_branch_sees_its_own_copy_of_the_workspace(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    run(project)
+    refused, agreed = record(project, "c/refuse"), record(project, "c/agree")
+    assert refused["turns"][2]["changes"]["deleted"] == []
+    assert agreed["turns"][2]["changes"]["deleted"] == ["a.log"]
+    assert agreed["turns"][2]["changes"]["added"] == ["b.txt"]
+    assert sorted(refused["turns"][2]["files"]) == ["a.log"]
+    assert refused["initial_files"] == agreed["initial_files"] == {}
+
+
+def test_a_path_of_the_workspace_means_the_forks_own_copy(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    run(project)
+    one = record(project, "c/refuse")
+    before = one["turns"][1]["captures"]["where"]
+    after = one["variables"]["where"]
+    assert before != after
+    assert one["turns"][2]["content"] == f"no, keep {after}"
+    # The session knows the new place only.
+    assert one["turns"][2]["response"] == f"kept sure? in {after}"
+    assert any("<<where>>" in note for note in one["notes"])
+
+
+def test_what_is_shared_counts_once(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    outcome = run(project)
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 500  # 2 shared turns and 3
+    grades = outcome.data["cases"]
+    assert sorted(grade["usage"]["input_tokens"] for grade in grades) == [100, 100, 300]
+    assert all(turn["usage"]["input_tokens"] == 100 for g in grades for turn in g["turns"])
+    assert sum(g["turns"][0]["held_by"] is None for g in grades) == 1
+
+
+def test_a_single_branch_is_a_plain_case(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    outcome = run(project, "-k", "c/agree")
+    assert statuses(outcome) == {"c/agree": "PASS"}
+    one = record(project, "c/agree")
+    assert [turn["held_by"] for turn in one["turns"]] == [None, None, None]
+    assert {turn["session_id"] for turn in one["turns"]} == {one["session_id"]}
+
+
+def test_branches_may_branch_again(project: Project, tmp_path: Path) -> None:
+    project.write(
+        {
+            "eval.yaml": SUITE,
+            "c.yaml": f"""
+                input:
+                  turns:
+                    - content: one
+                      branches:
+                        - name: a
+                          turns:
+                            - content: two
+                              branches:
+                                - {{name: x, turns: [three x]}}
+                                - {{name: y, turns: [three y, four y]}}
+                        - {{name: b, turns: [two b]}}
+                assertions: [{{contains: ok}}]
+                scripted:
+                  - when: ^three
+                    say: "ok {{{{turns.1.user}}}} {{{{turns.2.user}}}} {{{{user}}}}"
+                  - steps: [{{run: "echo {{{{user}}}} >> {tmp_path}/log.txt"}}]
+                    say: ok
+                """,
+        }
+    )
+    outcome = run(project)
+    assert statuses(outcome) == dict.fromkeys(["c/a/x", "c/a/y", "c/b"], "PASS")
+    assert sorted(held_prefixes(tmp_path)) == sorted(["one", "two", "two", "b", "four", "y"])
+    turns = record(project, "c/a/y")["turns"]
+    assert [turn["content"] for turn in turns] == ["one", "two", "three y", "four y"]
+    assert turns[2]["response"] == "ok one two three y"
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 600
+
+
+def test_an_error_before_the_fork_is_an_error_of_every_branch(
+    project: Project, tmp_path: Path
+) -> None:
+    text = branched(tmp_path).replace("say: made}", "say: made, misbehave: {exit_code: 1}}")
+    project.write({"eval.yaml": SUITE, "c.yaml": text})
+    outcome = run(project)
+    assert outcome.exit_code == 3
+    assert statuses(outcome) == dict.fromkeys(JOBS, "ERROR")
+    assert held_prefixes(tmp_path) == ["1"]
+    for case in JOBS:
+        turns = record(project, case)["turns"]
+        assert [turn["status"] for turn in turns] == ["error", "skipped", "skipped"]
+    assert record(project, "c/agree")["turns"][2]["content"] == "yes <<where>>"
+
+
+def test_a_gate_before_the_fork_skips_every_branch(project: Project, tmp_path: Path) -> None:
+    gate = "post_condition: {must_contain_any: [never], on_fail: skip_remaining}"
+    text = branched(tmp_path).replace(
+        "capture: [{variable: where, pattern: 'in (?P<value>\\S+)$'}]", gate
+    )
+    project.write({"eval.yaml": SUITE, "c.yaml": text.replace("<<where>>", "it")})
+    assert statuses(run(project)) == dict.fromkeys(JOBS, "SKIP")
+    assert held_prefixes(tmp_path) == ["1", "2"]
+
+
+RETRY = "    retry_policy: {max_retries: 2, retry_on: [crash]}\n"
+
+
+def test_a_branch_that_is_tried_again_is_held_by_itself(project: Project, tmp_path: Path) -> None:
+    text = branched(tmp_path).replace(
+        '{{turn}}"}', '{{turn}}", misbehave: {exit_code: 1, times: 1}}'
+    )
+    project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
+    outcome = run(project)
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
+    assert held_prefixes(tmp_path) == ["1", "2", "1", "2"]
+    one = record(project, "c/agree")
+    assert one["attempt"] == 2
+    assert [turn["held_by"] for turn in one["turns"]] == [None, None, None]
+    assert any("held once more" in note for note in one["notes"])
+    # The first attempt's shared turns are counted by one of the others.
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 700
+
+
+def test_shared_turns_that_are_tried_again_are_shared_again(
+    project: Project, tmp_path: Path
+) -> None:
+    text = branched(tmp_path).replace(
+        "say: made}", "say: made, misbehave: {exit_code: 1, times: 1}}"
+    )
+    project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
+    outcome = run(project)
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
+    assert held_prefixes(tmp_path) == ["1", "1", "2"]
+    assert {record(project, case)["attempt"] for case in JOBS} == {2}
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 500
+
+
+def test_a_resumed_run_holds_what_is_left_with_its_shared_turns_once(
+    project: Project, tmp_path: Path
+) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    run(project)
+    kept = record(project, "c/refuse")
+    for case in ("c", "c/agree"):
+        folder = project.root / "out/trials" / case / "scripted/with_skill/1"
+        (folder / "record.json").unlink()
+        (folder / "grading.json").unlink()
+    outcome = project.run("run", "--resume", "out", "--json")
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
+    assert held_prefixes(tmp_path) == ["1", "2", "1", "2"]
+    assert record(project, "c/refuse") == kept
+    sessions = {record(project, case)["turns"][0]["session_id"] for case in ("c", "c/agree")}
+    assert len(sessions) == 1
+
+
+def test_an_interrupted_branch_leaves_no_record_and_is_held_later(
+    project: Project, tmp_path: Path
+) -> None:
+    flag = tmp_path / "go-on"
+    step = f'{{run: "while ! test -e {flag}; do sleep 0.05; done"}}'
+    text = branched(tmp_path).replace('{run: "rm a.log', step + ', {run: "rm a.log')
+    project.write({"eval.yaml": SUITE, "c.yaml": text})
+    with project.start("run", ".", "--out", "out", "-j", "4") as process:
+        waiting = time.monotonic() + 60
+        done = [project.root / "out/trials" / c / "scripted/with_skill/1/record.json"
+                for c in ("c", "c/refuse")]  # fmt: skip
+        while not all(path.exists() for path in done) and time.monotonic() < waiting:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert not (project.root / "out/trials/c/agree/scripted/with_skill/1/record.json").exists()
+    flag.touch()
+    outcome = project.run("run", "--resume", "out", "--json")
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
+    assert [turn["held_by"] for turn in record(project, "c/agree")["turns"]] == [None] * 3
+
+
+def test_what_depends_on_a_case_with_branches_waits_for_all_of_them(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": SUITE,
+            "a.yaml": """
+                depends_on: [c]
+                input:
+                  turns:
+                    - content: hi
+                      branches: [{name: x, turns: [x]}, {name: y, turns: [y]}]
+                assertions: [{contains: ok}]
+                scripted: [{say: ok}]
+                """,
+            "b.yaml": """
+                depends_on: [a/x]
+                input: {prompt: hi}
+                assertions: [{contains: ok}]
+                scripted: [{say: ok}]
+                """,
+            "c.yaml": """
+                input:
+                  turns:
+                    - content: hi
+                      branches: [{name: x, turns: [x]}, {name: y, turns: [y]}]
+                assertions: [{contains: ok}]
+                scripted: [{when: x, say: bad}, {say: ok}]
+                """,
+        }
+    )
+    outcome = run(project)
+    assert statuses(outcome) == {
+        "c/x": "FAIL", "c/y": "PASS", "a/x": "SKIP", "a/y": "SKIP", "b": "SKIP",
+    }  # fmt: skip
+
+
+def test_what_waits_for_a_case_that_is_not_run_any_more_does_not_wait_for_ever(
+    project: Project,
+) -> None:
+    case = "input: {prompt: hi}\nassertions: [{contains: ok}]\nscripted: [{say: bad}]\n"
+    names = [f"c{n}" for n in range(4)]
+    files = {f"{name}.yaml": case for name in names}
+    files["a.yaml"] = f"depends_on: [{', '.join(names)}]\n{case}"
+    project.write({"eval.yaml": SUITE, **files})
+    outcome = run(project, "-j", "1", "--max-fail", "1")
+    assert outcome.data["summary"]["fail"] == 1
+    assert len(outcome.data["not_run"]) == 4
+
+
+COUNTED = """
+    input: {{turns: [one, two, three]}}
+    assertions: [{{contains: ok}}]
+    scripted:
+      - steps: [{{run: "echo {{{{user}}}} >> {log}"}}]
+        say: ok
+    """
+
+
+def test_trials_share_the_turns_before_the_one_they_begin_with(
+    project: Project, tmp_path: Path
+) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": COUNTED.format(log=tmp_path / "log.txt")})
+    outcome = run(project, "--trials", "3", "--trials-from-turn", "3")
+    assert [case["trial"] for case in outcome.data["cases"]] == [1, 2, 3]
+    assert outcome.data["summary"]["pass"] == 3
+    assert held_prefixes(tmp_path) == ["one", "two", "three", "three", "three"]
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 500
+    owners = [record(project, "c", n)["turns"][1]["held_by"] for n in (1, 2, 3)]
+    assert owners.count(None) == 1
+    assert len(set(owners)) == 2
+
+
+def test_a_resumed_run_still_shares_them(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": COUNTED.format(log=tmp_path / "log.txt")})
+    run(project, "--trials", "3", "--trials-from-turn", "2")
+    for trial in (1, 3):
+        (project.root / f"out/trials/c/scripted/with_skill/{trial}/record.json").unlink()
+        (project.root / f"out/trials/c/scripted/with_skill/{trial}/grading.json").unlink()
+    (tmp_path / "log.txt").unlink()
+    outcome = project.run("run", "--resume", "out", "--json")
+    assert outcome.data["summary"]["pass"] == 3
+    assert sorted(held_prefixes(tmp_path)) == sorted(["one", "two", "three", "two", "three"])
+
+
+def test_trials_of_branches_share_what_both_allow(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
+    outcome = run(project, "--trials", "2", "--trials-from-turn", "2")
+    assert outcome.data["summary"]["pass"] == 6
+    # Turn 1 once for all; turn 2 once for each trial, whose branches share it.
+    assert held_prefixes(tmp_path) == ["1", "2", "2"]
+
+
+def test_from_the_first_turn_on_trials_share_nothing(project: Project, tmp_path: Path) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": COUNTED.format(log=tmp_path / "log.txt")})
+    outcome = run(project, "--trials", "2", "--trials-from-turn", "1")
+    assert outcome.data["summary"]["pass"] == 2
+    assert held_prefixes(tmp_path).count("one") == 2
+
+
+@pytest.mark.parametrize(
+    ("case", "turns"),
+    [
+        (COUNTED.format(log="/dev/null"), "3 turns"),
+        ("input: {prompt: x}\nscripted: [{say: x}]\n", "1 turn"),
+    ],
+)
+def test_a_turn_that_a_case_has_not_is_a_wrong_use(project: Project, case: str, turns: str) -> None:
+    project.write({"eval.yaml": SUITE, "c.yaml": case})
+    outcome = run(project, "--trials", "2", "--trials-from-turn", "4")
+    assert outcome.exit_code == 2
+    assert f"--trials-from-turn 4: c has {turns}" in outcome.stderr

@@ -1,0 +1,191 @@
+"""A session becomes a case that validates, and that the session itself passes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.engines.session_transcript import detect_format
+from skillup.errors import UsageError
+from skillup.interop.session_case import CaseText, case_of_session, suite_text
+from skillup.interop.session_origin import revision_of
+from skillup.interop.session_record import HeldSession, read_session, record_of_session
+from skillup.judges import grade_record
+from skillup.load.suites import load_paths
+from skillup.load.yaml_reader import parse_yaml
+from skillup.schema.case import Case
+from tests.support.session_files import claude_row, text, write_rows
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "compat" / "sessions"
+FILES = sorted(CORPUS.rglob("*.jsonl")) if CORPUS.is_dir() else []
+
+
+def held(path: Path) -> HeldSession:
+    format_ = detect_format(path)
+    assert format_ is not None
+    return read_session(path, format_)
+
+
+def made(tmp_path: Path, *said: tuple[str, Any], **more: Any) -> CaseText:
+    """The case of a session of Claude Code in which this was said."""
+    rows = []
+    for number, (kind, content) in enumerate(said):
+        parent = str(number - 1) if number else None
+        rows.append(claude_row(kind, content, str(number), parent))
+    session = held(write_rows(tmp_path / "session.jsonl", rows))
+    return case_of_session(session, schema="case.schema.json", **more)
+
+
+def case_in(case: CaseText) -> Case:
+    return Case.model_validate(parse_yaml(case.text, Path("case.yaml")).data)
+
+
+def use(name: str, **arguments: Any) -> list[dict[str, Any]]:
+    return [{"type": "tool_use", "id": f"id-{name}", "name": name, "input": arguments}]
+
+
+def result(name: str, *, failed: bool = False) -> list[dict[str, Any]]:
+    given = {"tool_use_id": f"id-{name}", "content": "x", "is_error": failed}
+    return [{"type": "tool_result", **given}]
+
+
+@pytest.mark.skipif(not FILES, reason=f"no corpus at {CORPUS}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CORPUS)))
+def test_every_session_that_tells_its_turns_passes_its_own_case(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    session = held(copy)
+    turns = session.found.turns
+    if not turns or not all(turn.content.strip() for turn in turns):
+        with pytest.raises(UsageError, match=r"none of its messages|does not tell"):
+            case_of_session(session, schema="")
+        return
+    case = case_of_session(session, schema="")
+    (tmp_path / "made.yaml").write_text(case.text, "utf-8")
+    (tmp_path / "eval.yaml").write_text(suite_text("", session.engine), "utf-8")
+    loaded = load_paths([tmp_path])
+    assert loaded.problems == ()
+    [[written]] = [suite.cases for suite in loaded.suites]
+    assert [turn.content for turn in written.case.input.all_turns()] == [t.content for t in turns]
+    graded = grade_record(record_of_session(session, written.case, ""), lambda _: None)
+    assert (graded.status, graded.score) == ("PASS", 1.0), graded.reason
+
+
+def test_messages_stay_what_they_were(tmp_path: Path) -> None:
+    message = "Put <<name>> and {{name}}:\n  - # no comment\n\n\ttab \x1b[31m 'q' \"d\" \\n  "
+    case = made(tmp_path, ("user", message), ("assistant", text("done it")))
+    assert case_in(case).input.all_turns()[0].content == message.replace("<<name", "\\<<name")
+
+
+def test_tools_skills_and_words_are_suggested(tmp_path: Path) -> None:
+    case = made(
+        tmp_path,
+        ("user", "go"),
+        ("assistant", use("Bash", command="ls")),
+        ("user", result("Bash")),
+        ("assistant", use("Skill", skill="log-keeper")),
+        ("user", result("Skill")),
+        ("assistant", use("mcp__github__list", repo="x")),
+        ("user", result("mcp__github__list")),
+        ("assistant", text("There are 3 files.")),
+    )
+    [turn] = case_in(case).input.all_turns()
+    assert [check.model_dump(exclude_unset=True) for check in turn.assertions] == [
+        {"tool_called": {"kind": "shell"}},
+        {"skill_used": "log-keeper"},
+        {"tool_called": {"name": "github::list"}},
+        {"contains": {"all": ["3 files"]}},
+    ]
+    assert "# Suggested by what happened" in case.text
+
+
+def test_a_short_answer_is_suggested_as_a_whole_and_a_vague_one_just_has_to_be_there(
+    tmp_path: Path,
+) -> None:
+    case = made(
+        tmp_path,
+        ("user", "one"),
+        ("assistant", text("lol.")),
+        ("user", "two"),
+        ("assistant", text("It is what it is, I would say; so be it.")),
+    )
+    first, second = case_in(case).input.all_turns()
+    assert [check.key for check in first.assertions] == ["contains"]
+    assert first.assertions[0].contains is not None
+    assert first.assertions[0].contains.all == ["lol"]
+    assert [check.key for check in second.assertions] == ["matches"]
+
+
+def test_tools_that_failed_are_not_suggested(tmp_path: Path) -> None:
+    case = made(
+        tmp_path,
+        ("user", "go"),
+        ("assistant", use("Bash", command="false")),
+        ("user", result("Bash", failed=True)),
+        ("assistant", text("It failed: permission denied")),
+    )
+    assert "tool_called" not in case.text
+
+
+def test_files_made_are_suggested_as_a_comment_that_can_be_taken_in(tmp_path: Path) -> None:
+    case = made(
+        tmp_path,
+        ("user", "go"),
+        ("assistant", use("Write", file_path="/project/docs/a.md", content="x")),
+        ("user", result("Write")),
+        ("assistant", use("Edit", file_path="/elsewhere/b.md")),
+        ("user", result("Edit")),
+        ("assistant", text("Written.")),
+    )
+    assert all(not check.files_exist for check in case_in(case).input.all_turns()[0].assertions)
+    lines = case.text.splitlines()
+    start = next(n for n, line in enumerate(lines) if "# A session has no snapshot" in line)
+    taken_in = [line.replace("# ", "", 1) for line in lines[start + 1 :]]
+    with_files = "\n".join([*lines[:start], *taken_in])
+    [turn] = Case.model_validate(parse_yaml(with_files, Path("x")).data).input.all_turns()
+    assert turn.assertions[-1].files_exist == ["docs/a.md"]
+
+
+def test_a_command_of_the_cli_is_marked(tmp_path: Path) -> None:
+    command = "<command-name>/review</command-name><command-args>all</command-args>"
+    case = made(tmp_path, ("user", command), ("assistant", text("All reviewed.")))
+    [turn] = case_in(case).input.all_turns()
+    assert (turn.content, turn.slash_command) == ("/review all", True)
+    assert "# A command of the agent's CLI" in case.text
+
+
+def test_what_the_case_cannot_say_is_a_note(tmp_path: Path) -> None:
+    case = made(tmp_path, ("user", "one"), ("assistant", text("answered")), ("user", "two"))
+    assert any("without an answer" in note for note in case.notes)
+    assert len(case_in(case).input.all_turns()) == 1
+
+
+def test_the_header_says_where_it_comes_from_on_lines_of_its_own(tmp_path: Path) -> None:
+    case = made(
+        tmp_path,
+        ("user", "one"),
+        ("assistant", text("answered")),
+        revision="branch x\ninput: {prompt: evil}",
+    )
+    assert case.text.startswith("# yaml-language-server: $schema=case.schema.json\n")
+    assert "claude_code session s1" in case.text
+    assert case_in(case).input.all_turns()[0].content == "one"
+
+
+def test_the_fixture_is_named(tmp_path: Path) -> None:
+    case = made(tmp_path, ("user", "one"), ("assistant", text("answered")), fixture="fixtures/x")
+    assert case_in(case).context.fixture == "fixtures/x"
+
+
+def test_the_revision_of_either_cli(tmp_path: Path) -> None:
+    claude = write_rows(
+        tmp_path / "a", [{"type": "x"}, claude_row("user", "a", "1", None, gitBranch="b")]
+    )
+    assert revision_of(claude) == "branch b"
+    git = {"branch": "main", "commit_hash": "abc", "repository_url": "https://user:pw@host/x"}
+    codex = write_rows(tmp_path / "b", [{"type": "session_meta", "payload": {"git": git}}])
+    assert revision_of(codex) == "branch main, commit abc"
+    assert revision_of(write_rows(tmp_path / "c", [{"type": "x"}])) is None

@@ -1,0 +1,62 @@
+"""The judge's answer is taken strictly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from skillup.judges.agents.answer import CriterionVerdict, MalformedAnswerError, read_answer
+from skillup.judges.agents.criteria import numbered
+from skillup.schema.check_specs import Criterion
+
+ASKED = numbered([Criterion(id="a", outcome="x"), Criterion(id="b", outcome="y")])
+A = {"id": "a", "pass": True, "reason": "yes", "evidence": ["q", " "]}
+B = {"id": "b", "pass": False, "reason": " no ", "evidence": []}
+
+
+def _text(*parts: Any) -> str:
+    return json.dumps({"criteria": list(parts)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _text(A, B),
+        _text(B, A),
+        f"```json\n{_text(A, B)}\n```",
+        f"I looked {{closely}}. {_text(B)} was wrong, so: {_text(A, B)} That is all.",
+    ],
+)
+def test_the_last_object_of_the_message_is_the_answer(text: str) -> None:
+    assert read_answer(text, ASKED) == {
+        "a": CriterionVerdict(True, "yes", ("q",)),
+        "b": CriterionVerdict(False, "no"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("All good.", "no JSON object"),
+        ("", "no JSON object"),
+        ('{"criteria": [', "no JSON object"),
+        ("[1]", "no JSON object"),
+        ('{"pass": true}', "no list `criteria`"),
+        (_text(A), "says nothing of b"),
+        (_text(A, A, B), "speaks of 'a' twice"),
+        (_text(A, B, {**A, "id": "c"}), "which was not asked"),
+        (_text({**A, "pass": "true"}, B), "neither true nor false"),
+        (_text({**A, "pass": 1}, B), "neither true nor false"),
+        (_text({**A, "reason": ""}, B), "has no `reason`"),
+        (_text({**A, "evidence": "q"}, B), "no list of texts"),
+        (_text({**A, "score": 1}, B), "unknown key 'score'"),
+        (_text("a", B), "has no `id`"),
+        (_text(A, B) + ' {"criteria": []}', "says nothing of a, b"),
+        ("{" * 100_000, "no JSON object"),
+    ],
+)
+def test_anything_else_is_malformed(text: str, said: str) -> None:
+    with pytest.raises(MalformedAnswerError, match=said):
+        read_answer(text, ASKED)

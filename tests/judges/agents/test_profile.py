@@ -1,0 +1,64 @@
+"""The profile of the agent that judges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.judges.agents.profile import answering, profile_of
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.profile import Profile
+from tests.support.judging import Bench
+
+OWN = Profile(name="own", engine="codex", model="gpt", permission="full", args=["--x"])
+
+
+def _profile(tmp_path: Path, **keys: Any) -> Profile:
+    other = Profile(name="other", engine="claude_code", permission="edits", base_url="http://a")
+    bench = Bench(tmp_path, profiles={"other": other}, own=OWN)
+    judge = JudgeConfig.model_validate({"type": "agent_judge", "criteria": "x", **keys})
+    return profile_of(judge, bench.place())
+
+
+def test_it_is_the_trials_own_or_the_one_that_is_named_but_read_only(tmp_path: Path) -> None:
+    own, other = _profile(tmp_path), _profile(tmp_path, engine="other")
+
+    assert own == OWN.model_copy(update={"permission": "read_only"})
+    assert (other.name, other.permission, other.base_url) == ("other", "read_only", "http://a")
+
+
+@pytest.mark.parametrize(
+    ("keys", "model"),
+    [
+        ({"model": "sonnet"}, "sonnet"),
+        ({"model": "anthropic/claude-sonnet-4-6"}, "claude-sonnet-4-6"),
+        ({"model": "openai:gpt-5"}, "gpt-5"),
+        ({"model": "openai/gpt-5", "base_url": "http://router"}, "openai/gpt-5"),
+        ({"model": "dashscope/qwen"}, "dashscope/qwen"),
+        ({}, "gpt"),
+    ],
+)
+def test_the_judges_model_is_named_as_the_cli_takes_it(
+    tmp_path: Path, keys: dict[str, str], model: str
+) -> None:
+    profile = _profile(tmp_path, **keys, api_key_env="JUDGE_KEY")
+
+    assert (profile.model, profile.api_key_env) == (model, "JUDGE_KEY")
+    assert profile.base_url == keys.get("base_url")
+
+
+def test_an_agent_is_held_to_the_form_by_its_clis_own_means(tmp_path: Path) -> None:
+    schema = {"type": "object"}
+
+    codex = answering(OWN, schema, tmp_path)
+    claude = answering(Profile(engine="claude_code", env={"A": "1"}), schema, tmp_path)
+    scripted = Profile(engine="scripted")
+
+    assert codex.args[:2] == ["--x", "--output-schema"]
+    assert json.loads(Path(codex.args[2]).read_text()) == schema
+    assert claude.args == ["--json-schema", '{"type": "object"}']
+    assert claude.env == {"A": "1", "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
+    assert answering(scripted, schema, tmp_path) is scripted

@@ -1,0 +1,169 @@
+"""What judges that are programs get to see of a record."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from skillup.judges.agents.quotations import Quotations
+from skillup.judges.exhibits.changes import diff_lines, file_list
+from skillup.judges.exhibits.subject import Exhibited, NothingToJudge, exhibited
+from skillup.judges.exhibits.transcript import as_json, as_markdown
+from skillup.judges.exhibits.workspace_copy import (
+    LostFilesError,
+    copy_of,
+    make_read_only,
+    make_removable,
+)
+from skillup.schema.record import FileState, HistoryItem, ToolCall, ToolResult
+from tests.support.records import call, file_states, make_record, make_turn, read_file
+
+
+def _link(target: str) -> FileState:
+    return FileState(sha256=None, size=1, link=target)
+
+
+def test_a_copy_has_contents_modes_and_links_and_can_be_made_read_only(tmp_path: Path) -> None:
+    files = file_states({"a/b.txt": "b", "run": b"\0x"})
+    files["run"] = files["run"].model_copy(update={"executable": True})
+    files |= {"a/up": _link("./../run"), "a/gone": _link("nothing"), "out": _link("../x")}
+    files |= {"abs": _link("/etc/passwd"), "deep/out": _link("../../x")}
+
+    copy = copy_of(files, read_file, tmp_path / "copy")
+
+    assert (copy.root / "a/b.txt").read_text() == "b"
+    assert os.readlink(copy.root / "a/up") == "./../run"  # noqa: PTH115
+    assert (copy.root / "a/gone").is_symlink()
+    assert stat.S_IMODE((copy.root / "run").stat().st_mode) == 0o755
+    assert copy.left_out == ("out", "abs", "deep/out")
+    make_read_only(copy.root)
+    assert stat.S_IMODE((copy.root / "a").stat().st_mode) == 0o555
+    assert stat.S_IMODE((copy.root / "run").stat().st_mode) == 0o555
+    make_removable(copy.root)
+    assert stat.S_IMODE((copy.root / "a").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a/../../x"])
+def test_a_path_out_of_the_workspace_is_never_written(tmp_path: Path, path: str) -> None:
+    with pytest.raises(LostFilesError, match="no path of a workspace"):
+        copy_of(file_states({path: "x"}), read_file, tmp_path / "copy")
+
+
+def test_no_file_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    files = {"d": _link("../outside"), **file_states({"d/x": "x"})}
+
+    copy_of(files, read_file, tmp_path / "copy")
+
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_the_subject_of_a_turn_is_it_and_what_came_before() -> None:
+    follow_up = make_turn("1b", files={}, turn_number=1, asked_by=[0])
+    recorded = make_record(
+        make_turn("1", files={"n": "1"}, follow_ups=[follow_up]), make_turn("2", files={"n": "2"})
+    )
+
+    second = exhibited(recorded.context(2))
+    whole = exhibited(recorded.context())
+    first = exhibited(recorded.context(1))
+
+    assert isinstance(second, Exhibited)
+    assert isinstance(whole, Exhibited)
+    assert isinstance(first, Exhibited)
+    assert [turn.response for turn in first.turns] == ["1"]
+    assert [turn.response for turn in second.turns] == ["1", "1b", "2"]
+    assert [turn.response for turn in whole.turns] == ["1", "1b", "2"]
+    assert (second.number, whole.number) == (2, None)
+
+
+def test_there_is_nothing_to_judge_where_a_turn_was_not_completed() -> None:
+    subject = exhibited(make_record(make_turn("", status="skipped")).context())
+
+    assert isinstance(subject, NothingToJudge)
+    assert not subject.broken
+
+
+def test_the_transcript_is_complete_in_both_forms() -> None:
+    turn = make_turn(
+        "# Done",
+        content="Go\non",
+        calls=[call("Bash", "shell", command="ls")],
+        results=["a\nb"],
+    )
+    made = ToolCall(id="h", name="Read", kind="read", arguments={"path": "x"})
+    history = [
+        HistoryItem(role="user", content="before"),
+        HistoryItem(role="assistant", tool_calls=[made]),
+        HistoryItem(role="tool", tool_result=ToolResult(call_id="h", status="success", content="")),
+    ]
+
+    entries = json.loads(as_json([turn], history))
+    pieces = as_markdown([turn], history)
+
+    assert [(entry["role"], entry["turn"]) for entry in entries] == [
+        ("user", 0),
+        ("assistant", 0),
+        ("tool_call", 0),
+        ("tool_result", 0),
+        ("user", 1),
+        ("tool_call", 1),
+        ("tool_result", 1),
+        ("assistant", 1),
+    ]
+    assert entries[5]["tool_call"]["arguments"] == {"command": "ls"}
+    assert entries[6]["tool_result"]["content"] == "a\nb"
+    assert len(pieces) == 2
+    assert "> Go\n> on" in pieces[1]
+    assert "## Tool call: Bash (shell)" in pieces[1]
+    assert "> # Done" in pieces[1]
+    assert "\n# Done" not in pieces[1]
+
+
+def test_changes_are_a_diff_and_a_list() -> None:
+    before = file_states({"same": "s", "gone": "g\n", "edit": "1\n2\n"})
+    after = file_states({"same": "s", "new\nline": "n\n", "edit": "1\n3\n", "bin": b"\0"})
+    after["link"] = _link("same")
+
+    lines = list(diff_lines(before, after, read_file))
+
+    assert "--- a/gone" in lines
+    assert "+3" in lines
+    assert any("not shown" in line for line in lines)
+    assert not any("same" in line for line in lines if line.startswith("---"))
+    assert "+++ 'b/new\\nline'" in lines
+    listed = [line.split()[0] for line in file_list(before, after).splitlines()]
+    assert sorted(listed) == ["added", "added", "added", "deleted", "modified", "unchanged"]
+
+
+@pytest.mark.parametrize(
+    ("quotation", "there"),
+    [
+        ("I wrote it", True),
+        ("  i  WROTE\nit ", True),
+        ("“I wrote it”", True),
+        ("I wrote … carefully", True),
+        ("rm -rf data", True),
+        ("removed 3", True),
+        ("+new line", True),
+        ("content of a file", True),
+        ("sub/file.txt", True),
+        ("I did not", False),
+        ("I wrote … and never", False),
+    ],
+)
+def test_quotations_are_looked_for_in_all_that_was_judged(quotation: str, there: bool) -> None:
+    turn = make_turn(
+        "I wrote it, carefully.",
+        calls=[call("Bash", "shell", command="rm -rf data")],
+        results=["removed 3 files"],
+        files={"sub/file.txt": "the content\nof a file", "a": "new line\n"},
+    )
+    subject = exhibited(make_record(turn, initial_files={}).context())
+    assert isinstance(subject, Exhibited)
+
+    assert Quotations(subject, read_file, str).holds(quotation) is there

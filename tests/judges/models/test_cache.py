@@ -1,0 +1,319 @@
+"""Answers are kept: what was asked before is not asked again."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+
+from skillup.judges.models.client import Asker
+from skillup.judges.models.question import ModelAnswer, ModelQuestion
+from skillup.judges.models.stored import AnswerCache
+from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
+from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured, Text
+
+# Which models are still offered, the providers' clients know better with every version.
+pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
+
+
+def ask(cached: AnswerCache, *asked: ModelQuestion) -> list[ModelAnswer]:
+    async def work(asker: Asker) -> list[ModelAnswer]:
+        return [await asker.ask(one) for one in asked]
+
+    return asking(work, cached=cached)
+
+
+@pytest.fixture
+def server() -> object:
+    with ModelServer(lambda request: Structured(RIGHT)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_what_is_in_the_run_is_not_asked_again(
+    api: str, server: ModelServer, tmp_path: Path
+) -> None:
+    asked = question(api, server.url)
+    (first,) = ask(cache(tmp_path / "run"), asked)
+    (again,) = ask(cache(tmp_path / "run"), asked)
+    assert len(server.requests) == 1
+    assert (first.cached, again.cached) == (False, True)
+    assert (again.value, again.usage, again.cost_usd, again.model) == (
+        first.value,
+        first.usage,
+        first.cost_usd,
+        first.model,
+    )
+
+
+def test_a_moved_run_needs_neither_server_nor_key(server: ModelServer, tmp_path: Path) -> None:
+    asked = question("anthropic", server.url)
+    ask(cache(tmp_path / "run"), asked)
+    (tmp_path / "run").rename(tmp_path / "elsewhere")
+    server.close()
+    moved = cache(tmp_path / "elsewhere")
+    answer = asking(lambda asker: asker.ask(asked), cached=moved, environment={})
+    assert answer.value == Verdict.model_validate(RIGHT)
+
+
+def test_what_runs_share_is_kept_in_each_run_too(server: ModelServer, tmp_path: Path) -> None:
+    asked = question("anthropic", server.url)
+    ask(cache(tmp_path / "a", tmp_path / "shared"), asked)
+    (second,) = ask(cache(tmp_path / "b", tmp_path / "shared"), asked)
+    assert second.cached
+    (alone,) = ask(cache(tmp_path / "b"), asked)
+    assert alone.cached
+    assert len(server.requests) == 1
+
+
+def test_each_repetition_is_asked_for_itself(server: ModelServer, tmp_path: Path) -> None:
+    several = [question("anthropic", server.url, sample=number) for number in range(3)]
+    ask(cache(tmp_path), *several)
+    assert len(server.requests) == 3
+    assert all(answer.cached for answer in ask(cache(tmp_path), *several))
+
+
+def test_another_model_address_prompt_or_form_is_another_question(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    class Other(Verdict):
+        """Of the same answers, told otherwise."""
+
+        more: str = ""
+
+    asked = question("anthropic", server.url)
+    other_form = ModelQuestion(asked.model, asked.system, asked.prompt, Other)
+    others = [
+        question("anthropic", server.url, model="anthropic:claude-sonnet-4-5"),
+        question("anthropic", f"{server.url}/"),
+        question("anthropic", server.url, "Does it ask twice?"),
+        other_form,
+    ]
+    ask(cache(tmp_path), asked, *others)
+    assert len(server.requests) == 5
+
+
+def test_timeouts_and_keys_do_not_make_another_question(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    ask(cache(tmp_path), question("anthropic", server.url))
+    (again,) = ask(cache(tmp_path), question("anthropic", server.url, timeout_seconds=5.0))
+    assert again.cached
+
+
+def test_errors_are_not_kept(tmp_path: Path) -> None:
+    broken = True
+
+    def script(request: ModelRequest) -> Reply:
+        return HttpError(500) if broken else Structured(RIGHT)
+
+    with ModelServer(script) as server:
+        asked = question("anthropic", server.url)
+        (failed,) = ask(cache(tmp_path / "run", tmp_path / "shared"), asked)
+        broken = False
+        (later,) = ask(cache(tmp_path / "run", tmp_path / "shared"), asked)
+    assert failed.error is not None
+    assert later.value is not None
+    assert not later.cached
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"answer": 1}', "[]", "\udcff"])
+def test_damaged_files_are_not_there(server: ModelServer, tmp_path: Path, damage: str) -> None:
+    asked = question("anthropic", server.url)
+    ask(cache(tmp_path), asked)
+    (file,) = tmp_path.glob("*.json")
+    file.write_bytes(damage.encode(errors="surrogateescape"))
+    (again,) = ask(cache(tmp_path), asked)
+    assert not again.cached
+    assert ask(cache(tmp_path), asked)[0].cached
+
+
+def test_an_answer_of_another_form_is_not_there(server: ModelServer, tmp_path: Path) -> None:
+    asked = question("anthropic", server.url)
+    ask(cache(tmp_path), asked)
+    (file,) = tmp_path.glob("*.json")
+    stored = json.loads(file.read_text())
+    file.write_text(json.dumps(stored | {"answer": {"passed": "perhaps"}}))
+    assert not ask(cache(tmp_path), asked)[0].cached
+
+
+def test_asked_anew_nothing_from_before_counts(server: ModelServer, tmp_path: Path) -> None:
+    asked = question("anthropic", server.url)
+    ask(cache(tmp_path / "run", tmp_path / "shared"), asked)
+    anew = cache(tmp_path / "run", tmp_path / "shared", anew=True)
+    first, second = ask(anew, asked, asked)
+    assert (first.cached, second.cached) == (False, True)
+    assert len(server.requests) == 2
+
+
+def test_asked_anew_the_run_has_the_answer_and_the_shared_cache_has_not(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    asked = question("anthropic", server.url)
+    ask(cache(tmp_path / "run", tmp_path / "shared", anew=True), asked)
+    assert list((tmp_path / "run").glob("*.json"))
+    assert not (tmp_path / "shared").exists()
+
+
+def test_a_shared_cache_that_cannot_be_written_is_done_without(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "shared").write_text("not a directory")
+    (answer,) = ask(cache(tmp_path / "run", tmp_path / "shared"), question("anthropic", server.url))
+    assert answer.value is not None
+
+
+def test_the_same_asked_at_once_is_asked_once(tmp_path: Path) -> None:
+    everybody_waits = threading.Event()
+
+    def script(request: ModelRequest) -> Reply:
+        everybody_waits.wait(30)
+        return Structured(RIGHT)
+
+    with ModelServer(script) as server:
+        asked = question("anthropic", server.url)
+
+        async def work(asker: Asker) -> list[ModelAnswer]:
+            answers: list[ModelAnswer] = []
+
+            async def one() -> None:
+                answers.append(await asker.ask(asked))
+
+            async with anyio.create_task_group() as group:
+                for _ in range(5):
+                    group.start_soon(one)
+                await anyio.to_thread.run_sync(server.wait_for_requests)
+                everybody_waits.set()
+            return answers
+
+        answers = asking(work)
+    assert len(server.requests) == 1
+    assert sorted(answer.cached for answer in answers) == [False, True, True, True, True]
+    assert len({str(answer.value) for answer in answers}) == 1
+
+
+def test_whoever_waits_takes_over_from_one_that_is_cancelled() -> None:
+    answered = threading.Event()
+
+    def script(request: ModelRequest) -> Reply:
+        if request.attempt == 0:
+            answered.wait(30)
+        return Structured(RIGHT)
+
+    with ModelServer(script) as server:
+        asked = question("anthropic", server.url)
+
+        async def work(asker: Asker) -> ModelAnswer:
+            answers: list[ModelAnswer] = []
+            scope = anyio.CancelScope()
+
+            async def first() -> None:
+                with scope:
+                    await asker.ask(asked)
+
+            async def second() -> None:
+                answers.append(await asker.ask(asked))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(first)
+                await anyio.to_thread.run_sync(server.wait_for_requests)
+                group.start_soon(second)
+                await anyio.wait_all_tasks_blocked()
+                scope.cancel()
+            answered.set()
+            return answers[0]
+
+        answer = asking(work)
+    assert answer.value is not None
+    assert not answer.cached
+
+
+def test_only_so_many_are_asked_at_once() -> None:
+    under_way, most, lock = 0, 0, threading.Lock()
+    two_are_there = threading.Barrier(2, timeout=30)
+
+    def script(request: ModelRequest) -> Reply:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        two_are_there.wait()
+        with lock:
+            under_way -= 1
+        return Structured(RIGHT)
+
+    with ModelServer(script) as server:
+
+        async def work(asker: Asker) -> None:
+            async with anyio.create_task_group() as group:
+                for number in range(6):
+                    group.start_soon(asker.ask, question("anthropic", server.url, f"{number}?"))
+
+        asking(work, at_once=2)
+    assert len(server.requests) == 6
+    assert most == 2
+
+
+def test_secrets_reach_neither_the_model_nor_the_files(tmp_path: Path) -> None:
+    key = KEYS["ANTHROPIC_API_KEY"]
+    leak = {"passed": True, "reason": f"It printed {key}."}
+    with ModelServer(lambda request: Structured(leak)) as server:
+        asked = question("anthropic", server.url, f"It said: {key}")
+        (answer,) = ask(cache(tmp_path), asked)
+        masked = question("anthropic", server.url, "It said: ***ANTHROPIC_API_KEY***")
+        (replayed,) = ask(cache(tmp_path), masked)
+    assert answer.value == Verdict(passed=True, reason="It printed ***ANTHROPIC_API_KEY***.")
+    assert key not in server.requests[0].raw_text
+    assert key not in "".join(file.read_text() for file in tmp_path.glob("*.json"))
+    assert replayed.cached
+
+
+def test_text_that_is_no_unicode_is_asked_as_it_is_recorded(tmp_path: Path) -> None:
+    with ModelServer(lambda request: Structured(RIGHT)) as server:
+        (first,) = ask(cache(tmp_path), question("anthropic", server.url, "half a \ud83d"))
+        (again,) = ask(cache(tmp_path), question("anthropic", server.url, "half a �"))
+    assert first.value is not None
+    assert again.cached
+
+
+def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
+    like = question("openai-chat", server.url).model
+
+    for times in (1, 2):
+        answer = asking(
+            lambda asker: asker.embed("openai:text-embedding-3-small", ["ab", "b"], like),
+            cached=cache(tmp_path),
+        )
+        assert answer.vectors is not None
+        assert [list(vector[:2]) for vector in answer.vectors] == [[1.0, 1.0], [0.0, 1.0]]
+        assert answer.cached is (times == 2)
+        assert answer.usage is not None
+        assert answer.usage.input_tokens == 10
+        assert answer.cost_usd is not None
+    assert server.embedded == [["ab", "b"]]
+
+
+def test_embeddings_are_not_asked_of_those_that_make_none(server: ModelServer) -> None:
+    like = question("anthropic", server.url).model
+    answer = asking(lambda asker: asker.embed("anthropic:claude-haiku-4-5", ["a"], like))
+    assert answer.vectors is None
+    assert answer.error == "`anthropic:claude-haiku-4-5` makes no embeddings: write `openai:…`"
+
+
+def test_answers_are_readable_files(server: ModelServer, tmp_path: Path) -> None:
+    ask(cache(tmp_path), question("anthropic", server.url))
+    (file,) = tmp_path.glob("*.json")
+    stored = json.loads(file.read_text())
+    assert stored["asked"]["prompt"] == "Does it ask first?"
+    assert stored["answer"] == RIGHT
+    assert stored["model"] == "claude-haiku-4-5"
+    assert stored["usage"]["requests"] == 1
+
+
+def test_talk_is_no_answer_and_not_kept(tmp_path: Path) -> None:
+    with ModelServer(lambda request: Text("It depends.")) as talking:
+        ask(cache(tmp_path), question("anthropic", talking.url))
+    assert not list(tmp_path.glob("*.json"))

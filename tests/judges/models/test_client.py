@@ -1,0 +1,276 @@
+"""Asking models with the providers' real clients: right answers, wrong ones, refusals, faults."""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+
+import pytest
+
+from skillup.judges.models.client import Asker
+from skillup.judges.models.patience import Patience
+from skillup.judges.models.question import ModelAnswer, ModelQuestion
+from tests.support.asking import APIS, HASTY, MODELS, RIGHT, Verdict, asking, question
+from tests.support.model_server import (
+    Answer,
+    Drop,
+    Garbage,
+    Hang,
+    HttpError,
+    ModelRequest,
+    ModelServer,
+    Refusal,
+    Reply,
+    Structured,
+    Text,
+    Usage,
+)
+
+every_api = pytest.mark.parametrize("api", APIS)
+
+# Which models are still offered, the providers' clients know better with every version.
+pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
+
+
+def ask(asked: ModelQuestion, patience: Patience = HASTY) -> ModelAnswer:
+    return asking(lambda asker: asker.ask(asked), patience=patience)
+
+
+def said(answer: ModelAnswer) -> str:
+    """The error of an answer that has one, which is all that it has."""
+    assert answer.value is None
+    assert answer.error is not None
+    assert answer.error.count("\n") <= 1
+    return answer.error
+
+
+def key_sent(request: ModelRequest) -> str:
+    """Clients send it in one header or the other."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    return request.headers.get("x-api-key") or bearer
+
+
+@every_api
+def test_a_right_answer_is_typed_and_says_what_it_took(api: str) -> None:
+    usage = Usage(input=1000, cached=0, output=50)
+    with ModelServer(lambda request: Answer(Structured(RIGHT), usage)) as server:
+        answer = ask(question(api, server.url))
+    assert answer.error is None
+    assert answer.value == Verdict(passed=True, reason="It asks before it deletes.")
+    assert not answer.cached
+    assert answer.model == MODELS[api].partition(":")[2]
+    assert answer.usage is not None
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (1000, 50)
+    assert answer.usage.requests == 1
+    assert answer.cost_usd is not None
+    assert answer.cost_usd > 0
+    (request,) = server.requests
+    assert request.system == "You judge answers."
+    assert request.latest == "Does it ask first?"
+    assert request.body["temperature"] == 0
+
+
+@every_api
+def test_cached_tokens_are_part_of_the_input_in_one_meaning(api: str) -> None:
+    usage = Usage(input=100, cached=40, output=5)
+    with ModelServer(lambda request: Answer(Structured(RIGHT), usage)) as server:
+        answer = ask(question(api, server.url))
+    assert answer.usage is not None
+    assert answer.usage.cached_input_tokens == 40
+    assert answer.usage.input_tokens == (140 if api == "anthropic" else 100)
+
+
+@every_api
+def test_a_model_without_a_known_price_has_no_cost(api: str) -> None:
+    with ModelServer(lambda request: Structured(RIGHT)) as server:
+        name = f"{api}:homemade-judge-7b"
+        answer = ask(question(api, server.url, model=name))
+    assert answer.value is not None
+    assert answer.usage is not None
+    assert answer.cost_usd is None
+
+
+@every_api
+def test_a_malformed_answer_is_asked_again_and_paid_for(api: str) -> None:
+    def script(request: ModelRequest) -> Reply:
+        return Structured(RIGHT if request.tool_results else {"passed": "perhaps"})
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.value is not None
+    assert len(server.requests) == 2
+    assert answer.usage is not None
+    assert answer.usage.requests == 2
+    assert answer.usage.output_tokens == 20
+
+
+@every_api
+def test_answers_that_stay_malformed_are_an_error(api: str) -> None:
+    with ModelServer(lambda request: Structured({"passed": "perhaps"})) as server:
+        answer = ask(question(api, server.url))
+    assert "no answer of the form asked for" in said(answer)
+    assert len(server.requests) == 3
+    assert answer.usage is not None
+    assert answer.usage.requests == 3
+
+
+@every_api
+def test_talk_instead_of_an_answer_is_an_error(api: str) -> None:
+    with ModelServer(lambda request: Text("Well, it depends.")) as server:
+        answer = ask(question(api, server.url))
+    assert "no answer of the form asked for" in said(answer)
+    assert len(server.requests) == 3
+
+
+@every_api
+def test_a_refusal_is_an_error_and_not_asked_again(api: str) -> None:
+    with ModelServer(lambda request: Refusal()) as server:
+        answer = ask(question(api, server.url))
+    assert "refused to answer" in said(answer)
+    assert len(server.requests) == 1
+
+
+@every_api
+@pytest.mark.parametrize("status", [429, 500, 503, 529])
+def test_what_may_pass_is_tried_again(api: str, status: int) -> None:
+    def script(request: ModelRequest) -> Reply:
+        return Structured(RIGHT) if request.attempt == 2 else HttpError(status)
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.error is None
+    assert len(server.requests) == 3
+
+
+@every_api
+def test_a_permanent_500_is_an_error_after_a_few_attempts(api: str) -> None:
+    with ModelServer(lambda request: HttpError(500, "out of order")) as server:
+        answer = ask(question(api, server.url))
+    assert "status 500 (3 attempts): out of order" in said(answer)
+    assert len(server.requests) == 3
+    assert answer.usage is None
+
+
+@every_api
+def test_a_rejected_key_is_an_error_at_once(api: str) -> None:
+    with ModelServer(lambda request: HttpError(401, "wrong key")) as server:
+        answer = ask(question(api, server.url))
+    assert "does not accept the key: wrong key" in said(answer)
+    assert len(server.requests) == 1
+
+
+@every_api
+def test_an_unknown_model_is_an_error_at_once(api: str) -> None:
+    with ModelServer(lambda request: HttpError(404, "no such model")) as server:
+        answer = ask(question(api, server.url))
+    assert "there is no such model, or the `base_url` is wrong" in said(answer)
+    assert len(server.requests) == 1
+
+
+@every_api
+def test_a_server_that_asks_to_wait_too_long_is_not_waited_for(api: str) -> None:
+    later = HttpError(429, "slow down", {"retry-after": "3600"})
+    with ModelServer(lambda request: later) as server:
+        answer = ask(question(api, server.url))
+    assert "it asks to wait 3600 s" in said(answer)
+    assert len(server.requests) == 1
+
+
+@every_api
+def test_a_connection_that_breaks_is_tried_again(api: str) -> None:
+    def script(request: ModelRequest) -> Reply:
+        return Drop() if request.attempt == 0 else Structured(RIGHT)
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.error is None
+    assert len(server.requests) == 2
+
+
+@every_api
+def test_a_server_that_is_not_there_is_an_error(api: str) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))  # nobody listens
+        answer = ask(question(api, f"http://127.0.0.1:{reserved.getsockname()[1]}"))
+    assert "cannot be reached (3 attempts)" in said(answer)
+
+
+@every_api
+def test_a_slow_answer_is_an_error_that_names_the_setting(api: str) -> None:
+    with ModelServer(lambda request: Hang()) as server:
+        answer = ask(question(api, server.url, timeout_seconds=0.2))
+    assert "did not answer in time (3 attempts): set a longer `timeout_seconds`" in said(answer)
+    assert len(server.requests) == 3
+
+
+@every_api
+def test_a_page_that_is_no_model_is_an_error(api: str) -> None:
+    with ModelServer(lambda request: Garbage()) as server:
+        answer = ask(question(api, server.url))
+    said(answer)
+
+
+@every_api
+def test_a_model_that_refuses_the_temperature_is_asked_without_it(api: str) -> None:
+    def script(request: ModelRequest) -> Reply:
+        if "temperature" in request.body:
+            return HttpError(400, "`temperature` is deprecated for this model.")
+        return Structured(RIGHT)
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.error is None
+    assert ["temperature" in request.body for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("api", "model"),
+    [
+        ("anthropic", "anthropic:claude-opus-4-8"),
+        ("openai-responses", "openai-responses:gpt-5.5"),
+        ("openai-chat", "openai-chat:gpt-5.5"),
+    ],
+)
+def test_a_model_that_is_known_to_refuse_a_temperature_is_sent_none(api: str, model: str) -> None:
+    with ModelServer(lambda request: Structured(RIGHT)) as server:
+        answer = ask(question(api, server.url, model=model))
+    assert answer.error is None
+    assert "temperature" not in server.requests[0].body
+
+
+def test_keys_in_errors_are_masked() -> None:
+    def script(request: ModelRequest) -> Reply:
+        return HttpError(401, f"wrong key: {key_sent(request)}")
+
+    with ModelServer(script) as server:
+        answer = ask(question("anthropic", server.url))
+    assert "wrong key: ***ANTHROPIC_API_KEY***" in said(answer)
+
+
+def test_a_compatible_server_is_asked_by_chat_completions_and_needs_no_key() -> None:
+    with ModelServer(lambda request: Structured(RIGHT)) as server:
+        asked = question("openai-chat", server.url, model="openai:homemade-judge-7b")
+        answer = asking(lambda asker: asker.ask(asked), environment={})
+    assert answer.error is None
+    (request,) = server.requests
+    assert request.api == "openai_chat"
+
+
+def test_the_key_is_taken_from_the_variable_that_is_named() -> None:
+    with ModelServer(lambda request: Structured(RIGHT)) as server:
+        asked = question("anthropic", server.url, api_key_env="JUDGE_KEY")
+        asking(lambda asker: asker.ask(asked), environment={"JUDGE_KEY": "sk-judge-12345"})
+    assert key_sent(server.requests[0]) == "sk-judge-12345"
+
+
+def test_no_key_but_the_one_meant_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-oai-not-for-this")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "sk-ant-not-for-this")
+    with ModelServer(lambda request: Structured(RIGHT)) as server:
+        for api in APIS:
+            asked = question(api, server.url, api_key_env="JUDGE_KEY")
+            asking(partial(Asker.ask, question=asked), environment={"JUDGE_KEY": "sk-judge-12345"})
+        keyless = question("openai-chat", server.url)
+        asking(lambda asker: asker.ask(keyless), environment={})
+    assert len(server.requests) == 4
+    assert not [r for r in server.requests if "not-for-this" in str(r.headers)]

@@ -1,0 +1,153 @@
+"""The written-down judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from skillup.judges.models.client import Asker, ModelOptions, Models
+from skillup.judges.models.question import ModelAnswer, ModelQuestion
+from skillup.schema.judge import JudgeModel
+from tests.support.asking import Verdict, asking, cache
+
+YES = "answer: {passed: true, reason: It asks.}"
+NO = "answer: {passed: false, reason: It does not.}"
+
+
+class Message(BaseModel):
+    """What a simulated user says."""
+
+    message: str
+
+
+def asked(
+    prompt: str = "Does it ask first?",
+    system: str = "You judge.",
+    form: type[BaseModel] = Verdict,
+    sample: int = 0,
+) -> ModelQuestion:
+    return ModelQuestion(
+        JudgeModel(model="scripted:judges/strict.yaml"), system, prompt, form, sample
+    )
+
+
+def script(root: Path, text: str) -> None:
+    (root / "judges").mkdir(exist_ok=True)
+    (root / "judges" / "strict.yaml").write_text(text)
+
+
+def ask(root: Path, *questions: ModelQuestion, run: Path | None = None) -> list[ModelAnswer]:
+    async def work(asker: Asker) -> list[ModelAnswer]:
+        return [await asker.ask(question) for question in questions]
+
+    return asking(work, environment={}, suite_root=root, cached=cache(run))
+
+
+def test_the_first_rule_that_applies_answers(tmp_path: Path) -> None:
+    script(tmp_path, f"rules:\n  - when: {{prompt: ASK FIRST}}\n    {YES}\n  - {NO}\n")
+    first, other = ask(tmp_path, asked(), asked("Is it polite?"))
+    assert first.value == Verdict(passed=True, reason="It asks.")
+    assert other.value == Verdict(passed=False, reason="It does not.")
+    assert (first.usage, first.cost_usd) == (None, None)
+    assert first.model == "scripted:judges/strict.yaml"
+
+
+@pytest.mark.parametrize(
+    ("when", "applies"),
+    [
+        ("ask first", True),
+        ("[ask, first]", True),
+        ("[ask, second]", False),
+        (r"{prompt: 'ask\s+first'}", True),
+        ("{system: judge}", True),
+        ("{system: user}", False),
+        ("{repetition: 1}", True),
+        ("{repetition: 2}", False),
+    ],
+)
+def test_conditions(tmp_path: Path, when: str, applies: bool) -> None:
+    script(tmp_path, f"rules:\n  - when: {when}\n    {YES}\n  - {NO}\n")
+    (answer,) = ask(tmp_path, asked())
+    assert isinstance(answer.value, Verdict)
+    assert answer.value.passed is applies
+
+
+def test_repetitions_may_differ(tmp_path: Path) -> None:
+    script(tmp_path, f"rules:\n  - when: {{repetition: 2}}\n    {NO}\n  - {YES}\n")
+    answers = ask(tmp_path, *(asked(sample=number) for number in range(3)))
+    assert [a.value.passed for a in answers if isinstance(a.value, Verdict)] == [True, False, True]
+
+
+def test_one_script_answers_questions_of_different_forms(tmp_path: Path) -> None:
+    script(tmp_path, f"rules:\n  - {YES}\n  - answer: {{message: To Lisbon.}}\n")
+    verdict, message = ask(tmp_path, asked(), asked("Where to?", form=Message))
+    assert verdict.value == Verdict(passed=True, reason="It asks.")
+    assert message.value == Message(message="To Lisbon.")
+
+
+def test_a_rule_may_fail_on_purpose(tmp_path: Path) -> None:
+    script(tmp_path, "rules:\n  - error: overloaded\n")
+    (answer,) = ask(tmp_path, asked())
+    assert (answer.value, answer.error) == (None, "rule 1 of strict.yaml: overloaded")
+
+
+def test_where_no_rule_applies_the_error_shows_the_question(tmp_path: Path) -> None:
+    script(tmp_path, f"rules:\n  - when: weather\n    {YES}\n")
+    (answer,) = ask(tmp_path, asked())
+    assert answer.error == (
+        "no rule of strict.yaml applies; add one whose answer has `passed`, `reason`, "
+        "for: Does it ask first?"
+    )
+
+
+def test_an_answer_of_another_form_is_said_to_be(tmp_path: Path) -> None:
+    script(tmp_path, "rules:\n  - answer: {passed: perhaps, reason: Hm.}\n")
+    (answer,) = ask(tmp_path, asked())
+    assert answer.error is not None
+    assert "rule 1: passed: Input should be a valid boolean" in answer.error
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rules: []\n", "strict.yaml:1:1: rules: it is empty"),
+        ("rules:\n  - when: x\n", "strict.yaml:2:5: rules[0]: a rule needs one of"),
+        ("rules:\n  - when: '('\n    answer: {}\n", "is not a valid regex"),
+        ("rules: [\n", "strict.yaml:"),
+        ("rule: []\n", "did you mean"),
+    ],
+)
+def test_a_script_that_is_wrong_says_where(tmp_path: Path, text: str, said: str) -> None:
+    script(tmp_path, text)
+    (answer,) = ask(tmp_path, asked())
+    assert answer.value is None
+    assert said in (answer.error or "")
+
+
+def test_a_script_that_is_not_there_is_found_before_it_is_asked(tmp_path: Path) -> None:
+    models = Models(ModelOptions({}, str))
+    missing = JudgeModel(model="scripted:judges/none.yaml")
+    assert models.problem(missing, tmp_path) == (
+        f"there is no judge script {tmp_path / 'judges' / 'none.yaml'}"
+    )
+
+
+def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Path) -> None:
+    script(tmp_path, f"rules:\n  - {YES}\n")
+    run = tmp_path / "run"
+    ask(tmp_path, asked(), run=run)
+    script(tmp_path, f"rules:\n  - {NO}\n# edited\n")
+    (in_the_run,) = ask(tmp_path, asked(), run=run)
+    (in_another,) = ask(tmp_path, asked(), run=tmp_path / "other")
+    assert in_the_run.value == Verdict(passed=True, reason="It asks.")
+    assert in_another.value == Verdict(passed=False, reason="It does not.")
+
+
+def test_a_replay_needs_no_script(tmp_path: Path) -> None:
+    script(tmp_path, f"rules:\n  - {YES}\n")
+    ask(tmp_path, asked(), run=tmp_path / "run")
+    (answer,) = ask(tmp_path / "elsewhere", asked(), run=tmp_path / "run")
+    assert answer.cached
+    assert answer.value is not None

@@ -1,0 +1,63 @@
+"""Answer quality: aspects, steps, their mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.records import make_record, make_turn
+from tests.support.scripted_asker import ScriptedAsker, checks, read
+
+ONE = make_record(make_turn("It is 4.", content="How much is 2 and 2?"))
+
+
+def grades(**by_aspect: int) -> dict[str, Any]:
+    return {
+        "grades": [
+            {"aspect": aspect, "grade": grade, "reason": f"{aspect}!", "quote": "It is 4"}
+            for aspect, grade in by_aspect.items()
+        ]
+    }
+
+
+def test_the_score_is_the_mean_of_the_steps_from_0_to_1() -> None:
+    asker = ScriptedAsker(grades(correctness=5, completeness=4, flow=3, format=2))
+    (result,) = read(asker, checks({"answer_quality": 0.6}), ONE, turn=1)
+    assert (result.passed, result.score) == (True, 0.625)
+    assert [(c.name, c.score, c.passed) for c in result.children] == [
+        ("correctness", 1.0, True),
+        ("completeness", 0.75, True),
+        ("flow", 0.5, False),
+        ("format", 0.25, False),
+    ]
+    assert result.found == (
+        "correctness 1.00, completeness 0.75, flow 0.50, format 0.25; format: format!"
+    )
+    assert result.children[0].excerpt == "It is 4."
+    (result,) = read(asker, checks({"answer_quality": 0.63}), ONE, turn=1)
+    assert not result.passed
+
+
+def test_only_the_aspects_that_are_named_are_asked_for() -> None:
+    asker = ScriptedAsker(grades(flow=1))
+    (result,) = read(asker, checks({"answer_quality": {"aspects": ["flow"]}}), ONE, turn=1)
+    assert (result.passed, result.score) == (False, 0.0)
+    assert "flow: does it follow" in asker.prompt
+    assert "correctness" not in asker.prompt
+
+
+def test_an_aspect_without_a_grade_is_an_error() -> None:
+    asker = ScriptedAsker(grades(correctness=5))
+    (result,) = read(asker, checks({"answer_quality": {}}), ONE, turn=1)
+    assert (result.passed, result.error) == (False, "the judge gave no grade for completeness")
+
+
+def test_a_grade_off_the_scale_is_an_error() -> None:
+    asked = checks({"answer_quality": {"aspects": ["flow"]}})
+    (result,) = read(ScriptedAsker(grades(flow=6)), asked, ONE, turn=1)
+    assert result.error is not None
+
+
+def test_an_expected_output_is_what_correctness_is_held_against() -> None:
+    asker = ScriptedAsker(grades(correctness=5, completeness=5, flow=5, format=5))
+    read(asker, checks({"answer_quality": 0.5}), ONE, turn=1, expected_output="Four.")
+    assert "hold correctness and completeness against it:\n   | Four." in asker.prompt

@@ -1,0 +1,138 @@
+"""Rubrics: criteria in one question, verdicts by id, weights, evidence, and what goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillup.judges.ledger import Ledger
+from tests.support.records import make_record, make_turn
+from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
+
+ONE = make_record(make_turn("I deleted 3 files, as you asked.", content="Delete the logs."))
+TWO_CRITERIA = {"rubric": {"criteria": [{"id": "tone", "outcome": "Is friendly"}, "Is short"]}}
+
+
+def test_a_bare_text_passes_with_the_judges_reason_and_quotation() -> None:
+    asker = ScriptedAsker(verdicts(c1=("pass", "deleted 3 files")))
+    (result,) = read(asker, checks("Says how many"), ONE, turn=1)
+    assert (result.passed, result.score, result.kind) == (True, 1.0, "rubric")
+    assert result.name == 'rubric "Says how many"'
+    assert result.found == "c1 it is"
+    assert result.excerpt == "I deleted 3 files, as you asked."
+    assert (result.children, result.notes, result.error) == ([], [], None)
+    assert (result.votes, result.agreement, result.scope) == (None, None, "turn 1")
+
+
+def test_all_criteria_of_a_turn_are_one_question() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass", c2="fail", c3="pass", c4="pass"))
+    asked = checks("A", TWO_CRITERIA, {"expected_output": "3 files are gone"})
+    ledger = Ledger()
+    results = read(asker, asked, ONE, turn=1, ledger=ledger)
+    assert [result.passed for result in results] == [True, False, True]
+    assert len(asker.questions) == ledger.calls == 1
+    assert "c1: A\nc2: Is friendly\nc3: Is short\nc4: The answer of turn 1 says" in asker.prompt
+    assert "   | 3 files are gone" in asker.prompt
+    assert "exactly one verdict for each of c1, c2, c3, c4," in asker.prompt
+    judging = ledger.judging()
+    assert judging is not None
+    assert (judging.models, judging.cost_usd) == (["test:judge"], 0.5)
+
+
+def test_several_criteria_are_children_by_id_or_outcome() -> None:
+    asker = ScriptedAsker(verdicts(c1="fail", c2=("pass", "3 files")))
+    (result,) = read(asker, checks(TWO_CRITERIA), ONE, turn=1)
+    assert [(c.name, c.passed, c.score) for c in result.children] == [
+        ("tone", False, 0.0), ("Is short", True, 1.0)
+    ]  # fmt: skip
+    assert (result.passed, result.score) == (False, 0.5)
+    assert result.found == "1 of 2 criteria met; tone: c1 it is"
+    assert "3 files" in result.children[1].excerpt
+
+
+@pytest.mark.parametrize(
+    ("rows", "threshold", "said", "passed", "score"),
+    [
+        ([(3, False), (1, False)], 0.75, "pf", True, 0.75),
+        ([(3, False), (1, False)], 0.76, "pf", False, 0.75),
+        ([(3, False), (1, True)], 0.5, "pf", False, 0.0),
+        ([(3, True), (1, False)], 0.5, "pf", True, 0.75),
+        ([(0, False), (0, False)], 1.0, "ff", True, 1.0),
+        ([(0.1, False), (0.2, False), (0.7, False)], 0.3, "ppf", True, 0.3),
+    ],
+)  # fmt: skip
+def test_a_rubric_passes_by_its_weighted_share_and_its_required_criteria(
+    rows: list[tuple[float, bool]], threshold: float, said: str, passed: bool, score: float
+) -> None:
+    criteria = [
+        {"id": f"n{place}", "outcome": "x", "weight": weight, "required": required}
+        for place, (weight, required) in enumerate(rows)
+    ]
+    words = {"p": "pass", "f": "fail"}
+    asker = ScriptedAsker(verdicts(**{f"c{n}": words[w] for n, w in enumerate(said, start=1)}))
+    rubric = {"rubric": {"criteria": criteria, "threshold": threshold}}
+    (result,) = read(asker, checks(rubric), ONE, turn=1)
+    assert (result.passed, result.score) == (passed, score)
+
+
+def test_a_criterion_without_a_verdict_is_an_error_of_its_check_alone() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass", c9="pass"))
+    first, second = read(asker, checks("A", "B"), ONE, turn=1)
+    assert (first.passed, first.error) == (True, None)
+    assert (second.passed, second.score) == (False, 0.0)
+    assert second.error == (
+        "the judge gave no verdict on criterion c2; it answered 'c1', 'c9'"
+    )  # fmt: skip
+    assert first.notes == ["the judge also gave verdicts that were not asked for: 'c9'"]
+
+
+def test_two_verdicts_on_one_criterion_are_an_error() -> None:
+    said = verdicts(c1="pass")
+    said["verdicts"] += verdicts(c1="fail")["verdicts"]
+    (result,) = read(ScriptedAsker(said), checks("A"), ONE, turn=1)
+    assert result.error == "the judge gave two verdicts on criterion c1"
+
+
+@pytest.mark.parametrize("said", ["overloaded;\ntry later", {"verdicts": [{"id": "c1"}]}])
+def test_a_judge_that_does_not_answer_is_an_error_and_no_verdict(said: object) -> None:
+    asker = ScriptedAsker(said)  # type: ignore[arg-type]
+    results = read(asker, checks("A", TWO_CRITERIA, {"expected_output": "x"}), ONE, turn=1)
+    assert [result.passed for result in results] == [False] * 3
+    assert all(result.error and "\n" not in result.error for result in results)
+    assert all(result.found == "" for result in results)
+
+
+def test_without_a_model_nobody_is_asked() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass"))
+    (result,) = read(asker, checks("A"), ONE, turn=1, judge_model=None)
+    assert result.error is not None
+    assert "no model is named" in result.error
+    assert asker.questions == []
+
+
+def test_what_the_check_says_of_itself_is_on_the_result() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass"))
+    asked = checks({"rubric": "A", "name": "mine", "weight": 2, "required": True})
+    (result,) = read(asker, asked, ONE, turn=1, role="post_condition")
+    assert (result.name, result.weight, result.required) == ("mine", 2.0, True)
+    assert result.role == "post_condition"
+
+
+def test_a_quotation_that_is_not_there_is_told() -> None:
+    asker = ScriptedAsker(verdicts(c1=("pass", "I deleted 4 files")))
+    (result,) = read(asker, checks("A"), ONE, turn=1)
+    assert result.passed
+    assert result.excerpt == ""
+    assert result.notes == ['the judge\'s quotation is not in what was judged: "I deleted 4 files"']
+
+
+def test_a_criterion_of_several_lines_stays_one_item_of_the_list() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass"))
+    read(asker, checks("First\nsecond"), ONE, turn=1)
+    assert "c1: First\n   second\n" in asker.prompt
+
+
+def test_what_judges_say_is_shown_without_control_characters() -> None:
+    said = verdicts(c1="pass")
+    said["verdicts"][0]["reason"] = "fine\x1b[2J\nreally"
+    (result,) = read(ScriptedAsker(said), checks("A"), ONE, turn=1)
+    assert result.found == "fine␛[2J⏎really"

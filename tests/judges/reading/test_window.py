@@ -1,0 +1,94 @@
+"""How much of the conversation a judge sees: `window_size`, follow-ups, whole conversations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from skillup.schema.record import TurnRecord
+from tests.support.records import Recorded, make_record, make_turn
+from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
+
+THREE = make_record(*(make_turn(f"answer {n}", content=f"question {n}") for n in (1, 2, 3)))
+
+
+def seen(recorded: Recorded, turn: int | None, **case: Any) -> list[str]:
+    """The texts of the material that the judge of `turn` is shown."""
+    asker = ScriptedAsker(verdicts(c1="pass"))
+    read(asker, checks("A"), recorded, turn=turn, **case)
+    return re.findall(r"(?:question|answer|again|follow) \d", asker.prompt.partition("BEGIN")[2])
+
+
+ALL = ["question 1", "answer 1", "question 2", "answer 2", "question 3", "answer 3"]
+
+
+@pytest.mark.parametrize(
+    ("turn", "size", "texts"),
+    [
+        (3, None, ALL),
+        (2, None, ALL[:4]),
+        (3, 1, ALL[4:]),
+        (3, 2, ALL[2:]),
+        (2, 2, ALL[:4]),
+        (2, 1, ALL[2:4]),
+        (1, 5, ALL[:2]),
+        (None, None, ALL),
+        (None, 1, ALL),
+    ],
+)
+def test_a_turns_judge_sees_the_last_turns_and_none_that_come_later(
+    turn: int | None, size: int | None, texts: list[str]
+) -> None:
+    assert seen(THREE, turn, window_size=size) == texts
+
+
+def follow_up(number: int) -> TurnRecord:
+    turn = make_turn(f"again {number}", content=f"follow {number}", source="follow_up")
+    return turn.model_copy(update={"turn_number": 2, "asked_by": [number]})
+
+
+FOLLOWED = make_record(
+    make_turn("answer 1", content="question 1"),
+    make_turn("answer 2", content="question 2", follow_ups=[follow_up(1), follow_up(2)]),
+    make_turn("answer 3", content="question 3"),
+)
+
+
+def test_a_turn_with_follow_ups_is_judged_by_what_came_before_them() -> None:
+    assert seen(FOLLOWED, 2) == ALL[:4]
+
+
+def test_later_turns_see_the_follow_ups() -> None:
+    texts = ["question 2", "answer 2", "follow 1", "again 1", "follow 2", "again 2"]
+    assert seen(FOLLOWED, 3, window_size=2) == [*texts, "question 3", "answer 3"]
+
+
+def test_a_follow_ups_judge_sees_its_turn_up_to_it() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass"))
+    step = FOLLOWED.record.turns[1].follow_ups[0]
+
+    class Of(Recorded):
+        def context(self, turn: int | None = None, ask: Any = None) -> Any:
+            return replace(super().context(None, ask), turn=step)
+
+    read(asker, checks("A"), Of(FOLLOWED.record), turn=2, window_size=1)
+    assert "Judge turn 2, follow-up 1, the last one" in asker.prompt
+    material = asker.prompt.partition("BEGIN")[2]
+    assert "answer 2" in material
+    assert "again 1" in material
+    assert "again 2" not in material
+    assert "answer 1" not in material
+
+
+def test_the_judge_is_told_what_to_look_at() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass"))
+    read(asker, checks("A"), THREE, turn=3)
+    read(asker, checks("A"), THREE, turn=3, window_size=1)
+    read(asker, checks("A"), THREE)
+    texts = [question.prompt for question in asker.questions]
+    assert "Judge turn 3, the last one: what the agent said and did there. Everything" in texts[0]
+    assert "Judge turn 3: what the agent said and did there." in texts[1]
+    assert "Judge the conversation as a whole" in texts[2]

@@ -1,0 +1,137 @@
+"""What counts as the same check, and what is said to have changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillup.judges.replay.flips import compare
+from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
+from tests.support.stored import a_grade
+
+
+def check(name: str = "contains 'a'", **more: Any) -> CheckResult:
+    given: dict[str, Any] = {
+        "name": name,
+        "kind": "contains",
+        "expected": name.partition(" ")[2],
+        "passed": True,
+        "score": 1.0,
+        "scope": "turn 1",
+        **more,
+    }
+    return CheckResult(**given)
+
+
+def failed(name: str = "contains 'a'", **more: Any) -> CheckResult:
+    return check(name, passed=False, score=0.0, **more)
+
+
+def grade(*checks: CheckResult, after: tuple[CheckResult, ...] = (), **more: Any) -> Grade:
+    turn = TurnGrade(
+        turn_number=1,
+        status="completed",
+        source="case",
+        content="go on",
+        response="done",
+        score=1.0,
+        post_condition_passed=None,
+        session_verified=None,
+        checks=list(checks),
+    )
+    return a_grade().model_copy(update={"turns": [turn], "assertions": list(after), **more})
+
+
+def said(before: Grade, after: Grade) -> list[tuple[str, str, str]]:
+    return [(flip.change, flip.where, flip.check.name) for flip in compare(before, after).flips]
+
+
+def test_the_same_grade_is_no_change() -> None:
+    assert not compare(grade(check(), check("b")), grade(check(), check("b")))
+
+
+def test_a_check_that_passes_no_more_is_flipped_with_both_results() -> None:
+    change = compare(grade(check(found="there")), grade(failed(found="not there")))
+    [flip] = change.flips
+    assert flip.change == "flipped"
+    assert flip.before is not None
+    assert flip.after is not None
+    assert (flip.before.found, flip.after.found) == ("there", "not there")
+
+
+def test_checks_are_found_again_wherever_they_stand_in_the_list() -> None:
+    assert said(grade(check("a"), failed("b")), grade(failed("b"), check("a"))) == []
+
+
+def test_what_is_new_and_what_is_gone() -> None:
+    assert said(grade(check("contains a")), grade(failed("contains b"))) == [
+        ("added", "turn 1", "contains b"),
+        ("removed", "turn 1", "contains a"),
+    ]
+
+
+def test_the_same_check_of_turn_and_conversation_are_two() -> None:
+    before, after = grade(check(), after=(check(scope="conversation"),)), grade(check())
+    assert said(before, after) == [("removed", "conversation", "contains 'a'")]
+
+
+def test_two_equal_checks_are_two() -> None:
+    assert said(grade(check(), check()), grade(check())) == [("removed", "turn 1", "contains 'a'")]
+
+
+def test_a_check_that_got_a_name_is_the_same() -> None:
+    named = failed("asks first", expected="'a'")
+    assert said(grade(check()), grade(named)) == [("flipped", "turn 1", "asks first")]
+
+
+def test_a_named_check_whose_texts_were_edited_is_the_same() -> None:
+    before, after = check("asks first", expected="'a'"), failed("asks first", expected="'b'")
+    assert said(grade(before), grade(after)) == [("flipped", "turn 1", "asks first")]
+
+
+def test_an_exact_partner_outranks_one_with_another_name() -> None:
+    before = grade(check("x", expected="e"), failed("y", expected="e"))
+    after = grade(failed("y", expected="e"), check("x", expected="e"))
+    assert said(before, after) == []
+
+
+def test_roles_tell_checks_apart() -> None:
+    assert [flip[0] for flip in said(grade(check()), grade(check(role="post_condition")))] == [
+        "added",
+        "removed",
+    ]
+
+
+def test_a_check_that_fails_for_another_reason_is_changed() -> None:
+    before, after = failed(), failed(assertable=False)
+    assert said(grade(before), grade(after)) == [("changed", "turn 1", "contains 'a'")]
+
+
+def test_other_words_for_the_same_finding_are_no_change() -> None:
+    assert said(grade(check(found="there")), grade(check(found="it is there"))) == []
+
+
+def test_checks_of_follow_ups() -> None:
+    def with_follow_up(result: CheckResult) -> Grade:
+        follow_up = FollowUpGrade(
+            label="first follow-up",
+            asked_by=[0],
+            content="sure?",
+            response="yes",
+            passed=result.passed,
+            score=result.score,
+            checks=[result],
+        )
+        whole = grade(check())
+        turn = whole.turns[0].model_copy(update={"follow_ups": [follow_up]})
+        return whole.model_copy(update={"turns": [turn]})
+
+    assert said(with_follow_up(check("f")), with_follow_up(failed("f"))) == [
+        ("flipped", "turn 1, first follow-up", "f")
+    ]
+
+
+def test_status_and_score_alone_are_a_change() -> None:
+    change = compare(grade(), grade(status="FAIL", score=0.5))
+    assert change
+    assert change.is_flip
+    assert not compare(grade(), grade(score=0.5)).is_flip

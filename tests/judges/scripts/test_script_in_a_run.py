@@ -1,0 +1,116 @@
+"""Scripts in a run: as gates, as checks of turns, and as judges."""
+
+from __future__ import annotations
+
+from skillup.store import RunDirectory
+from tests.support.judging import Bench
+from tests.support.project import Project
+from tests.support.records import Recorded
+
+_CASE = """
+input:
+  turns:
+    - content: Write one.
+      post_condition: {script: gate.sh}
+      assertions:
+        - script: count.sh
+    - content: Write two.
+      assertions:
+        - script: {path: count.sh, timeout_seconds: 20}
+judge: {type: script, script_path: judge.py}
+scripted:
+  - turn: 1
+    steps: [{write: {path: one.txt, content: "1"}}]
+    say: one
+  - turn: 2
+    steps: [{write: {path: two.txt, content: "2"}}]
+    say: two
+"""
+_COUNT = '#!/bin/sh\ntest "$(ls | wc -l | tr -d " ")" = "$EVAL_TURN" && echo "turn $EVAL_TURN"\n'
+_JUDGE = """
+import json, os
+entries = json.load(open(os.environ["EVAL_TRANSCRIPT_PATH"]))
+said = [entry["content"] for entry in entries if entry["role"] == "assistant"]
+print(json.dumps({"pass": said == ["one", "two"], "reason": " ".join(said)}))
+"""
+
+
+def test_each_sees_what_was_there_when_its_turn_ended(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: s\n",
+            "cases/a.yaml": _CASE,
+            "gate.sh": "#!/bin/sh\ntest -e one.txt\n",
+            "count.sh": _COUNT,
+            "judge.py": _JUDGE,
+        }
+    )
+
+    outcome = project.run("run", ".", "--json")
+
+    assert outcome.exit_code == 0, outcome.stdout
+    (grade,) = outcome.data["cases"]
+    found = [[check["found"] for check in turn["checks"]] for turn in grade["turns"]]
+    assert found == [["exit code 0", "turn 1"], ["turn 2"]]
+    assert [check["found"] for check in grade["assertions"]] == ["one two"]
+
+
+def test_a_gate_that_says_no_ends_the_conversation(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: s\n",
+            "cases/a.yaml": _CASE,
+            "gate.sh": "#!/bin/sh\necho not there; test -e nothing.txt\n",
+            "count.sh": _COUNT,
+            "judge.py": _JUDGE,
+        }
+    )
+
+    (grade,) = project.run("run", ".", "--json").data["cases"]
+
+    assert grade["status"] == "FAIL"
+    assert "not there" in grade["reason"]
+    assert [turn["status"] for turn in grade["turns"]] == ["failed", "skipped"]
+
+
+def test_a_script_that_is_missing_is_an_error_before_the_first_turn(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: s\n",
+            "cases/a.yaml": "input: {prompt: go}\nassertions: [{script: none.sh}]\n"
+            "scripted: [{say: x}]\n",
+        }
+    )
+
+    outcome = project.run("run", ".", "--json")
+
+    (grade,) = outcome.data["cases"]
+    assert outcome.exit_code == 3
+    assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "judge")
+    assert "there is no script" in grade["reason"]
+    assert grade["turns"] == []
+
+
+def test_a_record_is_judged_alike_when_the_suite_is_gone(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: s\n",
+            "cases/a.yaml": _CASE,
+            "gate.sh": "#!/bin/sh\ntest -e one.txt\n",
+            "count.sh": _COUNT,
+            "judge.py": _JUDGE,
+        }
+    )
+    (grade,) = project.run("run", ".", "--json", "--out", "run").data["cases"]
+    directory = RunDirectory.open(project.root / "run")
+    (job,) = directory.finished_jobs()
+    bench = Bench(project.root / "elsewhere")
+
+    recorded = Recorded(directory.read_record(job), directory.blobs.read_state)
+    again = bench.grade(recorded, **{**recorded.record.case, "id": "a"})
+
+    assert again.status == grade["status"] == "PASS"
+    assert again.assertions[0].model_dump() == grade["assertions"][0]
+    assert [c.model_dump() for t in again.turns for c in t.checks] == [
+        check for turn in grade["turns"] for check in turn["checks"]
+    ]

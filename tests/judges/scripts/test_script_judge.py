@@ -1,0 +1,251 @@
+"""Scripts as judges: what they see, and what their end means."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.schema.record import FileState, TurnRecord
+from tests.support.judging import SECRET, Bench
+from tests.support.records import Recorded, file_states, make_record, make_turn
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def held(*turns: TurnRecord | str, **more: Any) -> Recorded:
+    """A record whose workspace was looked at, and is empty unless `files` says otherwise."""
+    return make_record(*turns, **{"files": {}, **more})
+
+
+def _sh(bench: Bench, body: str, name: str = "judge.sh") -> dict[str, object]:
+    bench.write(name, f"#!/bin/sh\n{body}\n")
+    return {"type": "script", "script_path": name}
+
+
+@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, False), (2, False), (125, False)])
+def test_exit_code_0_passes_and_others_fail_with_what_was_printed(
+    bench: Bench, code: int, passes: bool
+) -> None:
+    result = bench.judge(_sh(bench, f"echo looked at it; exit {code}"), held("Done."))
+
+    assert (result.passed, result.score, result.error) == (passes, float(passes), None)
+    assert result.found == "looked at it"
+    assert result.name == "script: judge.sh"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("no-such-command-at-all", "a command was not found"),
+        ("exit 126", "it may not be executed"),
+        ("kill -9 $$", "ended by a signal"),
+        ("sh -c 'kill -15 $$'; exit $?", "a signal ended the script's work"),
+    ],
+)
+def test_what_is_no_verdict_is_an_error(bench: Bench, body: str, said: str) -> None:
+    result = bench.judge(_sh(bench, body), held("Done."))
+
+    assert not result.passed
+    assert said in (result.error or "")
+
+
+def test_a_script_that_does_not_end_is_ended_with_its_children_and_is_an_error(
+    bench: Bench, tmp_path: Path
+) -> None:
+    judge = _sh(bench, f"sleep 60 & echo $! >{tmp_path}/pid; wait") | {"timeout_seconds": 0.5}
+
+    result = bench.judge(judge, held("Done."))
+
+    assert "did not end within 0.5 s" in (result.error or "")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_it_runs_in_a_copy_of_the_workspace_with_modes_and_links(bench: Bench) -> None:
+    files = file_states({"data/a.txt": "hello", "run.sh": "#!/bin/sh\necho ran"})
+    files["run.sh"] = files["run.sh"].model_copy(update={"executable": True})
+    files["link"] = FileState(sha256=None, size=10, link="data/a.txt")
+    files["out"] = FileState(sha256=None, size=10, link="/etc/hostname")
+    recorded = held(make_turn("Done.", files=files))
+    script = 'test "$(cat link)" = hello && test ! -e out && ./run.sh && echo x >data/a.txt'
+
+    result = bench.judge(_sh(bench, f'{script} && test "$PWD" = "$EVAL_WORKSPACE"'), recorded)
+
+    assert (result.passed, result.found) == (True, "ran")
+    assert any("links out of the workspace: out" in note for note in result.notes)
+    again = bench.judge(_sh(bench, "cat data/a.txt"), recorded)
+    assert again.found == "hello"
+
+
+def test_a_check_of_a_turn_sees_the_workspace_as_it_was_then(bench: Bench) -> None:
+    recorded = held(
+        make_turn("First.", files={"n.txt": "one"}), make_turn("Second.", files={"n.txt": "two"})
+    )
+    bench.write("see.sh", '#!/bin/sh\necho "$EVAL_TURN:$(cat n.txt):$EVAL_FINAL_MESSAGE"')
+
+    assert bench.check("see.sh", recorded, 1).found == "1:one:First."
+    assert bench.check("see.sh", recorded, 2).found == "2:two:Second."
+    whole = bench.check({"path": "see.sh", "timeout_seconds": 20}, recorded)
+    assert (whole.found, whole.scope) == (":two:Second.", "conversation")
+
+
+def test_files_that_were_not_kept_are_named_and_missing_ones_are_an_error(bench: Bench) -> None:
+    big = FileState(sha256="0" * 64, size=1 << 30, kept=False)
+    lost = FileState(sha256="1" * 64, size=3)
+    judge = _sh(bench, 'test ! -e big.bin && echo "$EVAL_FILES_NOT_KEPT"')
+
+    result = bench.judge(judge, held("Done.", files={"big.bin": big}))
+    broken = bench.judge(judge, held("Done.", files={"lost.txt": lost}))
+
+    assert (result.passed, result.found) == (True, "big.bin")
+    assert any("too large to be kept: big.bin" in note for note in result.notes)
+    assert "lost.txt is missing" in (broken.error or "")
+
+
+def test_its_environment_is_clean_and_tells_of_the_record(bench: Bench) -> None:
+    bench.environment = {"MY_OWN": "mine", "LC_ALL": "C"}
+    bench.write(
+        "env.py",
+        "import json, os, sys\n"
+        "e = os.environ\n"
+        "t = json.load(open(e['EVAL_TRANSCRIPT_PATH']))\n"
+        "r = json.load(open(e['EVAL_RECORD_PATH']))\n"
+        "print(json.dumps([sorted(n for n in e if n.startswith('EVAL_')), 'MY_OWN' in e,\n"
+        "  [(x['role'], x['turn']) for x in t], r['case_id'], e['EVAL_EXIT_CODE'],\n"
+        "  open(e['EVAL_FINAL_MESSAGE_PATH']).read() == e['EVAL_FINAL_MESSAGE'],\n"
+        "  sys.stdin.read()]))\n",
+        executable=False,
+    )
+    judge = {"type": "script", "script_path": "env.py"}
+
+    result = bench.judge(judge, held("Hello.", "Bye."))
+
+    names, mine, roles, case, code, same, stdin = json.loads(result.found)
+    assert names == [
+        "EVAL_CASE_ID",
+        "EVAL_EXIT_CODE",
+        "EVAL_FILES_NOT_KEPT",
+        "EVAL_FINAL_MESSAGE",
+        "EVAL_FINAL_MESSAGE_PATH",
+        "EVAL_RECORD_PATH",
+        "EVAL_SUITE_ROOT",
+        "EVAL_TRANSCRIPT_MARKDOWN_PATH",
+        "EVAL_TRANSCRIPT_PATH",
+        "EVAL_TURNS",
+        "EVAL_WORKSPACE",
+    ]
+    assert not mine
+    assert roles == [["user", 1], ["assistant", 1], ["user", 2], ["assistant", 2]]
+    assert (case, code, same, stdin) == ("case", "0", True, "")
+
+
+def test_a_message_that_no_variable_can_hold_is_cut_there_and_whole_in_the_file(
+    bench: Bench,
+) -> None:
+    judge = _sh(
+        bench, 'test ${#EVAL_FINAL_MESSAGE} -lt 100000 && wc -c <"$EVAL_FINAL_MESSAGE_PATH"'
+    )
+
+    result = bench.judge(judge, held("x" * 300_000 + "\0é"))
+
+    assert (result.error, result.passed) == (None, True)
+    assert result.found.strip() == "300003"
+
+
+def test_secrets_are_masked_in_what_it_says(bench: Bench) -> None:
+    result = bench.judge(
+        _sh(bench, f"echo the key is {SECRET}; echo {SECRET} >&2; exit 1"), held("Done.")
+    )
+
+    assert result.found == "the key is ***"
+    assert SECRET not in result.model_dump_json()
+
+
+def test_the_copy_kept_with_the_record_is_run_where_the_suite_has_another_or_none(
+    bench: Bench,
+) -> None:
+    kept = "#!/bin/sh\necho kept"
+    recorded = held("Done.", references={"judge.sh": kept})
+    judge = {"type": "script", "script_path": "judge.sh"}
+
+    assert bench.judge(judge, recorded).found == "kept"
+
+    bench.write("judge.sh", "#!/bin/sh\necho other")
+    result = bench.judge(judge, recorded)
+    assert result.found == "kept"
+    assert any("has changed since" in note for note in result.notes)
+
+
+def test_an_unchanged_script_finds_the_files_beside_it(bench: Bench) -> None:
+    text = '#!/bin/sh\n. "$(dirname "$0")/lib.sh"\nhelp'
+    bench.write("scripts/lib.sh", "help() { echo helped; }")
+    bench.write("scripts/judge.sh", text, executable=False)
+    recorded = held("Done.", references={"scripts/judge.sh": text})
+
+    result = bench.judge({"type": "script", "script_path": "scripts/judge.sh"}, recorded)
+
+    assert (result.passed, result.found) == (True, "helped")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "executable"),
+    [
+        ("a.py", "print('hi')", False),
+        ("a.sh", "echo hi", False),
+        ("a", f"#!{sys.executable}\nprint('hi')", False),
+        ("b", "#!/usr/bin/env sh\necho hi", True),
+    ],
+)
+def test_a_script_is_started_by_its_first_line_or_its_ending(
+    bench: Bench, name: str, text: str, executable: bool
+) -> None:
+    bench.write(name, text, executable=executable)
+
+    assert bench.judge({"type": "script", "script_path": name}, held("x")).found == "hi"
+
+
+def test_what_cannot_be_started_is_known_before_the_first_turn(bench: Bench) -> None:
+    bench.write("data.txt", "just text")
+    bench.write("good.sh", "exit 0")
+
+    missing = bench.problem_before(judge={"type": "script", "script_path": "none.sh"})
+    unclear = bench.problem_before(assertions=[{"any_of": [{"script": "data.txt"}]}])
+
+    assert missing is not None
+    assert missing.kind == "judge"
+    assert "there is no script" in missing.message
+    assert unclear is not None
+    assert "not clear how to start" in unclear.message
+    assert bench.problem_before(assertions=[{"script": "good.sh"}]) is None
+
+
+def test_a_turn_that_was_not_held_to_its_end_is_not_judged(bench: Bench) -> None:
+    recorded = held(make_turn("", status="error"))
+
+    result = bench.judge(_sh(bench, "exit 0"), recorded)
+
+    assert (result.passed, result.assertable, result.error) == (False, False, None)
+
+
+def test_a_workspace_that_was_not_looked_at_is_an_error(bench: Bench) -> None:
+    result = bench.judge(_sh(bench, "exit 0"), make_record("Done."))
+
+    assert not result.passed
+    assert "was not looked at" in (result.error or "")
+
+
+def test_a_conversation_that_took_place_elsewhere_has_an_empty_workspace(bench: Bench) -> None:
+    recorded = make_record(make_turn("Done.", source="history"))
+
+    result = bench.judge(_sh(bench, 'test -z "$(ls)" && cat "$EVAL_FINAL_MESSAGE_PATH"'), recorded)
+
+    assert (result.passed, result.found) == (True, "Done.")
+    assert any("took place elsewhere" in note for note in result.notes)

@@ -1,0 +1,149 @@
+"""The desk: each inquiry goes to whoever can answer it, and nobody's failure is a verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from skillup.judges import grade
+from skillup.judges.desk import DeskOptions, JudgeDesk, Whereabouts
+from skillup.judges.models.client import ModelOptions, Models
+from skillup.schema.case import Case
+from skillup.schema.grade import Grade
+from skillup.schema.profile import Profile
+from tests.support.asking import HASTY, KEYS, cache
+from tests.support.model_server import ModelServer, Structured
+from tests.support.records import make_record
+
+RUBRIC = "It asks before it deletes"
+PASS = {"verdicts": [{"id": "c1", "verdict": "pass", "reason": "It asks.", "quote": "Shall I?"}]}
+
+
+def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeDesk:
+    models = Models(ModelOptions(environment, str, cache(root / "answers"), patience=HASTY))
+    options = DeskOptions(
+        environment=environment,
+        mask=str,
+        profiles=lambda name: Profile(name=name, engine="scripted"),
+        whereabouts=lambda _: Whereabouts(root, "scripted"),
+        suite_root=lambda _: root,
+    )
+    return JudgeDesk(models, options)
+
+
+def case(*assertions: object, **more: object) -> dict[str, Any]:
+    turns = [{"content": "Delete the logs", "assertions": list(assertions)}]
+    read = Case.model_validate({"id": "case", "input": {"turns": turns}, **more})
+    return read.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def judge(with_desk: JudgeDesk, written: dict[str, Any]) -> Grade:
+    recorded = make_record("Shall I?", files={"a.log": ""}, case=written)
+
+    async def main() -> Grade:
+        async with with_desk:
+            return await grade(recorded.record, recorded.read_file, with_desk)
+
+    return anyio.run(main)
+
+
+def script(root: Path, name: str, text: str) -> None:
+    (root / name).write_text(f"#!/bin/sh\n{text}\n")
+    (root / name).chmod(0o755)
+
+
+def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "judge.yaml").write_text(json.dumps({"rules": [{"answer": PASS}]}))
+    script(tmp_path, "yes.sh", "exit 0")
+    script(tmp_path, "no.sh", "exit 1")
+    written = case(
+        {"script": "no.sh"},
+        RUBRIC,
+        {"contains": {"any": ["Shall"]}},
+        {"script": "yes.sh"},
+        judge_model={"model": "scripted:judge.yaml"},
+    )
+    graded = judge(desk(tmp_path), written)
+    found = [(check.kind, check.passed, check.error) for check in graded.turns[0].checks]
+    assert found == [
+        ("script", False, None),
+        ("rubric", True, None),
+        ("contains", True, None),
+        ("script", True, None),
+    ]
+
+
+def test_a_desk_is_opened_again_in_another_event_loop(tmp_path: Path) -> None:
+    with ModelServer(lambda request: Structured(PASS)) as server:
+        one = desk(tmp_path)
+        for number in range(2):
+            model = {"model": f"anthropic:judge-{number}", "base_url": server.url}
+            assert judge(one, case(RUBRIC, judge_model=model)).status == "PASS"
+    assert len(server.requests) == 2
+
+
+def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None:
+    with ModelServer(lambda request: Structured(PASS)) as server:
+        written = case(RUBRIC, judge_model={"model": "anthropic:m", "base_url": server.url})
+        first = judge(desk(tmp_path), written)
+    again = judge(desk(tmp_path, {}), written)
+    assert len(server.requests) == 1
+    assert again.turns == first.turns
+    assert again.judging is not None
+    assert (again.judging.calls, again.judging.cached_calls, again.judging.cost_usd) == (1, 1, None)
+
+
+def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
+    def lost(_: object) -> Path:
+        raise KeyError("suite")
+
+    options = DeskOptions(
+        KEYS, str, lambda name: Profile(name=name, engine="scripted"), suite_root=lost
+    )
+    broken = JudgeDesk(Models(ModelOptions(KEYS, str)), options)
+    graded = judge(broken, case(RUBRIC, {"script": "yes.sh"}))
+    assert graded.status == "ERROR"
+    assert "skillup itself failed: KeyError" in graded.reason
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (case(RUBRIC), "`rubric` is read by a model, and none is named"),
+        (case({"expected_output": "3 logs"}), "`expected_output` is read by a model"),
+        (case({"any_of": [{"contains": {"any": ["x"]}}, RUBRIC]}), "`rubric` is read by"),
+        (case({"prompt": "Really?", "assertions": [RUBRIC]}), "`rubric` is read by a model"),
+        (case({"script": "no.sh"}), "no.sh"),
+        (
+            case(RUBRIC, judge_model={"model": "anthropic:m"}),
+            "`anthropic:m` needs a key: set the variable ANTHROPIC_API_KEY",
+        ),
+        (
+            case({"similar": {"to": "x", "embedding_model": "openai:e"}}),
+            "`openai:e` needs a key: set the variable OPENAI_API_KEY",
+        ),
+    ],
+)
+def test_what_is_missing_is_known_beforehand(
+    tmp_path: Path, written: dict[str, Any], said: str
+) -> None:
+    problem = desk(tmp_path, {}).problem(Case.model_validate(written))
+    assert problem is not None
+    assert problem.kind == "judge"
+    assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        case({"contains": {"any": ["x"]}}),
+        case(RUBRIC, judge_model={"model": "openai:m", "base_url": "http://127.0.0.1:1/v1"}),
+    ],
+)
+def test_nothing_is_missing(tmp_path: Path, written: dict[str, Any]) -> None:
+    assert desk(tmp_path, {}).problem(Case.model_validate(written)) is None

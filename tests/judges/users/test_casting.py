@@ -1,0 +1,94 @@
+"""Which model plays the user, and what is known to be wrong before it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.users import Casting
+from skillup.schema.case import Case
+from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
+from skillup.schema.simulation import lead_of, needs_simulator, playing_model
+from skillup.schema.suite import UserSimulator
+
+
+def make_case(**given: Any) -> Case:
+    part = {"max_turns": 3, "chatter": {"objective": "renew the card"}}
+    return Case.model_validate({"id": "a", "input": {"conversation": part}, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"model": "anthropic:m"}, "anthropic:m"),
+        ({"model": "m", "provider": "simulation", "protocol": "openai"}, "openai:m"),
+        ({"model": "m", "provider": "anthropic"}, "anthropic:m"),
+        ({"model": "anthropic/m"}, "anthropic:m"),
+        ({"model": "dashscope/m", "protocol": "openai"}, "openai:dashscope/m"),
+    ],
+)
+def test_a_model_is_named_as_judges_are_or_as_skill_up_does(
+    given: dict[str, str], name: str
+) -> None:
+    model = playing_model(UserSimulator.model_validate(given), make_case())
+    assert model is not None
+    assert model.model == name
+
+
+def test_the_judges_model_plays_with_the_users_own_patience_and_is_asked_once() -> None:
+    case = make_case(judge_model={"model": "openai:j", "repeat": 3, "timeout_seconds": 9})
+    model = playing_model(UserSimulator(timeout_seconds=5), case)
+    assert model is not None
+    assert (model.model, model.repeat, model.timeout_seconds) == ("openai:j", 1, 5)
+
+
+def test_a_case_needs_a_user_where_it_leads_or_responds() -> None:
+    assert needs_simulator(make_case())
+    turns = [{"content": "a"}, {"respond": "b"}]
+    assert needs_simulator(make_case(input={"turns": turns}))
+    assert not needs_simulator(make_case(input={"turns": ["a"]}))
+    assert lead_of(make_case(input={"turns": turns})) is None
+
+
+def casting(environment: Mapping[str, str], profiles: Mapping[str, Profile]) -> Casting:
+    models = Models(ModelOptions(environment, lambda text: text))
+    return Casting(models.seen_from, models.problem, lambda name, _: profiles[name], environment)
+
+
+def problem(given: UserSimulator | None, **environment: str) -> TurnError | None:
+    profiles = {
+        "scripted": Profile(name="scripted", engine="scripted"),
+        "gone": Profile(name="gone", engine="claude_code", command=["/nowhere/claude"]),
+    }
+    found = casting(environment, profiles)
+    return anyio.run(found.problem, make_case(), given, Path("/nowhere"))
+
+
+def test_a_key_that_is_there_is_no_problem() -> None:
+    given = UserSimulator(model="anthropic:m")
+    assert problem(given, ANTHROPIC_API_KEY="sk-1234567890") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (None, "nobody plays it"),
+        (UserSimulator(model="anthropic:m"), "ANTHROPIC_API_KEY"),
+        (UserSimulator(model="m"), "names no model"),
+        (UserSimulator(engine="scripted"), "user_simulator.scripted"),
+        (UserSimulator(engine="gone"), "no program"),
+    ],
+)
+def test_what_is_missing_is_known_before_the_first_turn(
+    given: UserSimulator | None, what: str
+) -> None:
+    found = problem(given)
+    assert found is not None
+    assert found.kind == "judge"
+    assert what in found.message

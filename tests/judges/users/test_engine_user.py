@@ -1,0 +1,108 @@
+"""The user, played by an agent in a session of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from skillup.engines.scripted import ScriptedEngine
+from skillup.judges.users.engine_user import EngineUser, Stage
+from skillup.schema.conversation import Chatter
+from skillup.schema.profile import Profile
+from skillup.schema.scripted import Script
+from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+
+CHATTER = Chatter(objective="renew the card")
+
+
+def make_user(base: Path, replies: list[dict[str, Any]], **profile: Any) -> EngineUser:
+    return EngineUser(
+        Stage(
+            engine=ScriptedEngine(),
+            profile=Profile(name="player", engine="scripted", permission="read_only", **profile),
+            scratch=base / "user",
+            raw_dir=base / "raw",
+            environment={"PATH": os.environ["PATH"]},
+            timeout_seconds=60,
+            script=Script.model_validate(replies),
+        )
+    )
+
+
+def speak(user: EngineUser, *parts: SimulatorPart) -> list[SimulatorMessage]:
+    async def all_of_them() -> list[SimulatorMessage]:
+        return [await user.speak(part) for part in parts]
+
+    return anyio.run(all_of_them)
+
+
+def move(**given: str) -> str:
+    return json.dumps(given)
+
+
+def test_each_message_resumes_the_same_session(tmp_path: Path) -> None:
+    replies = [
+        {"turn": 1, "say": move(message="Renew it, please.")},
+        {"turn": 2, "say": '{"message": "{{turn}}, as {{match.1}}"}', "when": "Which (card)"},
+    ]
+    first = SimulatorPart(chatter=CHATTER, messages_left=2)
+    second = SimulatorPart(
+        chatter=CHATTER, said=[("Renew it, please.", "Which card?")], messages_left=1
+    )
+    said = speak(make_user(tmp_path, replies), first, second)
+    assert [message.text for message in said] == ["Renew it, please.", "2, as card"]
+    assert {path.name for path in (tmp_path / "raw").iterdir()} >= {
+        "user-01.stdout.jsonl",
+        "user-02.stdout.jsonl",
+    }
+
+
+def test_its_directory_is_empty(tmp_path: Path) -> None:
+    user = make_user(tmp_path, [{"say": move(message="Hello")}])
+    speak(user, SimulatorPart(chatter=CHATTER))
+    assert list((tmp_path / "user" / "workspace").iterdir()) == []
+
+
+def test_it_is_not_permitted_to_run_commands(tmp_path: Path) -> None:
+    replies = [{"steps": [{"run": "ls"}], "say": '{"message": "{{output}}"}'}]
+    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(chatter=CHATTER))
+    assert "read_only" in (said.text or "")
+
+
+def test_an_answer_of_the_wrong_form_is_asked_for_once_more(tmp_path: Path) -> None:
+    replies = [
+        {"when": "cannot be read", "say": move(message="Hello")},
+        {"say": "Hello"},
+    ]
+    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(chatter=CHATTER))
+    assert said.text == "Hello"
+    assert said.info.usage is not None
+    assert said.info.usage.output_tokens == 40, "both answers are counted"
+
+
+def test_an_answer_that_stays_wrong_is_an_error_of_the_judging(tmp_path: Path) -> None:
+    (said,) = speak(make_user(tmp_path, [{"say": "Hello"}]), SimulatorPart(chatter=CHATTER))
+    assert said.error is not None
+    assert said.error.kind == "judge"
+    assert "cannot be read" in said.error.message
+
+
+def test_a_crash_is_an_error_that_names_the_profile(tmp_path: Path) -> None:
+    replies = [{"say": "x", "misbehave": {"exit_code": 3}}]
+    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(chatter=CHATTER))
+    assert said.error is not None
+    assert said.error.kind == "judge"
+    assert "the simulated user (player): crash" in said.error.message
+
+
+def test_it_may_stop_only_where_that_is_asked(tmp_path: Path) -> None:
+    replies = [{"say": move(stop="completed", reason="Done.")}]
+    asked = SimulatorPart(chatter=CHATTER, said=[("a", "b")], may_stop=True)
+    (stopped,) = speak(make_user(tmp_path / "1", replies), asked)
+    assert (stopped.stop, stopped.reason) == ("completed", "Done.")
+    (refused,) = speak(make_user(tmp_path / "2", replies), SimulatorPart(chatter=CHATTER))
+    assert refused.error is not None

@@ -1,0 +1,175 @@
+"""A case with branches is a linear case for each path through it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.load.model import Loaded
+from skillup.load.suites import load_paths
+from tests.support.trees import make_tree
+
+NESTED = """
+title: t
+input:
+  turns:
+    - content: one
+      capture: [{variable: a, pattern: '(x)'}]
+      branches:
+        - name: left
+          turns: ["left <<a>>"]
+          assertions: [{contains: l}]
+    - content: two
+      branches:
+        - name: right
+          turns:
+            - content: right
+              branches:
+                - {name: up, turns: [up], assertions: [{contains: u}]}
+                - {name: down, turns: [down, deeper]}
+          assertions: [{contains: r}]
+    - three
+assertions: [{contains: all}]
+"""
+
+
+def load(root: Path, case: str, **more: str) -> Loaded:
+    files = {f"s/{name}.yaml": text for name, text in more.items()}
+    make_tree(root, {"s/eval.yaml": "name: d\n", "s/c.yaml": case, **files})
+    return load_paths([root / "s"])
+
+
+def errors(loaded: Loaded) -> list[str]:
+    return [f"{p.line}:{p.column} {p.field}: {p.message}" for p in loaded.errors]
+
+
+def test_every_path_has_the_turns_from_the_first_to_its_end(tmp_path: Path) -> None:
+    (suite,) = load(tmp_path, NESTED).or_raise().suites
+    turns = {c.case.id: [t.content for t in c.case.input.all_turns()] for c in suite.cases}
+    assert turns == {
+        "c": ["one", "two", "three"],
+        "c/left": ["one", "left <<a>>"],
+        "c/right/up": ["one", "two", "right", "up"],
+        "c/right/down": ["one", "two", "right", "down", "deeper"],
+    }
+    assert {c.branch_of for c in suite.cases} == {"c"}
+    assert not any(t.branches for c in suite.cases for t in c.case.input.all_turns())
+
+
+def test_a_path_has_the_checks_of_the_case_and_of_its_branches(tmp_path: Path) -> None:
+    (suite,) = load(tmp_path, NESTED).or_raise().suites
+    checks = {
+        c.case.id: [check.contains.all for check in c.case.assertions if check.contains]
+        for c in suite.cases
+    }
+    assert checks == {
+        "c": [["all"]],
+        "c/left": [["all"], ["l"]],
+        "c/right/up": [["all"], ["r"], ["u"]],
+        "c/right/down": [["all"], ["r"]],
+    }
+
+
+def test_paths_share_the_turns_that_are_written_at_the_same_place(tmp_path: Path) -> None:
+    (suite,) = load(tmp_path, NESTED).or_raise().suites
+    places = {c.case.id: c.places for c in suite.cases}
+    assert places["c"][:2] == places["c/right/up"][:2] == places["c/right/down"][:2]
+    assert places["c/right/up"][2] == places["c/right/down"][2]
+    assert places["c/left"][1] != places["c"][1]
+
+
+def test_without_turns_after_the_fork_there_are_only_the_branches(tmp_path: Path) -> None:
+    case = "input: {turns: [{content: x, branches: [{name: a, turns: [y]}]}]}\nassertions: [{contains: x}]\n"  # noqa: E501
+    (suite,) = load(tmp_path, case).or_raise().suites
+    assert [c.case.id for c in suite.cases] == ["c/a"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("left <<a>>", "left <<b>>", "8:25 input.turns[0].branches[0].turns[0].content: <<b>> is"),
+        (
+            "[up], assertions: [{contains: u}]",
+            "['<<d>>']",
+            "16:39 input.turns[1].branches[0].turns[0].branches[0].turns[0].content: <<d>> is",
+        ),
+        (
+            "[{contains: u}]",
+            "[{tool_called_in_turn: {turn: 5, kind: shell}}]",
+            "16:85 input.turns[1].branches[0].turns[0].branches[0].assertions[0]."
+        ),
+        ("name: down", "name: UP", "17:26 input.turns[1].branches[0].turns[0].branches[1].name"),
+        ("name: left", "name: a/b", "7:17 input.turns[0].branches[0].name: `a/b` holds a slash"),
+        ("name: left", "name: right", "12:17 input.turns[1].branches[0].name: there is another"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_where_it_is_written(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    (error,) = errors(load(tmp_path, NESTED.strip().replace(old, new)))
+    assert error.startswith(told)
+
+
+def test_what_is_wrong_with_a_shared_turn_is_told_once(tmp_path: Path) -> None:
+    (error,) = errors(load(tmp_path, NESTED.strip().replace("content: two", "content: <<no>>")))
+    assert "input.turns[1].content" in error
+
+
+def test_a_path_on_which_nothing_is_checked_is_named(tmp_path: Path) -> None:
+    case = """
+        input:
+          turns:
+            - content: x
+              branches:
+                - {name: a, turns: [y], assertions: [{contains: y}]}
+                - {name: b, turns: [y]}
+        """
+    (warning,) = load(tmp_path, case).warnings
+    assert str(warning).endswith("evidence")
+    assert (warning.line, "nothing is checked on the path `c/b`" in warning.message) == (7, True)
+
+
+def test_a_capture_of_one_branch_is_not_known_in_another(tmp_path: Path) -> None:
+    case = """
+        input:
+          turns:
+            - content: x
+              branches:
+                - name: a
+                  turns: [{content: y, capture: [{variable: v, pattern: '(y)'}]}, '<<v>>']
+                - {name: b, turns: ['<<v>>']}
+        assertions: [{contains: x}]
+        """
+    (error,) = errors(load(tmp_path, case))
+    assert "branches[1]" in error
+
+
+@pytest.mark.parametrize("needed", ["c", "c/left", "c/right/up"])
+def test_a_case_may_depend_on_all_paths_or_on_one(tmp_path: Path, needed: str) -> None:
+    other = f"depends_on: ['{needed}']\ninput: {{prompt: x}}\nassertions: [{{contains: x}}]\n"
+    assert errors(load(tmp_path, NESTED, b=other)) == []
+
+
+@pytest.mark.parametrize(
+    ("of_c", "of_b", "message"),
+    [
+        ("c", "", "depends on itself"),
+        ("c/left", "", "depends on itself"),
+        ("c/nowhere", "", "there is no other case `c/nowhere`"),
+        ("b", "c/left", "wait for each other"),
+    ],
+)
+def test_dependencies_that_cannot_be_met_are_told(
+    tmp_path: Path, of_c: str, of_b: str, message: str
+) -> None:
+    case = f"depends_on: ['{of_c}']\n{NESTED}"
+    other = f"depends_on: [{of_b}]\ninput: {{prompt: x}}\nassertions: [{{contains: x}}]\n"
+    (error,) = errors(load(tmp_path, case, b=other))
+    assert message in error
+
+
+def test_an_id_that_is_a_branchs_already_is_told(tmp_path: Path) -> None:
+    other = "id: c/left\ninput: {prompt: x}\nassertions: [{contains: x}]\n"
+    (error,) = errors(load(tmp_path, NESTED, d=other))
+    assert "`c/left` is the id of c.yaml already" in error

@@ -1,0 +1,90 @@
+"""Models asked in tests: questions to a server on loopback, with the providers' real clients."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+from pydantic import BaseModel, Field
+
+from skillup.judges.models.client import Asker, ModelOptions, Models
+from skillup.judges.models.patience import Patience
+from skillup.judges.models.question import ModelQuestion
+from skillup.judges.models.stored import AnswerCache, AnswerFolder
+from skillup.process.secrets import Secrets
+from skillup.schema.judge import JudgeModel
+
+T = TypeVar("T")
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789", "OPENAI_API_KEY": "sk-oai-0123456789"}
+APIS = ("anthropic", "openai-responses", "openai-chat")
+MODELS = {
+    "anthropic": "anthropic:claude-haiku-4-5",
+    "openai-responses": "openai-responses:gpt-4.1",
+    "openai-chat": "openai-chat:gpt-4.1",
+}
+HASTY = Patience(attempts=3, first_wait=0.01, longest_wait=0.02)
+"""Three attempts, with hardly a pause."""
+
+
+class Verdict(BaseModel):
+    """An answer as a judge gives it."""
+
+    passed: bool
+    reason: str = Field(min_length=1)
+
+
+RIGHT = {"passed": True, "reason": "It asks before it deletes."}
+
+
+def question(
+    api: str, url: str, prompt: str = "Does it ask first?", *, sample: int = 0, **settings: object
+) -> ModelQuestion:
+    """Of a model that `api` reaches at `url`, which is without a path."""
+    base_url = url if api == "anthropic" else f"{url}/v1"
+    model = JudgeModel.model_validate(
+        {"model": MODELS[api], "base_url": base_url, "timeout_seconds": 20.0, **settings}
+    )
+    return ModelQuestion(model, "You judge answers.", prompt, Verdict, sample)
+
+
+def cache(
+    run: Path | None = None, shared: Path | None = None, *, anew: bool = False
+) -> AnswerCache:
+    """A cache in these directories, as a run has it; the keys of `KEYS` are masked."""
+    mask = Secrets.from_environment(KEYS).mask
+    return AnswerCache(
+        AnswerFolder(run, mask, needed=True) if run else None,
+        AnswerFolder(shared, mask, needed=False) if shared else None,
+        anew=anew,
+    )
+
+
+def asking(
+    work: Callable[[Asker], Awaitable[T]],
+    *,
+    environment: Mapping[str, str] = KEYS,
+    cached: AnswerCache | None = None,
+    at_once: int = 8,
+    patience: Patience = HASTY,
+    suite_root: Path = Path(),
+) -> T:
+    """What `work` makes of an asker, in an event loop of its own."""
+
+    async def main() -> T:
+        options = ModelOptions(
+            environment,
+            Secrets.from_environment(environment).mask,
+            cached or AnswerCache(None, None),
+            at_once,
+            patience,
+        )
+        models = Models(options)
+        try:
+            return await work(models.seen_from(suite_root))
+        finally:
+            await models.close()
+
+    return anyio.run(main)

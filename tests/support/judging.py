@@ -1,0 +1,105 @@
+"""Whole judges asked in tests: a place for them, and a reader that knows no others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from skillup.errors import UsageError
+from skillup.judges import grade
+from skillup.judges.ledger import Ledger
+from skillup.judges.place import JudgePlace
+from skillup.judges.sitting import Inquiry
+from skillup.judges.whole import problem_of, read_judge, read_scripts
+from skillup.schema.case import Case
+from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
+from tests.support.records import Recorded
+
+SECRET = "sk-hidden-0123456789"
+
+
+@dataclass
+class Bench:
+    """A suite's directory, and judges that are asked of records."""
+
+    base: Path
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    own: Profile = field(default_factory=lambda: Profile(name="scripted", engine="scripted"))
+    environment: Mapping[str, str] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def suite(self) -> Path:
+        """The suite root."""
+        return self.base / "suite"
+
+    def write(self, path: str, content: str, *, executable: bool = True) -> Path:
+        """A file of the suite."""
+        file = self.suite / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+        file.chmod(0o755 if executable else 0o644)
+        return file
+
+    def place(self) -> JudgePlace:
+        """Where judges judge; `SECRET` is masked."""
+        return JudgePlace(
+            environment={"PATH": os.environ["PATH"], "HOME": str(self.base), **self.environment},
+            mask=lambda text: text.replace(SECRET, "***"),
+            scratch=self.base / "scratch",
+            profiles=self._profile,
+            suite_root=self.suite,
+        )
+
+    def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:
+        """The one result of a judge, as an author writes it."""
+        config = JudgeConfig.model_validate(judge)
+        inquiry = Inquiry(("judge", 0), recorded.context(), "judge", judge=config)
+        (result,) = anyio.run(read_judge, inquiry, self.ledger, self.place())
+        return result
+
+    def check(self, spec: Any, recorded: Recorded, turn: int | None = None) -> CheckResult:
+        """The result of a `script` check."""
+        check = Check.model_validate({"script": spec})
+        inquiry = Inquiry(("check",), recorded.context(turn), "assertion", [check])
+        (result,) = anyio.run(read_scripts, inquiry.checks, inquiry, self.place())
+        return result
+
+    def problem_before(self, **case: Any) -> TurnError | None:
+        """What is known of a case's judges before its first turn."""
+        return problem_of(Case.model_validate({"input": {"prompt": "go"}, **case}), self.place())
+
+    def grade(self, recorded: Recorded, **case: Any) -> Grade:
+        """The grade of a record by a case of one prompt."""
+        edited = Case.model_validate({"id": "case", "input": {"prompt": "go"}, **case})
+
+        async def graded() -> Grade:
+            return await grade(recorded.record, recorded.read_file, self, case=edited)
+
+        return anyio.run(graded)
+
+    def problem(self, case: Case) -> TurnError | None:
+        """As `skillup.judges.settling.Reader`."""
+        return problem_of(case, self.place())
+
+    async def read(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
+        """As `skillup.judges.settling.Reader`."""
+        if inquiry.judge is not None:
+            return await read_judge(inquiry, ledger, self.place())
+        return await read_scripts(inquiry.checks, inquiry, self.place())
+
+    def _profile(self, name: str | None) -> Profile:
+        if name is None:
+            return self.own
+        if name not in self.profiles:
+            raise UsageError(f"there is no engine `{name}`")
+        return self.profiles[name]

@@ -1,0 +1,132 @@
+"""A fork has all that its parent had, and its parent stays as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.engines.base import Placed, SessionRef, TrialContext
+from skillup.engines.scripted import ScriptedEngine
+from skillup.schema.record import Record
+from skillup.trial.family import hold_shared
+from skillup.trial.forking import forking_problem
+from skillup.trial.hold import hold_rest
+from skillup.trial.opening import Opened
+from tests.support.families import jobs_of, request_of
+
+pytestmark = pytest.mark.anyio
+
+CASE = """
+input:
+  turns:
+    - content: make
+      branches: [{name: a, turns: [look]}, {name: b, turns: [look]}]
+assertions: [{contains: x}]
+scripted:
+  - when: make
+    steps:
+      - run: >-
+          printf x > a.txt; chmod 600 a.txt; mkdir -p d/e; ln -s a.txt near;
+          ln -s "$PWD/a.txt" far; ln -s /etc/hosts out; git init -q; printf y > .git/own
+    say: made
+  - {when: look, steps: [{run: "cat near far .git/own; test -d d/e; readlink out far"}], say: "{{output}}"}
+"""  # noqa: E501
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Trials run on asyncio."""
+    return "asyncio"
+
+
+class Meddler(ScriptedEngine):
+    """An engine whose forks write into the session they are forked from."""
+
+    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+        """As it should be, and one line more in the parent's file."""
+        placed = await super().fork(session, parent, child)
+        (file,) = parent.home.rglob("*.jsonl")
+        file.write_bytes(file.read_bytes() + b"{}\n")
+        return placed
+
+
+class Defect(ScriptedEngine):
+    """An engine whose forks fail."""
+
+    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+        """A defect."""
+        raise LookupError(session.id)
+
+
+async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[Opened | Record, Path]:
+    """The fork of the first branch, and the parent's workspace."""
+    first, second = jobs_of(tmp_path, CASE)
+    shared = await hold_shared(request_of(tmp_path, first, engine, "parent"), 1)
+    assert not shared.ended
+    assert shared.opened is not None
+    parent = shared.opened.live.context.workspace
+    return await shared.fork(request_of(tmp_path, second, engine, "child")), parent
+
+
+async def test_a_fork_has_the_whole_workspace_and_links_lead_into_it(tmp_path: Path) -> None:
+    fork, parent = await forked(tmp_path, ScriptedEngine())
+    assert isinstance(fork, Opened)
+    own = fork.live.context.workspace
+    assert own != parent
+    (parent / "a.txt").write_text("changed", encoding="utf-8")
+    record = await hold_rest(fork)
+    answer = record.turns[1]
+    assert answer.error is None
+    assert answer.response == f"xxy/etc/hosts\n{own}/a.txt"
+    assert answer.changes is not None
+    assert not answer.changes.added + answer.changes.modified + answer.changes.deleted
+    assert (own / "a.txt").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_fork_has_a_session_an_id_and_a_home_of_its_own(tmp_path: Path) -> None:
+    fork, _ = await forked(tmp_path, ScriptedEngine())
+    assert isinstance(fork, Opened)
+    first = fork.held[0]
+    assert fork.live.session is not None
+    assert fork.live.session.id != first.session_id
+    assert fork.live.context.home.is_relative_to(tmp_path / "child")
+    record = await hold_rest(fork)
+    assert record.session_id == fork.live.session.id
+    assert [turn.session_verified for turn in record.turns] == [None, True]
+    raw = sorted(path.name for path in (tmp_path / "child/raw").iterdir())
+    assert raw[::2] == ["turn-01.stderr.txt", "turn-02.stderr.txt"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind", "said"),
+    [(Meddler(), "session_lost", "changed it"), (Defect(), "internal", "LookupError")],
+)
+async def test_a_fork_that_went_wrong_is_an_error_with_the_turns_before_it(
+    tmp_path: Path, engine: ScriptedEngine, kind: str, said: str
+) -> None:
+    fork, _ = await forked(tmp_path, engine)
+    assert isinstance(fork, Record)
+    assert fork.error is not None
+    assert (fork.error.kind, [turn.response for turn in fork.turns]) == (kind, ["made"])
+    assert said in fork.error.message
+
+
+async def test_the_time_of_the_turns_before_a_fork_counts_for_its_conversation(
+    tmp_path: Path,
+) -> None:
+    first, second = jobs_of(tmp_path, f"timeout_seconds: 60\n{CASE.lstrip()}")
+    engine = ScriptedEngine()
+    shared = await hold_shared(request_of(tmp_path, first, engine, "parent"), 1)
+    shared.held_seconds = 61
+    fork = await shared.fork(request_of(tmp_path, second, engine, "child"))
+    assert isinstance(fork, Opened)
+    late = (await hold_rest(fork)).turns[1].error
+    assert late is not None
+    assert (late.kind, "60 s are used up" in late.message) == ("timeout", True)
+
+
+async def test_an_engine_that_cannot_fork_is_told_so() -> None:
+    problem = forking_problem("other", object())
+    assert problem is not None
+    assert (problem.kind, forking_problem("scripted", ScriptedEngine())) == ("unsupported", None)

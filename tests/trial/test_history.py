@@ -1,0 +1,179 @@
+"""A history: cleaned, put into the session, and mined, with the scripted engine as its reader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+SCRIPT = """
+assertions: [{matches: .}]
+scripted:
+  - say: "SAY"
+"""
+
+
+def held(project: Project, given: str, say: str = "{{user}}", more: str = "") -> tuple[Any, Any]:
+    """The grade and the record of a case with this `input`."""
+    project.write({"eval.yaml": "name: d\n", "c.yaml": given + more + SCRIPT.replace("SAY", say)})
+    grade = project.run_json(".")["cases"][0]
+    return grade, project.record("c/scripted/with_skill/1")
+
+
+def said(record: Any) -> list[str]:
+    return [f"{item['role']}: {item['content']}" for item in record["history"]]
+
+
+def test_messages_are_sorted_by_their_index_and_cut_at_the_one_under_test(project: Project) -> None:
+    given = """
+input:
+  message_index: 4
+  history:
+    - {role: assistant, content: first answer, message_index: 1}
+    - {role: user, content: later, message_index: 5}
+    - {role: user, content: first, message_index: 0}
+    - {role: user, content: under test, message_index: 4}
+    - {role: user, content: second, message_index: 2}
+    - {role: assistant, content: second answer, message_index: 3}
+  prompt: under test
+"""
+    grade, record = held(project, given, "{{history.1.user}}, {{history.2.answer}}, {{user}}")
+    assert said(record) == [
+        "user: first",
+        "assistant: first answer",
+        "user: second",
+        "assistant: second answer",
+    ]
+    assert grade["turns"][0]["response"] == "first, second answer, under test"
+
+
+def test_empty_messages_and_repeated_answers_are_left_out(project: Project) -> None:
+    given = """
+input:
+  history:
+    - {role: user, content: "  "}
+    - {role: user, content: one}
+    - {role: assistant, content: answer}
+    - {role: assistant, content: "answer "}
+    - {role: assistant, content: another}
+  prompt: go
+"""
+    _, record = held(project, given)
+    assert said(record) == ["user: one", "assistant: answer", "assistant: another"]
+
+
+def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes(
+    project: Project,
+) -> None:
+    given = """
+input:
+  history:
+    - {role: user, content: one}
+    - {role: tool, content: of nothing}
+    - {role: assistant, tool_calls: [{kind: shell, arguments: {command: ls}}, {name: other}]}
+    - {role: tool, content: a.txt}
+    - {role: assistant, content: done}
+  prompt: go
+"""
+    grade, record = held(project, given, "{{history.1.answer}}")
+    assert grade["status"] == "PASS", grade
+    roles = [item["role"] for item in record["history"]]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
+    calls = [call["id"] for call in record["history"][1]["tool_calls"]]
+    results = [item["tool_result"] for item in record["history"][2:4]]
+    assert [result["call_id"] for result in results] == calls
+    assert [result["status"] for result in results] == ["success", "unknown"]
+    assert any("without its call" in note for note in record["notes"])
+
+
+@pytest.mark.parametrize(
+    ("last", "sent"),
+    [("and this?", "and this?\n\ngo"), ("go", "go"), ("costs <<x>>", "costs <<x>>\n\ngo")],
+)
+def test_a_message_that_nobody_answered_goes_before_the_first_live_one(
+    project: Project, last: str, sent: str
+) -> None:
+    given = f"""
+input:
+  history:
+    - {{role: user, content: one}}
+    - {{role: assistant, content: answer}}
+    - {{role: user, content: "{last}"}}
+  prompt: go
+"""
+    grade, record = held(project, given)
+    assert said(record) == ["user: one", "assistant: answer"]
+    assert grade["turns"][0]["content"] == sent
+    assert grade["turns"][0]["response"] == sent
+
+
+def test_a_history_of_unanswered_messages_alone_needs_no_session(project: Project) -> None:
+    given = "input: {history: [{role: user, content: one}], prompt: go}\n"
+    grade, record = held(project, given)
+    assert record["history"] == []
+    assert grade["turns"][0]["response"] == "one\n\ngo"
+
+
+CAPTURED = """
+context: {files: {stage.txt: "stage: <<stage>>"}}
+input:
+  history:
+    - {role: user, content: "we are at seed", capture: [{variable: stage, pattern: 'at (\\w+)'}]}
+    - role: assistant
+      content: noted
+      tool_calls: [{id: c1, name: note, arguments: {text: hello}}]
+      capture:
+        - {variable: id, jsonpath: '$.transcript.tool_calls[0].id'}
+        - {variable: none, pattern: 'x(y)', default: nothing}
+  turns:
+    - "<<id>> <<none>> <<stage>>"
+assertions: [{file_contains: {path: stage.txt, content: "stage: seed"}}]
+scripted: [{say: "{{user}}"}]
+"""
+
+
+def test_captures_on_the_history_fill_messages_and_files(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "c.yaml": CAPTURED})
+    (grade,) = project.run_json(".")["cases"]
+    assert (grade["status"], grade["turns"][0]["response"]) == ("PASS", "c1 nothing seed")
+
+
+def test_a_capture_that_finds_nothing_is_an_error_before_the_first_turn(project: Project) -> None:
+    text = CAPTURED.replace("at seed", "nowhere")
+    project.write({"eval.yaml": "name: d\n", "c.yaml": text})
+    (grade,) = project.run_json(".")["cases"]
+    assert (grade["status"], grade["error"]["kind"], grade["turns"]) == ("ERROR", "capture", [])
+    assert "message 1 of the history" in grade["error"]["message"]
+
+
+def test_the_first_live_turn_resumes_the_session_that_was_made(project: Project) -> None:
+    given = """
+input:
+  history: [{role: user, content: one}, {role: assistant, content: answer}]
+  turns: [two, three]
+"""
+    grade, record = held(project, given, "{{turn}}")
+    first, second = record["turns"]
+    assert (first["session_verified"], second["session_verified"]) == (True, True)
+    assert [first["session"]["messages"], second["session"]["messages"]] == [2, 3]
+    assert {first["session_id"], second["session_id"]} == {record["session_id"]}
+    assert [turn["response"] for turn in grade["turns"]] == ["1", "2"]
+    assert grade["usage"]["input_tokens"] == 200
+
+
+def test_branches_share_a_history_and_go_on_from_it(project: Project) -> None:
+    given = """
+input:
+  history: [{role: user, content: one}, {role: assistant, content: answer}]
+  turns:
+    - content: two
+      branches: [{name: a, turns: [three a]}, {name: b, turns: [three b]}]
+"""
+    text = given + SCRIPT.replace("SAY", "{{history.1.answer}} {{turn}} {{user}}")
+    project.write({"eval.yaml": "name: d\n", "c.yaml": text})
+    grades = {case["case_id"]: case for case in project.run_json(".")["cases"]}
+    for name in ("a", "b"):
+        assert grades[f"c/{name}"]["turns"][1]["response"] == f"answer 2 three {name}"
+        assert project.record(f"c/{name}/scripted/with_skill/1")["history"]

@@ -1,0 +1,333 @@
+"""Conversations with a simulated user, played offline by a written-down model."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from skillup.schema.case import Case
+from skillup.trial.request import TrialRequest
+from skillup.trial.simulated import simulation_problem
+from tests.support.project import Project
+
+SUITE = "name: x\nuser_simulator: {model: 'scripted:lab/user.yaml'}\n"
+CRITERION = "the-criterion-nobody-may-tell"
+LED = """
+    input:
+      conversation:
+        max_turns: 4
+        chatter: {objective: renew the card, knowledge: {name: Dana}, behavior: [brief]}
+    assertions: [{contains: renewed}, {none_of: [{contains: the-criterion-nobody-may-tell}]}]
+    scripted:
+      - {when: renew, say: Which name?}
+      - {when: Dana, say: "The card of {{user}} is renewed."}
+      - {say: Pardon?}
+    """
+USER = """
+    rules:
+      - {when: {system: the-criterion-nobody-may-tell}, error: it sees the criteria}
+      - {when: the-criterion-nobody-may-tell, error: it sees the criteria}
+      - {when: 'is renewed', answer: {stop: completed, reason: It is renewed.}}
+      - {when: 'message 1\\.', answer: {message: Please renew my card.}}
+      - {when: 'Which name', answer: {message: Dana}}
+    """
+
+
+def held(project: Project, case: str, user: str = USER, suite: str = SUITE) -> Any:
+    """The result of the one case."""
+    project.write({"eval.yaml": suite, "cases/a.yaml": case, "lab/user.yaml": user})
+    (result,) = project.run_json(".")["cases"]
+    return result
+
+
+def said(result: Any) -> list[tuple[str, str, str]]:
+    return [(turn["source"], turn["content"], turn["status"]) for turn in result["turns"]]
+
+
+def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
+    project: Project,
+) -> None:
+    result = held(project, LED)
+    assert (result["status"], result["error"]) == ("PASS", None)
+    assert said(result) == [
+        ("simulator", "Please renew my card.", "completed"),
+        ("simulator", "Dana", "completed"),
+    ]
+    simulator = result["simulator"]
+    assert (simulator["messages"], simulator["stop"]) == (2, "completed")
+    assert simulator["reason"] == "It is renewed."
+    assert result["judging"] is None, "playing a user is no judging"
+    record = project.record("a/scripted/with_skill/1")
+    assert record["simulated_end"]["stop"] == "completed"
+    assert record["turns"][1]["session_verified"] is True
+    assert record["turns"][1]["files"] == {}
+
+
+def test_the_end_is_shown_and_so_is_what_was_said_if_it_did_not_pass(project: Project) -> None:
+    held(project, LED)
+    assert "ended by the simulated user: completed, It is renewed." in project.run("run").stderr
+    failing = LED.replace("contains: renewed", "contains: lost")
+    project.write({"cases/a.yaml": failing})
+    shown = project.run("run").stderr
+    assert "turn 1, simulated user: Please renew my card." in shown
+    assert "turn 2, simulated user: Dana" in shown
+
+
+def test_after_the_last_turn_that_is_allowed_nothing_is_asked_any_more(project: Project) -> None:
+    case = LED.replace("max_turns: 4", "max_turns: 2").replace("Dana, say", "nobody, say")
+    result = held(project, case)
+    assert [turn["status"] for turn in result["turns"]] == ["completed"] * 2
+    assert result["simulator"]["stop"] == "limit"
+    assert result["status"] == "FAIL"
+    assert "did not end the conversation" in result["reason"]
+
+
+def test_checks_decide_though_the_user_gave_up_and_the_reason_says_so(project: Project) -> None:
+    user = USER.replace("stop: completed, reason: It is renewed.", "stop: impossible, reason: No.")
+    result = held(project, LED, user)
+    assert result["status"] == "PASS"
+    assert result["reason"].endswith("the simulated user gave up: No.")
+
+
+def test_a_conversation_that_nothing_checks_has_no_evidence(project: Project) -> None:
+    case = LED.replace(LED[LED.index("    assertions") : LED.index("    scripted")], "")
+    result = held(project, case)
+    assert (result["status"], result["simulator"]["stop"]) == ("FAIL", "completed")
+    assert "no evidence" in result["reason"]
+
+
+def test_a_check_of_a_turn_that_was_not_held_is_not_assertable(project: Project) -> None:
+    check = "assertions: [{contains: Pardon, turn: 4}, "
+    result = held(project, LED.replace("assertions: [", check))
+    assert result["status"] == "FAIL"
+    assert result["assertions"][0]["assertable"] is False
+
+
+def test_a_turn_that_can_never_be_held_is_found_by_validate(project: Project) -> None:
+    case = LED.replace("assertions: [", "assertions: [{contains: x, turn: 5}, ")
+    project.write({"eval.yaml": SUITE, "cases/a.yaml": case, "lab/user.yaml": USER})
+    outcome = project.run("validate")
+    assert outcome.exit_code == 2
+    assert "turn 5 of a case with 4" in outcome.stderr + outcome.stdout
+
+
+def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(
+    project: Project,
+) -> None:
+    user = USER.replace("answer: {message: Dana}", "error: the model is gone")
+    result = held(project, LED, user)
+    assert (result["status"], result["error"]["kind"]) == ("ERROR", "judge")
+    assert result["error"]["message"].startswith("turn 2: the simulated user: ")
+    assert [turn["status"] for turn in result["turns"]] == ["completed", "error"]
+    assert result["turns"][1]["source"] == "simulator"
+    assert result["simulator"] == {**result["simulator"], "messages": 1, "stop": None}
+
+
+def test_an_error_of_the_agents_ends_the_conversation(project: Project) -> None:
+    case = LED.replace("say: Which name?", "say: x, misbehave: {exit_code: 3}")
+    result = held(project, case)
+    assert (result["status"], result["error"]["kind"]) == ("ERROR", "crash")
+    assert len(result["turns"]) == 1
+    assert result["simulator"]["stop"] is None
+
+
+def test_it_cannot_stop_before_anything_was_said(project: Project) -> None:
+    result = held(project, LED, "rules: [{answer: {stop: impossible, reason: I do not dare.}}]\n")
+    assert (result["status"], result["error"]["kind"]) == ("ERROR", "judge")
+
+
+def test_what_the_user_writes_is_no_template(project: Project) -> None:
+    user = USER.replace("message: Dana", "message: 'Dana <<name>> {{name}}'")
+    result = held(project, "vars: {name: Kim}\n" + LED.replace("\n    ", "\n"), user)
+    assert result["turns"][1]["content"] == "Dana <<name>> {{name}}"
+
+
+def test_templates_in_the_users_part_are_filled_in(project: Project) -> None:
+    user = USER.replace(
+        "rules:", "rules:\n      - {when: {system: 'a card of Kim'}, error: filled}"
+    )
+    case = LED.replace("renew the card", "get a card of <<name>>").replace("\n    ", "\n")
+    result = held(project, "vars: {name: Kim}\n" + case, user)
+    assert "filled" in result["error"]["message"]
+
+
+def test_a_name_in_the_users_part_that_nothing_defines_is_found_by_validate(
+    project: Project,
+) -> None:
+    case = LED.replace("renew the card", "get a card of <<nobody>>")
+    project.write({"eval.yaml": SUITE, "cases/a.yaml": case, "lab/user.yaml": USER})
+    outcome = project.run("validate")
+    assert outcome.exit_code == 2
+    assert "<<nobody>> is not defined" in outcome.stderr + outcome.stdout
+
+
+RESPOND = """
+    vars: {what: city}
+    input:
+      turns:
+        - Hello
+        - respond: Tell them the <<what>>.
+          post_condition: {must_contain_any: [noted]}
+          capture: [{variable: city, pattern: 'noted (\\w+)'}]
+          assertions:
+            - contains: twice
+              prompt: Say it twice.
+              assertions: [{contains: twice}]
+        - Bye from <<city>>
+    assertions: [{contains: Bye from Oslo}]
+    scripted:
+      - {when: Oslo$, turn: 2, say: noted Oslo}
+      - {when: Say it, say: "twice: noted Oslo"}
+      - {say: "{{user}}"}
+    """
+RESPONDER = "rules: [{when: Tell them the city, answer: {message: It is Oslo}}]\n"
+
+
+def test_a_respond_turn_is_gated_followed_up_and_captured_as_any_other(project: Project) -> None:
+    result = held(project, RESPOND, RESPONDER)
+    assert (result["status"], result["error"]) == ("PASS", None)
+    turn = result["turns"][1]
+    assert (turn["source"], turn["content"]) == ("simulator", "It is Oslo")
+    assert turn["captures"] == {"city": "Oslo"}
+    assert turn["passed_on"] == "first follow-up"
+    assert [turn["source"] for turn in result["turns"]] == ["case", "simulator", "case"]
+    assert result["simulator"]["stop"] is None
+
+
+def test_a_respond_turn_that_was_not_reached_shows_its_instruction(project: Project) -> None:
+    case = RESPOND.replace("- Hello", "- {content: Hello, post_condition: {contains: never}}")
+    result = held(project, case, RESPONDER)
+    assert result["status"] == "FAIL"
+    assert result["turns"][1]["status"] == "skipped"
+    assert result["turns"][1]["content"] == "Tell them the <<what>>."
+
+
+SCENARIO = """
+    user_simulator: {scenario: You are Dana and want to renew your card.}
+    input: {prompt: Please renew my card.}
+    constraints: {max_turns: 3}
+    assertions: [{contains: renewed}]
+    scripted:
+      - {when: renew, say: Which name?}
+      - {when: Dana, say: The card is renewed.}
+    """
+
+
+def test_skill_ups_scenario_goes_on_from_the_prompt(project: Project) -> None:
+    result = held(project, SCENARIO)
+    assert (result["status"], result["error"]) == ("PASS", None)
+    assert said(result) == [
+        ("case", "Please renew my card.", "completed"),
+        ("simulator", "Dana", "completed"),
+    ]
+    assert result["simulator"]["stop"] == "completed"
+
+
+def test_a_scenario_that_leads_needs_a_limit(project: Project) -> None:
+    case = SCENARIO.replace("constraints: {max_turns: 3}\n", "\n")
+    project.write({"eval.yaml": SUITE, "cases/a.yaml": case, "lab/user.yaml": USER})
+    outcome = project.run("validate")
+    assert outcome.exit_code == 2
+    assert "`max_turns` is missing" in outcome.stderr + outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("suite", "what"),
+    [
+        ("name: x\n", "nobody plays"),
+        ("name: x\nuser_simulator: {model: 'anthropic:m'}\n", "ANTHROPIC_API_KEY"),
+        ("name: x\nuser_simulator: {model: 'scripted:none.yaml'}\n", "none.yaml"),
+        ("name: x\nuser_simulator: {engine: nowhere}\n", "nowhere"),
+        ("name: x\nuser_simulator: {engine: scripted}\n", "user_simulator.scripted"),
+    ],
+)
+def test_that_nobody_can_play_is_known_to_validate_and_before_the_first_turn(
+    project: Project, suite: str, what: str
+) -> None:
+    result = held(project, LED, suite=suite)
+    assert (result["status"], result["error"]["kind"]) == ("ERROR", "judge")
+    assert what in result["error"]["message"]
+    assert result["turns"] == []
+    outcome = project.run("validate")
+    assert outcome.exit_code == 0
+    assert what in outcome.stderr + outcome.stdout
+
+
+def test_the_judges_model_plays_where_none_is_named(project: Project) -> None:
+    result = held(project, LED, suite="name: x\njudge: {model: 'scripted:lab/user.yaml'}\n")
+    assert result["status"] == "PASS"
+    assert result["simulator"]["models"] == ["scripted:lab/user.yaml"]
+
+
+def test_an_engine_may_play_the_user_in_a_session_of_its_own(project: Project) -> None:
+    suite = """
+        name: x
+        user_simulator:
+          engine: scripted
+          scripted:
+            - {when: 'is renewed', say: '{"stop": "completed", "reason": "Renewed."}'}
+            - {turn: 1, say: '{"message": "Please renew my card."}'}
+            - {turn: 2, when: Which name, say: '{"message": "Dana"}'}
+        """
+    result = held(project, LED, suite=suite)
+    assert (result["status"], result["error"]) == ("PASS", None)
+    simulator = result["simulator"]
+    assert (simulator["messages"], simulator["stop"]) == (2, "completed")
+    assert simulator["usage"]["output_tokens"] == 3 * 20
+    assert result["usage"]["output_tokens"] == 2 * 20, "the agent's own are apart"
+    raw = project.latest_run() / "trials" / "a/scripted/with_skill/1" / "raw"
+    assert (raw / "user" / "user-03.stdout.jsonl").is_file()
+
+
+def test_the_conversations_time_is_the_users_too(project: Project) -> None:
+    suite = """
+        name: x
+        user_simulator:
+          engine: scripted
+          scripted: [{say: never, misbehave: {hang: true}}]
+        """
+    result = held(project, "timeout_seconds: 1\n" + LED.replace("\n    ", "\n"), suite=suite)
+    assert (result["status"], result["error"]["kind"]) == ("ERROR", "timeout")
+    assert "simulated user" in result["error"]["message"]
+
+
+def test_the_record_alone_is_enough_to_judge_again(project: Project) -> None:
+    held(project, LED)
+    (project.root / "lab" / "user.yaml").unlink()
+    outcome = project.run("judge", str(project.latest_run()), "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    (again,) = outcome.data["cases"]
+    grade = again["grade"]
+    assert (grade["status"], grade["simulator"]["stop"]) == ("PASS", "completed")
+
+
+@pytest.mark.parametrize("on_no_resume", ["error", "single_shot"])
+def test_an_engine_that_cannot_resume_is_an_error_and_no_single_shot(on_no_resume: str) -> None:
+    case = Case.model_validate({"id": "a", "input": {"turns": ["Hello", {"respond": "Answer."}]}})
+    suite = SimpleNamespace(suite=SimpleNamespace(on_no_resume=on_no_resume))
+    job = SimpleNamespace(loaded=SimpleNamespace(case=case), suite=suite)
+    request = SimpleNamespace(job=job, engine=SimpleNamespace(name="blunt"), simulator=object())
+    found = simulation_problem(cast(TrialRequest, request))
+    assert found is not None
+    assert found.kind == "no_resume"
+    assert "blunt cannot resume" in found.message
+
+
+def test_an_unanswered_message_of_the_history_is_the_first(project: Project) -> None:
+    lines = [
+        "input:",
+        "  history:",
+        "    - {role: user, content: Hi}",
+        "    - {role: assistant, content: Hello}",
+        "    - {role: user, content: Please renew my card.}",
+    ]
+    case = LED.replace("\n    ", "\n").replace("input:", "\n".join(lines))
+    user = USER.replace("'message 1\\.'", "'message 9\\.'")
+    result = held(project, case, user)
+    assert (result["status"], result["error"]) == ("PASS", None)
+    assert said(result) == [
+        ("case", "Please renew my card.", "completed"),
+        ("simulator", "Dana", "completed"),
+    ]
