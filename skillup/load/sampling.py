@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from skillup.errors import UsageError
 from skillup.load.model import LoadedCase, LoadedSuite
@@ -49,8 +50,13 @@ def _taken(cases: Sequence[LoadedCase], sampling: Sampling) -> tuple[LoadedCase,
     wanted = sampling.item.casefold() if sampling.item is not None else None
     if wanted is not None:
         cases = [case for case in cases if wanted in (case.item or "").casefold()]
-    places = [place for place, case in enumerate(cases) if case.item is not None]
-    if sampling.size is None or sampling.size >= len(places):
+    # The paths of a case with branches are one item.
+    items = list(dict.fromkeys(_item_of(case) for case in cases if case.item is not None))
+    if sampling.size is None or sampling.size >= len(items):
         return tuple(cases)
-    kept = set(random.Random(sampling.seed).sample(places, sampling.size))  # noqa: S311
-    return tuple(c for place, c in enumerate(cases) if c.item is None or place in kept)
+    kept = set(random.Random(sampling.seed).sample(items, sampling.size))  # noqa: S311
+    return tuple(case for case in cases if case.item is None or _item_of(case) in kept)
+
+
+def _item_of(case: LoadedCase) -> tuple[Path, str]:
+    return case.path, case.family

@@ -33,6 +33,10 @@ class JudgeWhen(Model):
         default_factory=list,
         description="Regexes that all find something in the question; case is ignored.",
     )
+    answer: Regexes = Field(
+        default_factory=list,
+        description="Regexes that all find something in the agent's latest answer in the question.",
+    )
     repetition: PositiveInt | None = Field(
         None, description="Only the n-th time that the same is asked, from 1 (see `repeat`)."
     )

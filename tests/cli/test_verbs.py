@@ -74,6 +74,7 @@ def test_list_chooses_and_prints_data(suite: Project) -> None:
     assert everything[0] == {
         "suite": "s",
         "id": "a",
+        "branch_of": None,
         "title": "A case",
         "tags": ["t"],
         "turns": 2,

@@ -10,6 +10,7 @@ from skillup.errors import InvalidFilesError
 from skillup.judges.models.failures import CannotAskError
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
 from skillup.judges.models.scripted_criteria import find, verdicts_on
+from skillup.judges.models.scripted_texts import latest_answer
 from skillup.load.problems import problems_from
 from skillup.load.yaml_reader import read_yaml
 from skillup.schema.judge_script import JudgeScript, JudgeWhen
@@ -86,6 +87,7 @@ def _applies(when: JudgeWhen, question: ModelQuestion) -> bool:
         when.repetition in (None, question.sample + 1)
         and all(find(pattern, question.system) for pattern in when.system)
         and all(find(pattern, question.prompt) for pattern in when.prompt)
+        and all(find(pattern, latest_answer(question.prompt)) for pattern in when.answer)
     )
 
 
