@@ -27,6 +27,10 @@ class CheckContext:
     ask: Ask | None = None
     """For the checks that need a judge (rubric, relevance, …); None: they cannot be evaluated."""
 
+    def about(self, turn: TurnRecord | None) -> CheckContext:
+        """The same, with another turn in question."""
+        return CheckContext(self.record, turn, self.read_file, self.ask)
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -54,4 +58,6 @@ class Subject:
     @property
     def calls(self) -> list[ToolCall]:
         """Every tool call, in order."""
+        if len(self.turns) == 1:
+            return self.turns[0].tool_calls
         return [call for turn in self.turns for call in turn.tool_calls]

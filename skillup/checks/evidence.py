@@ -51,15 +51,10 @@ def quoted(text: str, longest: int = 80) -> str:
 
 def listed(items: Iterable[str], *, nothing: str = "none", longest: int = _LONGEST) -> str:
     """The items with commas between; what does not fit is counted."""
-    shown: list[str] = []
+    shown = list(items)
     room = longest
-    left_out = 0
-    for item in items:
-        if left_out or room < len(item) + 2:
-            left_out += 1
-            continue
-        shown.append(item)
+    for count, item in enumerate(shown):
         room -= len(item) + 2
-    if left_out:
-        shown.append(f"and {left_out} more")
+        if room < 0:
+            return ", ".join([*shown[:count], f"and {len(shown) - count} more"])
     return ", ".join(shown) or nothing

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from skillup.checks.context import CheckContext
+from skillup.checks.describe import FOLLOW_UP
 from skillup.checks.evaluate import evaluate
+from skillup.checks.question import question_of
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 
@@ -21,12 +23,12 @@ Placed = tuple[int, Check]
 
 def own_checks(checks: Sequence[Check]) -> list[Placed]:
     """The level's checks; prompts that stand alone are none."""
-    return [(place, check) for place, check in enumerate(checks) if check.key != "follow_up"]
+    return [(place, check) for place, check in enumerate(checks) if not _stands_alone(check)]
 
 
 def evaluate_level(checks: Sequence[Check], context: CheckContext) -> list[CheckResult]:
     """The results of :func:`own_checks`, in order."""
-    return [evaluate(check, context) for _, check in own_checks(checks)]
+    return [evaluate(check, context) for check in checks if not _stands_alone(check)]
 
 
 def follow_ups(checks: Sequence[Check], results: Sequence[CheckResult]) -> Iterator[Placed]:
@@ -43,4 +45,9 @@ def follow_ups(checks: Sequence[Check], results: Sequence[CheckResult]) -> Itera
     if not failed:
         return
     yield from ((place, check) for place, check in failed if check.prompt is not None)
-    yield from ((n, check) for n, check in enumerate(checks) if check.key == "follow_up")
+    yield from ((n, check) for n, check in enumerate(checks) if _stands_alone(check))
+
+
+def _stands_alone(check: Check) -> bool:
+    """Whether it is a prompt without a check beside it."""
+    return check.prompt is not None and question_of(check).key == FOLLOW_UP

@@ -7,7 +7,7 @@ Live (`on_turn_failure`) and afterwards (grading) the same rules apply.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from skillup.checks.context import CheckContext
 from skillup.checks.levels import evaluate_level
@@ -48,7 +48,7 @@ class TurnOutcome:
     @property
     def passed_on(self) -> str | None:
         """The label of the follow-up that the turn passed on; None: there is none."""
-        if all(result.passed for result in self.results):
+        if not self.levels or all(result.passed for result in self.results):
             return None
         return next((level.label for level in self.levels if level.passed), None)
 
@@ -66,12 +66,14 @@ def judge_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext)
 
     `context` is the conversation's.
     """
-    results = evaluate_level(checks, replace(context, turn=turn))
+    results = evaluate_level(checks, context.about(turn))
+    if not turn.follow_ups:
+        return TurnOutcome(tuple(results), ())
     levels = tuple(
         Level(
             label=_ordinal(number),
             answer=answer,
-            results=tuple(evaluate_level(nested, replace(context, turn=answer))),
+            results=tuple(evaluate_level(nested, context.about(answer))),
         )
         for number, (answer, nested) in enumerate(_answers(checks, turn), start=1)
     )

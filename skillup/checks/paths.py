@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from skillup.schema.workspace_paths import outside_problem
@@ -14,6 +15,7 @@ State = TypeVar("State")
 _WILD = frozenset("*?[{")
 
 
+@lru_cache(maxsize=1024)
 def path_problem(pattern: str) -> str | None:
     """Why `pattern` cannot name a file of the workspace; None if it can."""
     problem = outside_problem(pattern)
@@ -26,6 +28,7 @@ def path_problem(pattern: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def normal_path(pattern: str) -> str:
     """With forward slashes, without ``./`` and double slashes."""
     parts = pattern.replace("\\", "/").split("/")
@@ -41,7 +44,8 @@ def found_by(pattern: str, files: Mapping[str, object]) -> list[str]:
         return [path]
     if not bare:
         return list(files)
-    inside = [name for name in files if name.startswith(bare + "/")]
+    below = bare + "/"
+    inside = [name for name in files if name.startswith(below)]
     if inside or not _WILD.intersection(bare):
         return inside
     known: dict[str, bool] = {"": False}

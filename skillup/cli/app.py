@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from skillup.cli import doctor, import_suite, judge, list_cases, run, schema, validate
+from skillup.cli import (
+    compare,
+    doctor,
+    import_suite,
+    judge,
+    list_cases,
+    report,
+    run,
+    schema,
+    trends,
+    validate,
+)
 from skillup.cli.session import session_app
 
 app = typer.Typer(
@@ -20,6 +31,9 @@ app = typer.Typer(
 
 app.command("run")(run.run)
 app.command("judge")(judge.judge)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("trends")(trends.trends)
 app.command("validate")(validate.validate)
 app.command("list")(list_cases.list_cases)
 app.command("import")(import_suite.import_suite)

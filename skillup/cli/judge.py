@@ -15,8 +15,9 @@ def judge(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|TRIAL|RECORD|SESSION",
-            help="A run, a trial's directory in it, a record.json, or an agent's session.",
+            metavar="RUN|TRIAL|RECORD|INPUT|SESSION",
+            help="A run, a trial's directory in it, a record.json, a judge-debug file of "
+            "skill-up, or an agent's session.",
         ),
     ],
     cases: Annotated[
@@ -25,6 +26,28 @@ def judge(
     ] = None,
     case: CaseGlobs = None,
     tag: Tags = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="MODEL",
+            help="Compare judges: this model, with another --against or the recorded grades.",
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="CSV", help="Compare judges with what people said."),
+    ] = None,
+    write_labels: Annotated[
+        Path | None,
+        typer.Option("--write-labels", metavar="CSV", help="Write a file to label, and end."),
+    ] = None,
+    workspace: Annotated[
+        Path | None, typer.Option("--workspace", help="Of a judge-debug file: its workspace.")
+    ] = None,
+    skill_dir: Annotated[
+        Path | None, typer.Option("--skill-dir", help="Of a judge-debug file: the skill's folder.")
+    ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Store the new grades beside the old ones.")
     ] = False,
@@ -39,36 +62,43 @@ def judge(
     """Judge again what was recorded: offline, with the recorded or with edited cases.
 
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR
-    (infrastructure; outranks 1), 130 interrupted.
+    (infrastructure; outranks 1), 130 interrupted. Of a comparison of judges: 0 it was made, 3 a
+    judge failed on something.
     """
+    from skillup.cli.judging_against import PanelRequest, compare_judges
     from skillup.cli.judging_cases import Selection
     from skillup.cli.judging_output import JudgeRequest, judge_once
     from skillup.cli.judging_sources import open_source
     from skillup.cli.judging_watch import judge_on_changes
 
-    source = open_source(target)
-    if source.kind == "session" and not cases:
-        raise UsageError(
-            "a session has no case of its own",
-            hint="give one with --cases; `skillup session to-case` writes one",
-        )
-    if write and source.home is None:
-        raise UsageError(
-            "--write: skillup writes nothing beside the agents' own sessions",
-            hint="keep the output of --json instead",
-        )
-    request = JudgeRequest(
-        source=source,
-        cases=tuple(cases or ()),
-        selection=Selection(tuple(case or ()), tuple(tag or ())),
-        write=write,
-        quiet=quiet,
-        as_json=as_json,
-    )
-    if not watch:
-        return judge_once(request)
-    if not cases:
-        raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
-    if as_json or write:
-        raise UsageError("--watch only shows", hint="leave --json and --write for afterwards")
-    return judge_on_changes(request)
+    selection = Selection(tuple(case or ()), tuple(tag or ()))
+    by = tuple(cases or ())
+    with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
+        if source.kind == "session" and not by:
+            raise UsageError(
+                "a session has no case of its own",
+                hint="give one with --cases; `skillup session to-case` writes one",
+            )
+        if against or labels or write_labels:
+            if watch or write:
+                raise UsageError(
+                    "--watch and --write are not for comparisons of judges",
+                    hint="keep the output of --json instead",
+                )
+            panel = PanelRequest(
+                source, by, selection, tuple(against or ()), labels, write_labels, quiet, as_json
+            )
+            return compare_judges(panel)
+        if write and source.home is None:
+            raise UsageError(
+                "--write: skillup writes nothing beside the agents' own sessions",
+                hint="keep the output of --json instead",
+            )
+        request = JudgeRequest(source, by, selection, write, quiet, as_json)
+        if not watch:
+            return judge_once(request)
+        if not by:
+            raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
+        if as_json or write:
+            raise UsageError("--watch only shows", hint="leave --json and --write for afterwards")
+        return judge_on_changes(request)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from skillup.cli.judging_cases import EditedCase, EditedCases, Selection, with_references
 from skillup.cli.judging_sources import Source, Subject
@@ -22,6 +22,7 @@ from skillup.schema.record import FileState
 _READ_AT_ONCE = 8
 """Records; how many questions are under way at once, their readers limit themselves."""
 _MOST_WAITING = 64
+T = TypeVar("T")
 Judged = tuple[str, Grade, GradeChange | None]
 
 
@@ -38,15 +39,19 @@ class Judging:
 
     def judge(self, tally: Tally) -> Iterator[Judged]:
         """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
-        seen: set[str] = set()
         with _collecting_rarely():
-            for subject, grade in self._graded(tally, seen):
+            for subject, grade in self.graded(self.items(tally)):
                 change = _change(subject, grade)
                 tally.add(grade, change)
-                if self.source.kind == "session":
-                    for note in subject.record.notes:
-                        self.say(note)
+                for note in subject.notes:
+                    self.say(note)
                 yield subject.job_id, grade, change
+
+    def items(self, tally: Tally) -> Iterator[tuple[Subject, Item]]:
+        """What is to be judged, in order; what is not is counted, and said, at the end."""
+        seen: set[str] = set()
+        for subject, edited in self._chosen(tally, seen):
+            yield subject, self._item(subject, edited)
         tally.damaged = len(self.source.damaged)
         for job_id in self.source.damaged:
             self.say(f"{job_id}: its record is damaged, and was not judged")
@@ -56,14 +61,13 @@ class Judging:
             trials = "trial" if tally.left_out == 1 else "trials"
             self.say(f"{tally.left_out} {trials} of cases that --cases lacks: not judged")
 
-    def _graded(self, tally: Tally, seen: set[str]) -> Iterator[tuple[Subject, Grade]]:
+    def graded(self, items: Iterator[tuple[T, Item]]) -> Iterator[tuple[T, Grade]]:
         """In order; those that are read by judges wait for each other, and are read at once."""
-        waiting: list[tuple[Subject, Item, Grade | None]] = []
+        waiting: list[tuple[T, Item, Grade | None]] = []
         to_read = 0
-        for subject, edited in self._chosen(tally, seen):
-            item = self._item(subject, edited)
+        for about, item in items:
             grade = self.regrader.by_rules(item)
-            waiting.append((subject, item, grade))
+            waiting.append((about, item, grade))
             to_read += grade is None
             if not to_read or to_read == _READ_AT_ONCE or len(waiting) == _MOST_WAITING:
                 yield from self._settled(waiting)
@@ -71,13 +75,11 @@ class Judging:
                 to_read = 0
         yield from self._settled(waiting)
 
-    def _settled(
-        self, waiting: list[tuple[Subject, Item, Grade | None]]
-    ) -> Iterator[tuple[Subject, Grade]]:
+    def _settled(self, waiting: list[tuple[T, Item, Grade | None]]) -> Iterator[tuple[T, Grade]]:
         to_read = [item for _, item, grade in waiting if grade is None]
         read = iter(self.regrader.by_reading(to_read) if to_read else ())
-        for subject, _, grade in waiting:
-            yield subject, next(read) if grade is None else grade
+        for about, _, grade in waiting:
+            yield about, next(read) if grade is None else grade
 
     def _chosen(self, tally: Tally, seen: set[str]) -> Iterator[tuple[Subject, EditedCase | None]]:
         only = self.edited.only() if self.edited is not None else None

@@ -3,38 +3,58 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillup.cli.judging_sources import Source
+from skillup.errors import UsageError
 from skillup.schema.record import Record
 
 if TYPE_CHECKING:
     from skillup.judges.desk import JudgeDesk
     from skillup.judges.models.client import Models
+    from skillup.judges.settling import Reader
     from skillup.schema.case import Case
     from skillup.schema.profile import Profile
 
 
-def desks_for(source: Source) -> Callable[[Record, Case], JudgeDesk]:
+def desks_for(
+    source: Source, *, compared: bool = False
+) -> Callable[[Record, Case], AbstractAsyncContextManager[Reader]]:
     """Makes the desk for a record and the case it is judged by, the same one where it can be.
 
     What a model answered when the run was judged is read from the run, before anybody is asked.
+    What a judge input says for its agent judges, they are taken to have said. Where judges are
+    `compared`, these are asked all the same, and written-down ones are read as they are now.
     """
-    known: dict[frozenset[str], JudgeDesk] = {}
+    known: dict[tuple[frozenset[str], bool], JudgeDesk] = {}
 
-    def desk(record: Record, case: Case) -> JudgeDesk:
+    def desk(record: Record, case: Case) -> AbstractAsyncContextManager[Reader]:
         del record
         names = {judge.api_key_env for judge in case.all_judges()}
         if case.judge_model is not None:
             names.add(case.judge_model.api_key_env)
         keys = frozenset(name for name in names if name)
-        if keys not in known:
-            known[keys] = _desk(source, keys)
-        return known[keys]
+        model = case.judge_model.model if case.judge_model is not None else ""
+        anew = compared and model.startswith("scripted:")
+        if (keys, anew) not in known:
+            known[keys, anew] = _desk(source, keys, anew=anew)
+        made, results = known[keys, anew], None if compared else source.mock_results
+        return made if results is None else _answered_by(results, made)
 
     return desk
+
+
+@asynccontextmanager
+async def _answered_by(
+    results: Sequence[Mapping[str, Any]], desk: JudgeDesk
+) -> AsyncIterator[Reader]:
+    from skillup.interop.mocked_judge import MockedJudge
+
+    async with desk:
+        yield MockedJudge(results, desk)
 
 
 def with_fallback_model(case: Case) -> Case:
@@ -44,23 +64,27 @@ def with_fallback_model(case: Case) -> Case:
     return with_judge_model(case, None, os.environ.get(FALLBACK_VARIABLE) or None)
 
 
-def _desk(source: Source, keys: frozenset[str]) -> JudgeDesk:
+def _desk(source: Source, keys: frozenset[str], *, anew: bool) -> JudgeDesk:
     # Most runs are judged by rules alone: these are loaded only where they are needed.
     from skillup.judges.desk import DeskOptions, JudgeDesk
     from skillup.process.secrets import Secrets
 
     environment = dict(os.environ)
     secrets = Secrets.from_environment(environment, keys)
-    models = _models(source, environment, secrets.mask)
+    models = _models(source, environment, secrets.mask, anew=anew)
     return JudgeDesk(models, DeskOptions(environment, secrets.mask, _profiles(source)))
 
 
-def _models(source: Source, environment: dict[str, str], mask: Callable[[str], str]) -> Models:
+def _models(
+    source: Source, environment: dict[str, str], mask: Callable[[str], str], *, anew: bool
+) -> Models:
     from skillup.cli.judges import answer_cache
     from skillup.judges.models.client import ModelOptions, Models
     from skillup.judges.models.stored import AnswerCache, AnswerFolder
     from skillup.store import RunDirectory
 
+    if anew:
+        return Models(ModelOptions(environment, mask, AnswerCache(None, None)))
     if source.run is None:
         cache = answer_cache(None, Path.cwd(), mask, anew=False)
         return Models(ModelOptions(environment, mask, cache))
@@ -73,6 +97,7 @@ def _models(source: Source, environment: dict[str, str], mask: Callable[[str], s
 def _profiles(source: Source) -> Callable[[str], Profile]:
     """The profiles as the run had them, else those of this workspace."""
     from skillup.cli.engines import root_with_engines
+    from skillup.interop.judge_input import INPUT_PROFILE
     from skillup.load.profiles import load_profile
     from skillup.schema.profile import Profile
     from skillup.store import RunDirectory
@@ -87,6 +112,8 @@ def _profiles(source: Source) -> Callable[[str], Profile]:
                 return Profile.model_validate(held[name])
             except ValueError:
                 pass  # of another version; the workspace may have one of that name
+        if source.kind == "input" and name == INPUT_PROFILE:
+            raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
         here = Path.cwd()
         return load_profile(name, root_with_engines(here, here), os.environ)
 

@@ -59,7 +59,7 @@ def judge_once(request: JudgeRequest) -> int:
         for chunk in judgement_chunks(head, judged, tally):
             sys.stdout.write(chunk)
     else:
-        _show(judged, request, tally, compared=request.source.kind != "session")
+        _show(judged, request, tally, compared=request.source.kind not in ("session", "input"))
     if not tally.total and not tally.damaged:
         raise _nothing(request, edited, tally)
     return tally.exit_code()

@@ -1,11 +1,14 @@
-"""What `skillup judge` is pointed at: a run, a trial, a record, or an agent's session."""
+"""What `skillup judge` is pointed at: a run, a trial, a record, a judge input, or a session."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 from skillup.checks.finding import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
@@ -15,7 +18,10 @@ from skillup.store import RunDirectory, trials
 from skillup.store.run_directory import RUN_FILE
 
 ReadFile = Callable[[FileState], bytes | None]
-_HINT = "give a run, a trial's directory, a record.json, or a session of Claude Code or Codex"
+_HINT = (
+    "give a run, a trial's directory, a record.json, a judge-debug file of skill-up, "
+    "or a session of Claude Code or Codex"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class Subject:
     read_file: ReadFile
     grade: Path | None
     """The older grade; the file need not be there."""
+    notes: Sequence[str] = ()
+    """What a user should know of how it was read."""
 
 
 @dataclass(slots=True)
@@ -36,7 +44,7 @@ class Source:
 
     path: Path
     kind: str
-    """run, trial, record or session."""
+    """run, trial, record, input or session."""
     read: Callable[[Source, Case | None, str], Iterator[Subject]]
     home: Path | None = None
     """Where `--write` puts judgements; None: nowhere."""
@@ -45,6 +53,21 @@ class Source:
     planned: frozenset[str] = frozenset()
     damaged: list[str] = field(default_factory=list)
     """Jobs whose record cannot be read, of the last reading."""
+    mock_results: Sequence[Mapping[str, Any]] | None = None
+    """What agent judges are taken to have said, of the last reading; None: they are asked."""
+    holds: ExitStack = field(default_factory=ExitStack)
+    """What lives as long as the source is in use."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.holds.close()
 
     @property
     def is_single(self) -> bool:
@@ -57,9 +80,23 @@ class Source:
         return self.read(self, case, suite)
 
 
-def open_source(target: str) -> Source:
-    """Raises UsageError and RunDirectoryError for what is none of these."""
+def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) -> Source:
+    """Use it in a ``with``. `workspace` and `skill_dir` are folders of a judge input.
+
+    Raises UsageError and RunDirectoryError for what is none of these.
+    """
     path = Path(target)
+    if path.suffix == ".json" and path.is_file() and not (path.parent / RUN_FILE).is_file():
+        from skillup.cli.judging_input import input_source
+        from skillup.interop.judge_input import InputPlaces, is_judge_input
+
+        if is_judge_input(path):
+            return input_source(path, InputPlaces(workspace, skill_dir))
+    if workspace is not None or skill_dir is not None:
+        raise UsageError(
+            f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up",
+            hint="the records of skillup know their files themselves",
+        )
     if path.is_dir():
         if (path / RUN_FILE).is_file():
             return _run(path)
@@ -152,4 +189,4 @@ def _of_session(source: Source, case: Case | None, suite: str) -> Iterator[Subje
     session = read_session(source.path, session_format(source.path))
     record = record_of_session(session, case, suite)
     job_id = f"{record.case_id}/{record.engine.profile}/{record.variant}/1"
-    yield Subject(job_id, record, _no_files, None)
+    yield Subject(job_id, record, _no_files, None, record.notes)

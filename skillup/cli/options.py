@@ -40,6 +40,12 @@ JudgeModelName = Annotated[
 NoJudgeCache = Annotated[
     bool, typer.Option("--no-judge-cache", help="Ask models anew; no stored answer counts.")
 ]
+IndexUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--index", metavar="URL", help="The index of runs. Default: $SKILLUP_INDEX, else .skillup/."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")]
 
 

@@ -27,6 +27,8 @@ class RunRequest:
     variables: tuple[str, ...] = ()
     baseline: bool = False
     max_fail: int | None = None
+    reports: tuple[str, ...] = ()
+    """Besides result.json, and besides those that the suites ask for."""
     judge_model: str | None = None
     judge_model_fallback: str | None = None
     """From the environment, for cases that name no model of their own."""

@@ -10,6 +10,7 @@ import typer
 from skillup.cli.options import (
     AsJson,
     CaseGlobs,
+    IndexUrl,
     Item,
     JudgeModelName,
     NoJudgeCache,
@@ -56,9 +57,14 @@ def run(
     ] = None,
     judge_model: JudgeModelName = None,
     no_judge_cache: NoJudgeCache = False,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", help="Also write: junit, markdown; with commas, or repeated."),
+    ] = None,
     keep_workspaces: Annotated[
         bool, typer.Option("--keep-workspaces", help="Leave each trial's scratch directory.")
     ] = False,
+    index: IndexUrl = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the closing table.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -69,6 +75,7 @@ def run(
     """
     from skillup.cli.request import RunRequest, requested_again
     from skillup.cli.running import hold_run
+    from skillup.reports.formats import parse_formats
 
     request = RunRequest(
         paths=tuple(str(path) for path in paths or ()),
@@ -85,11 +92,18 @@ def run(
         variables=tuple(var or ()),
         baseline=baseline,
         max_fail=max_fail,
+        reports=parse_formats(report or ()),
         judge_model=judge_model,
         no_judge_cache=no_judge_cache,
     )
     if resume is not None:
         request = requested_again(resume, request, out)
     return hold_run(
-        request, out=out, resume=resume, quiet=quiet, as_json=as_json, keep=keep_workspaces
+        request,
+        out=out,
+        resume=resume,
+        quiet=quiet,
+        as_json=as_json,
+        keep=keep_workspaces,
+        index=index,
     )

@@ -14,6 +14,7 @@ import anyio
 
 from skillup import __version__
 from skillup.cli.engines import profiles_for, require_scripts
+from skillup.cli.indexing import index_finished_run, recorded_suites
 from skillup.cli.judges import answer_cache, desk_of, with_judges, with_judges_keys
 from skillup.cli.options import default_paths, parse_vars
 from skillup.cli.request import RunRequest
@@ -30,6 +31,7 @@ from skillup.load.suites import load_paths
 from skillup.plan import Plan, Selection, make_plan
 from skillup.process.secrets import Secrets
 from skillup.reports.console import PlainReporter, make_console, print_result
+from skillup.reports.formats import write_reports
 from skillup.reports.live import LiveReporter
 from skillup.reports.problems import problem_line, shown_path
 from skillup.reports.result import build_result
@@ -47,6 +49,7 @@ def hold_run(
     quiet: bool,
     as_json: bool,
     keep: bool,
+    index: str | None,
 ) -> int:
     """Do what `skillup run` was asked to do; the exit code."""
     if resume is None:
@@ -98,6 +101,7 @@ def hold_run(
             round((time.monotonic() - started) * 1000),
         )
         directory.write_result(result)
+        write_reports(result, _formats(request, plan), directory.path, secrets.mask)
     if as_json:
         sys.stdout.write(to_json(result, secrets.mask, indent=2).decode())
     else:
@@ -105,7 +109,14 @@ def hold_run(
         print_result(result, plan, pairs, shown_path(directory.path), console)
     if interrupted:
         sys.stderr.write(f"interrupted; go on with: skillup run --resume {directory.path}\n")
+    index_finished_run(directory.path, base, index)
     return ExitCode.INTERRUPTED if interrupted else exit_code(result)
+
+
+def _formats(request: RunRequest, plan: Plan) -> list[str]:
+    """The reports that the command line or one of the suites asks for."""
+    suites = {job.suite.path: job.suite.suite for job in plan.jobs}
+    return [*request.reports, *(name for s in suites.values() for name in s.report.formats)]
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
@@ -157,6 +168,7 @@ def _directory(
         "started_at": now(),
         "request": asdict(request),
         "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in plan.jobs},
+        "suites": recorded_suites(plan),
         "jobs": [job.id for job in plan.jobs],
     }
     return RunDirectory.create(path, info, mask=secrets.mask)

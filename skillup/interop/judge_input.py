@@ -22,7 +22,7 @@ from skillup.load.yaml_builder import Places
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import EngineInfo, FileState, ProcessInfo, Record, TurnRecord
-from skillup.trial.references import keep_references
+from skillup.trial.references import keep_references, script_paths
 from skillup.workspace import BlobStore, take_snapshot
 
 _OF_THE_CASE = ("title", "description", "tags", "tag", "expect", "judge", "judges")
@@ -32,6 +32,8 @@ _OF_THE_RECORD = frozenset(
     | {"mock_results", "session_result"}
 )
 _PLACEHOLDERS = ("__WORKSPACE__", "__SKILL_DIR__")
+INPUT_PROFILE = "judge-input"
+"""Stands where a record names its engine's profile: the file does not tell which it was."""
 _THRESHOLD = 0.7
 """skill-up's default for an agent judge."""
 
@@ -57,7 +59,27 @@ def is_judge_input(path: Path) -> bool:
     return isinstance(data, dict) and "schema_version" not in data and "final_message" in data
 
 
-def read_judge_input(path: Path, blobs: BlobStore) -> JudgeInput:
+@dataclass(frozen=True, slots=True)
+class InputPlaces:
+    """Folders that stand for those in the file; None: as the file says."""
+
+    workspace: Path | None = None
+    skill_dir: Path | None = None
+
+    def filled(self, data: dict[str, Any]) -> dict[str, Any]:
+        """`data` with these folders, also wherever a text has a placeholder for one."""
+        folders = zip(_PLACEHOLDERS, (self.workspace, self.skill_dir), strict=True)
+        known = {name: str(folder.absolute()) for name, folder in folders if folder is not None}
+        filled: dict[str, Any] = _filled(data, known)
+        own = {"workspace_path": self.workspace, "skill_dir": self.skill_dir}
+        return filled | {key: str(path.absolute()) for key, path in own.items() if path is not None}
+
+
+def read_judge_input(
+    path: Path,
+    blobs: BlobStore,
+    places: InputPlaces = InputPlaces(),
+) -> JudgeInput:
     """The execution in the file; the contents of its workspace go into `blobs`.
 
     Raises UsageError for what is no such file, InvalidFilesError for a case that does not validate.
@@ -69,14 +91,29 @@ def read_judge_input(path: Path, blobs: BlobStore) -> JudgeInput:
     if not isinstance(data, dict) or not isinstance(data.get("final_message"), str):
         hint = "it needs `final_message`, `judge` and the like, as skill-up's judge-debug files"
         raise UsageError(f"{path}: no judge input", hint=hint)
+    data = places.filled(data)
     turns = turns_of(data)
-    notes = _without_unknown_places(data)
+    notes = list(_without_unknown_places(data))
     case = _case(data, turns, path)
     root = _skill_dir(data, path)
-    record = _record(data, turns, case, root, path, blobs)
+    files = _files(data, path, blobs)
+    if files is None and script_paths(case):
+        files = {}
+        notes.append("it names no workspace: its scripts run in an empty one")
+    record = _record(data, turns, case, root, files, blobs)
     mocked = data.get("mock_results")
     told = tuple(mocked) if isinstance(mocked, list) and mocked else None
-    return JudgeInput(case, record, told, notes)
+    return JudgeInput(case, record, told, tuple(notes))
+
+
+def _filled(value: Any, known: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        for name, folder in known.items():
+            value = value.replace(name, folder)
+        return value
+    if isinstance(value, dict):
+        return {key: _filled(item, known) for key, item in value.items()}
+    return [_filled(item, known) for item in value] if isinstance(value, list) else value
 
 
 def _without_unknown_places(data: dict[str, Any]) -> tuple[str, ...]:
@@ -87,7 +124,7 @@ def _without_unknown_places(data: dict[str, Any]) -> tuple[str, ...]:
     golden = gate.pop("golden_file", None)
     if golden is None:
         return ()
-    where = "its `skill_dir` is a placeholder; write the folder there to have it compared"
+    where = "its `skill_dir` is a placeholder; give --skill-dir to have it compared"
     return (f"`expect.golden_file: {golden}` was left out: {where}",)
 
 
@@ -124,10 +161,9 @@ def _record(
     turns: list[TurnRecord],
     case: Case,
     root: Path,
-    path: Path,
+    files: dict[str, FileState] | None,
     blobs: BlobStore,
 ) -> Record:
-    files = _files(data, path, blobs)
     process = ProcessInfo(exit_code=data.get("exit_code", 0))
     ended = [turn.model_copy(update={"files": files, "process": process}) for turn in turns]
     return Record(
@@ -136,7 +172,7 @@ def _record(
         suite_root=str(root),
         case_id=case.id,
         case=case.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        engine=EngineInfo(profile="judge-input", adapter="judge-input"),
+        engine=EngineInfo(profile=INPUT_PROFILE, adapter=INPUT_PROFILE),
         started_at="",
         duration_ms=0,
         references=keep_references(case, root, blobs),
@@ -149,8 +185,8 @@ def _files(data: dict[str, Any], path: Path, blobs: BlobStore) -> dict[str, File
     given = data.get("workspace_path")
     if not isinstance(given, str) or not given:
         return None
-    root = path.parent.parent / "workspace" if given in _PLACEHOLDERS else Path(given)
-    root = root if root.is_absolute() else path.parent / root
+    beside = path.parent.parent / "workspace"
+    root = beside if given in _PLACEHOLDERS else path.parent / given
     return dict(take_snapshot(root, blobs).files) if root.is_dir() else {}
 
 
@@ -158,6 +194,6 @@ def _skill_dir(data: dict[str, Any], path: Path) -> Path:
     """What the judge's own paths start from: as given, else the folder that holds `evals/`."""
     given = data.get("skill_dir")
     if isinstance(given, str) and given and given not in _PLACEHOLDERS:
-        return Path(given) if Path(given).is_absolute() else path.parent / given
+        return path.parent / given
     above = path.resolve().parents
     return next((folder for folder in above if (folder / "evals").is_dir()), Path.cwd())

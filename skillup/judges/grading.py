@@ -74,8 +74,7 @@ def _conversation_checks(
     """Checks of the conversation as a whole, and why a judge (if any) said no."""
     results: list[CheckResult] = []
     if case.expect is not None:
-        gate = evaluate_set(case.expect, context, role="expect")
-        results.extend(result.model_copy(update={"required": True}) for result in gate)
+        results.extend(evaluate_set(case.expect, context, role="expect", required=True))
     results.extend(evaluate(check, context) for check in case.checks())
     refusals: list[str] = []
     if all(result.passed for result in results if result.role == "expect"):

@@ -7,13 +7,17 @@ from typing import Any
 
 from skillup.schema.record import Usage
 
+_FIELDS = tuple(Usage.model_fields)
+
 
 def total_usage(usages: Iterable[Usage | None]) -> dict[str, Any] | None:
     """The sum by field, over the turns that told; a field that none told stays None."""
     told = [usage for usage in usages if usage is not None]
     if not told:
         return None
-    return {name: _total(getattr(usage, name) for usage in told) for name in Usage.model_fields}
+    if len(told) == 1:
+        return dict(told[0])
+    return {name: _total([getattr(usage, name) for usage in told]) for name in _FIELDS}
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
@@ -22,6 +26,6 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _total(values: Iterable[Any]) -> Any:
+def _total(values: list[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from skillup.schema.base import Model, NonEmptyText, PositiveInt, one_of, text_list
 from skillup.schema.patterns import Regex
@@ -42,6 +42,16 @@ class JudgeWhen(Model):
     )
 
 
+def _torn(value: Any) -> str | None:
+    """The rest of an unquoted text that a comma tore apart: ``{reason: It asks, then waits.}``."""
+    if isinstance(value, dict):
+        torn = (key for key, inner in value.items() if inner is None and not key.isidentifier())
+        return next(torn, None) or next(filter(None, map(_torn, value.values())), None)
+    if isinstance(value, list):
+        return next(filter(None, map(_torn, value)), None)
+    return None
+
+
 def _when(value: Any) -> Any:
     return {"prompt": value} if isinstance(value, str | list) else value
 
@@ -61,6 +71,13 @@ class JudgeRule(Model):
         "not apply.",
     )
     error: NonEmptyText | None = Field(None, description="Fail with this message instead.")
+
+    @field_validator("answer")
+    @classmethod
+    def _no_torn_text(cls, value: Any) -> Any:
+        if (torn := _torn(value)) is not None:
+            raise ValueError(f"`{torn}` is a key without a value || put texts with a comma in quotes")
+        return value
 
     @model_validator(mode="after")
     def _one(self) -> JudgeRule:

@@ -22,7 +22,13 @@ def default_run_path(workspace_root: Path, run_id: str) -> Path:
     Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
     Raises RunDirectoryError if that cannot be written.
     """
-    return _home(workspace_root) / "runs" / run_id
+    _home(workspace_root)
+    return runs_folder(workspace_root) / run_id
+
+
+def runs_folder(workspace_root: Path) -> Path:
+    """``<root>/.skillup/runs``: the runs whose place nobody chose; nothing is made."""
+    return workspace_root / HOME_DIRECTORY / "runs"
 
 
 def shared_answers_path(workspace_root: Path) -> Path:
@@ -31,6 +37,15 @@ def shared_answers_path(workspace_root: Path) -> Path:
     As :func:`default_run_path`.
     """
     return _home(workspace_root) / "judge-cache"
+
+
+def default_index_path(workspace_root: Path, *, make: bool) -> Path:
+    """``<root>/.skillup/index.sqlite``: the index of its past runs.
+
+    With `make`, as :func:`default_run_path`; else nothing is made.
+    """
+    home = _home(workspace_root) if make else workspace_root / HOME_DIRECTORY
+    return home / "index.sqlite"
 
 
 def _home(workspace_root: Path) -> Path:

@@ -137,7 +137,9 @@ def read_and_parse(path: Path) -> int:
 def judge_again(path: Path) -> int:
     """What `skillup judge RUN --quiet` does before it prints."""
     tally = Tally()
-    judging = Judging(open_source(str(path)), Selection(), Regrader())
+    judging = Judging(
+        open_source(str(path), workspace=None, skill_dir=None), Selection(), Regrader()
+    )
     count = sum(1 for _ in judging.judge(tally))
     assert tally.changed == 0
     return count

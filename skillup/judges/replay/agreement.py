@@ -40,7 +40,11 @@ class Agreement:
 
 
 def agreement(first: Mapping[Item, Verdict], second: Mapping[Item, Verdict]) -> Agreement:
-    """Compare what two judges said of the same records."""
+    """Compare what two judges said of the same records.
+
+    Of a check that failed as a whole there are no criteria: it stands for those of the other judge.
+    """
+    first, second = _with_failed(first, second), _with_failed(second, first)
     shared = [item for item in first if item in second]
     pairs = [Disagreement(item, first[item], second[item]) for item in shared]
     answered = [p for p in pairs if p.first.passed is not None and p.second.passed is not None]
@@ -55,6 +59,19 @@ def agreement(first: Mapping[Item, Verdict], second: Mapping[Item, Verdict]) -> 
         unanswered=tuple(p for p in pairs if p not in answered),
         only_one=tuple(one),
     )
+
+
+def _with_failed(
+    verdicts: Mapping[Item, Verdict], other: Mapping[Item, Verdict]
+) -> Mapping[Item, Verdict]:
+    """`verdicts`, a failed check replaced by the criteria that `other` has of it."""
+    found: dict[Item, Verdict] = {}
+    for item, verdict in verdicts.items():
+        parts: list[Item] = []
+        if verdict.passed is None and item not in other:
+            parts = [part for part in other if part.is_part_of(item)]
+        found.update(dict.fromkeys(parts or [item], verdict))
+    return found
 
 
 def _kappa(pairs: list[tuple[bool, bool]]) -> float | None:

@@ -7,7 +7,9 @@ too, recall the share of people's passes that the judge found.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from skillup.judges.replay.verdicts import CASE, Item, Verdict
 
 _YES = frozenset({"pass", "passed", "yes", "true", "1", "good"})
 _NO = frozenset({"fail", "failed", "no", "false", "0", "bad"})
+_QUOTED = re.compile(r'\w+ "(.*)"')
+"""The line of a rubric, in the name of its check: ``rubric "Is polite"``."""
 _NEEDED = ("job", "label")
 _KNOWN = ("job", "turn", "check", "label")
 
@@ -54,13 +58,14 @@ class Score:
 def read_labels(path: Path) -> list[Label]:
     """The rows of a CSV file with the columns `job` and `label`, and perhaps `turn` and `check`.
 
-    Without a `check` it is the trial's verdict. Raises InvalidFilesError with every problem.
+    Without a `check` it is the trial's verdict. Rows whose label is still empty are left out.
+    Raises InvalidFilesError with every problem.
     """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
-    rows = csv.DictReader(text.splitlines())
+    rows = csv.DictReader(io.StringIO(text, newline=""))
     columns = [name.strip() for name in rows.fieldnames or ()]
     rows.fieldnames = columns
     lacking = [name for name in _NEEDED if name not in columns]
@@ -71,6 +76,8 @@ def read_labels(path: Path) -> list[Label]:
     labels: list[Label] = []
     problems: list[Problem] = []
     for row in rows:
+        if not (row.get("label") or "").strip():
+            continue
         read = _label(row, rows.line_num)
         if isinstance(read, Label):
             labels.append(read)
@@ -82,7 +89,7 @@ def read_labels(path: Path) -> list[Label]:
 
 
 def _label(row: Mapping[str, str | None], line: int) -> Label | tuple[str, str, str]:
-    job, turn, check, label = ((row.get(name) or "").strip() for name in _KNOWN)
+    job, turn, check, label = (_flat(row.get(name) or "") for name in _KNOWN)
     if not job:
         return "job", "there is no job", "write a trial's id, or a case's"
     if turn and not turn.isdigit():
@@ -93,6 +100,15 @@ def _label(row: Mapping[str, str | None], line: int) -> Label | tuple[str, str, 
     return Label(line, job, int(turn) if turn else None, check or CASE, said in _YES)
 
 
+def labels_to_fill_in(items: Iterable[Item]) -> str:
+    """A CSV file with a row for each of `items`, whose label is for people to write."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_KNOWN)
+    writer.writerows((item.job, item.turn, _flat(item.check), "") for item in items)
+    return text.getvalue()
+
+
 def against_labels(verdicts: Mapping[Item, Verdict], labels: Sequence[Label]) -> Score:
     """How well `verdicts` agree with `labels`; what is not labelled does not count."""
     counts = {(said, meant): 0 for said in (True, False) for meant in (True, False)}
@@ -100,7 +116,7 @@ def against_labels(verdicts: Mapping[Item, Verdict], labels: Sequence[Label]) ->
     unanswered: list[Item] = []
     unmatched: list[Label] = []
     for label in labels:
-        items = [item for item in verdicts if _is_meant(item, label)]
+        items = [item for item, said in verdicts.items() if _is_meant(item, said, label)]
         if not items:
             unmatched.append(label)
         for item in items:
@@ -127,13 +143,25 @@ def against_labels(verdicts: Mapping[Item, Verdict], labels: Sequence[Label]) ->
     )
 
 
-def _is_meant(item: Item, label: Label) -> bool:
-    """A case's id stands for all its trials; a criterion's own name for `check / criterion`."""
+def _is_meant(item: Item, verdict: Verdict, label: Label) -> bool:
+    """A case's id stands for all its trials; a criterion's own name for `check / criterion`.
+
+    A check that failed as a whole has no criteria: those that people labelled are unanswered.
+    """
     if item.job != label.job and item.job.rsplit("/", 3)[0] != label.job:
         return False
     if label.turn is not None and item.turn != label.turn:
         return False
-    return label.check in (item.check, *item.check.split(" / "))
+    check = _flat(item.check)
+    if verdict.passed is None and label.check.startswith(f"{check} / "):
+        return True
+    names = (check, *check.split(" / "))
+    return label.check in (*names, *(quoted[1] for n in names if (quoted := _QUOTED.fullmatch(n))))
+
+
+def _flat(text: str) -> str:
+    """Names may hold line breaks, which spreadsheets and people change."""
+    return " ".join(text.split())
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -22,6 +22,11 @@ class Item:
     check: str
     """The check's name; of a criterion, also its own: ``name / criterion``."""
 
+    def is_part_of(self, check: Item) -> bool:
+        """It is a criterion of `check`."""
+        same_place = (self.job, self.turn) == (check.job, check.turn)
+        return same_place and self.check.startswith(f"{check.check} / ")
+
     def __str__(self) -> str:
         where = f"turn {self.turn}: " if self.turn else ""
         return f"{self.job}: {where}{self.check}"
@@ -34,6 +39,10 @@ class Verdict:
     passed: bool | None
     """None: the judge failed."""
     reason: str
+    quote: str = ""
+    """What it was shown to rest on."""
+    kind: str = ""
+    """The key of the check it is about; `case`: of the trial as a whole."""
 
 
 def verdicts_of(job: str, grade: Grade) -> dict[Item, Verdict]:
@@ -49,10 +58,11 @@ def verdicts_of(job: str, grade: Grade) -> dict[Item, Verdict]:
             while item in found:
                 number += 1
                 item = Item(job, turn, f"{name} #{number}")
-            found[item] = Verdict(None if one.error else one.passed, one.error or one.found)
+            passed = None if one.error else one.passed
+            found[item] = Verdict(passed, one.error or one.found, one.excerpt, result.kind)
     if grade.status != "SKIP":
         passed = None if grade.status == "ERROR" else grade.status == "PASS"
-        found[Item(job, 0, CASE)] = Verdict(passed, grade.reason)
+        found[Item(job, 0, CASE)] = Verdict(passed, grade.reason, kind=CASE)
     return found
 
 

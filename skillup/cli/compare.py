@@ -1,0 +1,84 @@
+"""`skillup compare`: what became better or worse from one run to another?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skillup.cli.options import AsJson, IndexUrl
+from skillup.errors import ExitCode
+
+if TYPE_CHECKING:
+    from skillup.trends.outcomes import CaseKey, RunOutcomes
+    from skillup.trends.tallies import Tally
+
+
+def compare(
+    a: Annotated[
+        str,
+        typer.Argument(
+            help="A run's directory, its id or the beginning of it, `last`, or `previous`: the "
+            "newest one before B of the same suite and engine."
+        ),
+    ] = "previous",
+    b: Annotated[str, typer.Argument(help="The later run, named in the same way.")] = "last",
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE; outranks the suites' gates, for all suites; repeatable."),
+    ] = None,
+    index: IndexUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Compare two runs, case by case.
+
+    Exit code: 0 every gate is met (or there is none), 1 one is not, 2 usage, or a run that cannot
+    be read.
+    """
+    from skillup.load.discover import workspace_root
+    from skillup.reports.compare import print_comparison
+    from skillup.reports.compare_json import comparison_json
+    from skillup.reports.console import make_console
+    from skillup.store.place import runs_folder
+    from skillup.trends.comparison import compare_runs
+    from skillup.trends.gates import check_gates, confidence_of, gates_by_suite, given_gates
+    from skillup.trends.index.finding import PREVIOUS, find_run, run_before
+    from skillup.trends.index.place import index_url
+
+    given = given_gates(gate or ())
+    root = workspace_root(Path())
+    url = index_url(index, os.environ, root, write=False)
+    folder = runs_folder(root)
+    later = find_run(b, url, folder)
+    earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
+    gates = gates_by_suite(later, given)
+    comparison = compare_runs(earlier, later, confidence_of(gates), _standing_in(earlier, url))
+    results = check_gates(comparison, gates)
+    if as_json:
+        sys.stdout.write(comparison_json(comparison, results))
+    else:
+        print_comparison(comparison, results, make_console(sys.stdout))
+    return ExitCode.PASSED if all(result.met for result in results) else ExitCode.FAILED
+
+
+def _standing_in(run: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]:
+    """For cases that `run` did not get to: the id and the verdicts of the newest run before it.
+
+    Two directories can be compared without an index; then nothing stands in.
+    """
+    from skillup.trends.comparison import unanswered
+    from skillup.trends.index.database import IndexTroubleError, open_index
+    from skillup.trends.index.reading import earlier_verdicts
+
+    missing = unanswered(run)
+    if not missing or not url:
+        return {}
+    try:
+        with open_index(url, write=False) as connection:
+            found = earlier_verdicts(connection, run, missing)
+    except IndexTroubleError:
+        return {}
+    return {key: (row.run.run_id, row.tally) for key, row in found.items()}

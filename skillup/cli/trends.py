@@ -1,0 +1,81 @@
+"""`skillup trends`: how did suites and cases fare over past runs?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillup.cli.options import AsJson, CaseGlobs, IndexUrl
+from skillup.errors import UsageError
+
+
+def trends(
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SUITE]...", help="Names or globs. Default: all suites."),
+    ] = None,
+    case: CaseGlobs = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option("--engine", "-e", help="Only these profiles (globs); repeatable."),
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="with_skill or without_skill. Default: both.")
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="The newest so many runs of each suite.")] = 20,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="First index the runs that are there anew.")
+    ] = False,
+    index: IndexUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show how suites and their cases fared over past runs, and when a case began to fail.
+
+    Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
+    """
+    from skillup.load.discover import workspace_root
+    from skillup.reports.console import make_console
+    from skillup.reports.trends import print_trends, trends_json
+    from skillup.store.place import runs_folder
+    from skillup.trends.history import Wanted, histories
+    from skillup.trends.index.database import open_index
+    from skillup.trends.index.place import index_url
+    from skillup.trends.index.reading import tallies_of_all_runs
+
+    if variant not in (None, "with_skill", "without_skill"):
+        raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
+    root = workspace_root(Path())
+    url = index_url(index, os.environ, root, write=rebuild)
+    if not url:
+        raise UsageError("--index none: there is nothing to show", hint="name an index")
+    if rebuild:
+        _rebuild(url, runs_folder(root))
+    with open_index(url, write=False) as connection:
+        rows = tallies_of_all_runs(connection)
+    wanted = Wanted(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
+    found = histories(rows, wanted, last)
+    if not found:
+        known = ", ".join(sorted({row.key.suite for row in rows})) or "none yet"
+        raise UsageError("no indexed run matches", hint=f"suites in the index: {known}")
+    if as_json:
+        sys.stdout.write(trends_json(found))
+    else:
+        print_trends(found, make_console(sys.stdout))
+    return 0
+
+
+def _rebuild(url: str, folder: Path) -> None:
+    from skillup.reports.text import plain
+    from skillup.trends.index.writing import rebuild
+
+    indexed = 0
+    for path, error in rebuild(url, folder):
+        if error is None:
+            indexed += 1
+        else:
+            sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
+    sys.stderr.write(f"{indexed} run{'s' if indexed != 1 else ''} indexed\n")

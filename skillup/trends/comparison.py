@@ -1,0 +1,171 @@
+"""Two runs beside each other: every case's change, and the numbers over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from skillup.trends.changes import CaseChange, Change, changes
+from skillup.trends.outcomes import WITH_SKILL, CaseKey, RunOutcomes
+from skillup.trends.statistics.exact import ExactTest, mcnemar, stratified
+from skillup.trends.statistics.paired import bootstrap_interval, sign_test_of_mean
+from skillup.trends.statistics.proportions import Interval
+from skillup.trends.tallies import Tally, by_case
+
+DEFAULT_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Did passes become more or fewer over all cases that both runs judged?"""
+
+    cases: int
+    worse: int
+    """Cases with a lower pass rate in B."""
+    better: int
+    test: ExactTest
+    name: str
+    """Of the test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The mean difference of scores, B - A, over cases that both runs judged."""
+
+    cases: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    interval: Interval | None
+    """None: one case only."""
+    test: ExactTest
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a trial took on average, in A and in B, over cases for which both runs tell it."""
+
+    cases: int
+    a: float
+    b: float
+
+    @property
+    def increase(self) -> float | None:
+        """0.2 means 20 % more; None: A took nothing, and B something."""
+        if self.a == 0:
+            return 0.0 if self.b == 0 else None
+        return self.b / self.a - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A and B; numbers over all cases are over those with the skill, unless there are none."""
+
+    a: RunOutcomes
+    b: RunOutcomes
+    confidence: float
+    cases: tuple[CaseChange, ...]
+    counted: tuple[CaseChange, ...]
+    """Those that the numbers are over: a baseline that fails is no regression."""
+    verdicts: Verdicts
+    scores: Scores | None
+    """None: no case was judged in both."""
+    cost: Means | None
+    duration: Means | None
+    earlier: Mapping[CaseKey, str]
+    """Cases that A did not run: the id of the earlier run whose verdicts stand for it."""
+
+    def of(self, change: Change) -> list[CaseChange]:
+        """The cases with that change."""
+        return [case for case in self.cases if case.change == change]
+
+
+def unanswered(run: RunOutcomes) -> set[CaseKey]:
+    """The cases that an error, or the end of the run, kept from any verdict."""
+    return {key for key, own in by_case(run.trials).items() if own.state in ("error", "not_held")}
+
+
+def compare_runs(
+    a: RunOutcomes,
+    b: RunOutcomes,
+    confidence: float,
+    earlier: Mapping[CaseKey, tuple[str, Tally]] | None = None,
+) -> Comparison:
+    """Compare them; cases are paired by suite, id, engine and variant.
+
+    `earlier`: for cases that A did not run, the id of an earlier run and what it says; so that an
+    error in one night does not hide what broke in it.
+    """
+    before = by_case(a.trials)
+    standing = {key: found for key, found in (earlier or {}).items() if key in before}
+    before.update((key, own) for key, (_, own) in standing.items())
+    cases = changes(before, by_case(b.trials), confidence)
+    counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
+    both = [case for case in counted if case.a.judged and case.b.judged]
+    return Comparison(
+        a=a,
+        b=b,
+        confidence=confidence,
+        cases=tuple(cases),
+        counted=tuple(counted),
+        verdicts=_verdicts(both),
+        scores=_scores(both, confidence),
+        cost=means(both, lambda tally: tally.cost_usd),
+        duration=means(both, lambda tally: tally.duration_ms),
+        earlier={key: run_id for key, (run_id, _) in standing.items()},
+    )
+
+
+def _verdicts(both: Sequence[CaseChange]) -> Verdicts:
+    rates = [(case.a.rate or 0.0, case.b.rate or 0.0) for case in both]
+    worse, better = sum(b < a for a, b in rates), sum(b > a for a, b in rates)
+    if all(case.a.judged == case.b.judged == 1 for case in both):
+        return Verdicts(len(both), worse, better, mcnemar(worse, better), "McNemar's exact test")
+    test = stratified(case.counts for case in both)
+    name = "exact test over the cases, McNemar's for several trials"
+    return Verdicts(len(both), worse, better, test, name)
+
+
+def _scores(both: Sequence[CaseChange], confidence: float) -> Scores | None:
+    """The same case on several engines is one pair: what it asks is the same."""
+    groups: dict[tuple[str, str], list[CaseChange]] = {}
+    for case in both:
+        groups.setdefault((case.key.suite, case.key.case_id), []).append(case)
+    if not groups:
+        return None
+    scores = [
+        (fmean(case.a.score or 0.0 for case in group), fmean(case.b.score or 0.0 for case in group))
+        for group in groups.values()
+    ]
+    differences = [b - a for a, b in scores]
+    level = confidence if 0 < confidence < 1 else DEFAULT_CONFIDENCE
+    return Scores(
+        cases=len(scores),
+        mean_a=fmean(a for a, _ in scores),
+        mean_b=fmean(b for _, b in scores),
+        difference=fmean(differences),
+        interval=bootstrap_interval(differences, level),
+        test=sign_test_of_mean(differences),
+    )
+
+
+def means(both: Iterable[CaseChange], of: Callable[[Tally], float | None]) -> Means | None:
+    """Means over the cases for which `of` knows something in both runs; None: there are none."""
+    known = [(a, b) for case in both if (a := of(case.a)) is not None is not (b := of(case.b))]
+    pairs = [(a, b) for a, b in known if b is not None]
+    if not pairs:
+        return None
+    return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs))
+
+
+def pass_rate(cases: Iterable[CaseChange], which: Callable[[CaseChange], Tally]) -> float | None:
+    """Passes among the verdicts of one run; None: there are none."""
+    tallies = [which(case) for case in cases]
+    judged = sum(tally.judged for tally in tallies)
+    return sum(tally.passed for tally in tallies) / judged if judged else None
+
+
+def suites_of(cases: Iterable[CaseChange]) -> list[str]:
+    """The suites, each once."""
+    return list(dict.fromkeys(case.key.suite for case in cases))

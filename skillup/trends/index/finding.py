@@ -1,0 +1,88 @@
+"""Runs by name: a directory, an id or its beginning, `last`, `previous`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillup.errors import UsageError
+from skillup.store.run_directory import RUN_FILE
+from skillup.trends.index.database import IndexTroubleError, open_index
+from skillup.trends.index.reading import RunHead, kinds_of, newest_runs, stored_run
+from skillup.trends.outcomes import RunOutcomes
+from skillup.trends.reading import read_run
+
+LAST = "last"
+PREVIOUS = "previous"
+_SHOWN = 5
+
+
+def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
+    """The run that `name` means: a run directory, else what the index or `runs_folder` has.
+
+    Raises UsageError if it means none or several, RunDirectoryError if it cannot be read, and
+    IndexTroubleError.
+    """
+    path = Path(name)
+    if name != LAST and path.exists():
+        return read_run(path)
+    with_id = _folders(name, runs_folder)
+    try:
+        with open_index(url, write=False) as connection:
+            heads = newest_runs(connection)
+            if name == LAST:
+                if not heads:
+                    raise UsageError("no run is indexed yet", hint=_HINT)
+                return stored_run(connection, heads[0].run_id)
+            found = {head.run_id for head in heads if head.run_id.startswith(name)}
+            chosen = _only(name, {*found, *with_id}, heads)
+            if chosen in found:
+                return stored_run(connection, chosen)
+    except IndexTroubleError:
+        if name == LAST or not with_id:
+            raise
+        chosen = _only(name, set(with_id), [])
+    return read_run(with_id[chosen])
+
+
+def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
+    """The newest run that began before `later` and held one of its suites on the same engine.
+
+    Raises UsageError if there is none, and IndexTroubleError.
+    """
+    kinds = {(trial.key.suite, trial.key.engine) for trial in later.trials}
+    with open_index(url, write=False) as connection:
+        for head in newest_runs(connection):
+            earlier = (head.started_at, head.run_id) < (later.started_at, later.run_id)
+            if earlier and kinds_of(connection, head.run_id) & kinds:
+                return stored_run(connection, head.run_id)
+    raise UsageError(
+        f"no earlier run in the index held a suite of {later.run_id} on the same engine",
+        hint="name a run, or index older ones with `skillup trends --rebuild`",
+    )
+
+
+_HINT = "`skillup trends --rebuild` indexes the runs that are there"
+
+
+def _folders(name: str, runs_folder: Path) -> dict[str, Path]:
+    """Runs in the folder whose ids begin with `name`: they may not be indexed."""
+    if not runs_folder.is_dir() or not name:
+        return {}
+    return {
+        path.name: path
+        for path in runs_folder.iterdir()
+        if path.name.startswith(name) and (path / RUN_FILE).is_file()
+    }
+
+
+def _only(name: str, found: set[str], heads: list[RunHead]) -> str:
+    if len(found) == 1:
+        return next(iter(found))
+    if name in found:
+        return name
+    if found:
+        some = ", ".join(sorted(found)[:_SHOWN])
+        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
+    newest = ", ".join(head.run_id for head in heads[:_SHOWN])
+    known = f"the newest ones: {newest}" if newest else _HINT
+    raise UsageError(f"there is no run {name}", hint=known)

@@ -1,0 +1,124 @@
+"""From a run directory to its outcomes.
+
+Files are read leniently, as plain JSON: runs of older versions have to be readable for years, and
+of a grade only a few fields matter here. Format of the files: `docs/runs.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from skillup.errors import RunDirectoryError
+from skillup.store.errors_of_disk import disk_errors
+from skillup.store.run_directory import RESULT_FILE, RUN_FILE
+from skillup.store.trials import GRADE_FILE
+from skillup.trends.outcomes import CaseKey, RunOutcomes, Status, TrialOutcome
+
+_LONGEST_REASON = 500
+
+
+def read_run(path: Path) -> RunOutcomes:
+    """The outcomes of the run in the directory `path`.
+
+    They are those of `result.json`; a run that was killed has none, so then those of the
+    `grading.json` files of the trials that had finished. Raises RunDirectoryError if it is no run,
+    or holds nothing that can be read.
+    """
+    path = path.absolute()
+    info = _json_object(path / RUN_FILE)
+    if info is None:
+        what = "is no run directory" if path.is_dir() else "does not exist"
+        raise RunDirectoryError(f"{path} {what}", hint="give the directory that holds run.json")
+    result = _json_object(path / RESULT_FILE)
+    suites = info.get("suites")
+    suites = suites if isinstance(suites, dict) else {}
+    grades = result.get("cases", []) if result is not None else _single_grades(path)
+    trials = [trial for grade in grades if (trial := _outcome(grade)) is not None]
+    not_held = _not_held(info, result, trials, suites)
+    return RunOutcomes(
+        run_id=str(info.get("run_id") or path.name),
+        started_at=str(info.get("started_at") or ""),
+        path=str(path),
+        finished=not not_held,
+        trials=(*trials, *not_held),
+        gates={name: about.get("gates") or {} for name, about in suites.items()},
+    )
+
+
+def _json_object(path: Path) -> dict[str, Any] | None:
+    """The object in the file; None if there is no file. RunDirectoryError if it is damaged."""
+    with disk_errors("read", path):
+        try:
+            data = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    try:
+        value = json.loads(data)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise RunDirectoryError(f"{path} is damaged")
+    return value
+
+
+def _single_grades(path: Path) -> Iterable[Any]:
+    for file in sorted((path / "trials").rglob(GRADE_FILE)):
+        try:
+            yield json.loads(file.read_bytes())
+        except (OSError, ValueError):
+            continue  # cut short: the trial counts as not held
+
+
+def _outcome(grade: Any) -> TrialOutcome | None:
+    """What a grade says; None if it is none."""
+    try:
+        status: Status = grade["status"]
+        if status not in get_args(Status):
+            return None
+        cost = grade.get("cost_usd")
+        return TrialOutcome(
+            key=CaseKey(*(str(grade[name]) for name in ("suite", "case_id", "engine", "variant"))),
+            trial=int(grade["trial"]),
+            status=status,
+            score=float(grade["score"]),
+            cost_usd=None if cost is None else float(cost),
+            duration_ms=int(grade["duration_ms"]),
+            reason=" ".join(str(grade["reason"]).split())[:_LONGEST_REASON],
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _not_held(
+    info: Mapping[str, Any],
+    result: Mapping[str, Any] | None,
+    trials: Iterable[TrialOutcome],
+    suites: Mapping[str, Any],
+) -> list[TrialOutcome]:
+    """The trials that were planned and are not among `trials`."""
+    held = {(trial.key, trial.trial) for trial in trials}
+    missing = []
+    for job in info.get("jobs") or () if result is None else result.get("not_run") or ():
+        key, number = _planned(str(job), suites, {key.suite for key, _ in held})
+        if (key, number) not in held:
+            missing.append(TrialOutcome(key, number, "NOT_HELD", reason="not held"))
+    return missing
+
+
+def _planned(job_id: str, suites: Mapping[str, Any], known: set[str]) -> tuple[CaseKey, int]:
+    """A job id (`CASE/PROFILE/VARIANT/N`) as the key of its grade.
+
+    `run.json` names the suite of each case, and its id where the job has another name for it. A run
+    of a version that did not: the suite is the one of the run's grades, if there is one only.
+    """
+    label, engine, variant, trial = [*job_id.rsplit("/", maxsplit=3), "", "", ""][:4]
+    number = int(trial) if trial.isdecimal() else 1
+    for name, about in suites.items():
+        case_id = (about.get("cases") or {}).get(label)
+        if case_id is not None:
+            return CaseKey(name, str(case_id), engine, variant), number
+    suite = next(iter(known)) if len(known) == 1 else ""
+    return CaseKey(suite, label, engine, variant), number

@@ -1,0 +1,80 @@
+"""Differences of paired scores: an interval for their mean by bootstrap, and a test by sign.
+
+Both draw from a generator with a fixed seed: the same scores give the same numbers every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, sqrt
+from random import Random
+from statistics import NormalDist, fmean
+
+from skillup.trends.statistics.exact import ExactTest
+from skillup.trends.statistics.proportions import Interval
+from skillup.trends.statistics.student import t_quantile
+
+_SEED = 20261
+_DRAWS = 10_000
+_LEAST_DRAWS = 1_000
+_MOST_VALUES = 4_000_000
+"""Drawn in all: more than so many take seconds, and the mean of many pairs needs fewer draws."""
+_ALL_SIGNS_UP_TO = 12
+_SAME = 1e-12
+
+
+def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Where the mean difference surely lies; None with fewer than two pairs.
+
+    The pairs are drawn again with replacement, n at a time, and the quantiles of the means are
+    taken at α' and 1-α' with α' = Φ(-√(n/(n-1))·t), t being the quantile of Student's distribution
+    with n-1 degrees of freedom: plain percentiles are too narrow for few pairs.
+
+    Source: B. Efron (1979), Bootstrap methods, Annals of Statistics 7; the widened percentiles:
+    T. C. Hesterberg (2015), What teachers should know about the bootstrap, The American
+    Statistician 69(4), §3.3.
+    """
+    n = len(differences)
+    if n < 2:
+        return None
+    draws = _draws(n)
+    random = Random(_SEED)  # noqa: S311 - statistics, not secrets
+    means = sorted(fmean(random.choices(differences, k=n)) for _ in range(draws))
+    tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))
+    place = min(floor(tail * draws), (draws - 1) // 2)
+    return Interval(means[place], means[draws - 1 - place])
+
+
+def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
+    """Is the mean difference more than chance? Two-sided, by exchanging the runs case by case.
+
+    If nothing changed, each pair could as well have come in the other order, so every choice of
+    signs of the differences is equally likely; p is the share of choices whose |sum| is at least
+    the one seen. All 2ⁿ choices up to n = 12 (of the pairs that differ), else 10 000 drawn ones,
+    with the one seen counted in: p = (1 + hits)/(1 + draws).
+
+    Source: R. A. Fisher (1935), The design of experiments, ch. 3; B. Phipson and G. K. Smyth
+    (2010), Permutation p-values should never be zero, SAGMB 9(1).
+    """
+    values = [abs(d) for d in differences if abs(d) > _SAME]
+    n = len(values)
+    least = min(1.0, 2 / 2**n)
+    # Compared with some tolerance: sums of the same numbers in another order differ in rounding.
+    seen = abs(sum(differences)) - 1e-9 * (1 + sum(values))
+    if n <= _ALL_SIGNS_UP_TO:
+        sums = [0.0]
+        for value in values:
+            sums = [total + signed for total in sums for signed in (value, -value)]
+        return ExactTest(sum(abs(total) >= seen for total in sums) / len(sums), least)
+    draws = _draws(n)
+    random = Random(_SEED)  # noqa: S311 - statistics, not secrets
+    whole = sum(values)
+    hits = 0
+    for _ in range(draws):
+        negative = sum(value for value in values if random.getrandbits(1))
+        hits += abs(whole - 2 * negative) >= seen
+    return ExactTest((1 + hits) / (1 + draws), max(least, 1 / (1 + draws)))
+
+
+def _draws(n: int) -> int:
+    return max(_LEAST_DRAWS, min(_DRAWS, _MOST_VALUES // n))

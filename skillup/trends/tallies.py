@@ -1,0 +1,95 @@
+"""The trials of one case in one run, summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from skillup.trends.outcomes import CaseKey, TrialOutcome
+
+State = Literal["pass", "fail", "mixed", "error", "skip", "not_held", "absent"]
+"""The case in a run: all its verdicts, none, or some are PASS; or why there is no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts over trials; means are over those with a verdict, and None where there is none."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    not_held: int = 0
+    score: float | None = None
+    cost_usd: float | None = None
+    """Of the trials that told."""
+    duration_ms: float | None = None
+    reason: str = ""
+    """Why the first trial that did not pass did not."""
+
+    @property
+    def judged(self) -> int:
+        """Trials with a verdict."""
+        return self.passed + self.failed
+
+    @property
+    def not_run(self) -> int:
+        """Trials that an error, or the end of the run, kept from a verdict."""
+        return self.errors + self.not_held
+
+    @property
+    def rate(self) -> float | None:
+        """Passes among verdicts."""
+        return self.passed / self.judged if self.judged else None
+
+    @property
+    def state(self) -> State:
+        """The whole in one word."""
+        if self.judged:
+            if not self.failed:
+                return "pass"
+            return "mixed" if self.passed else "fail"
+        if self.errors:
+            return "error"
+        if self.not_held:
+            return "not_held"
+        return "skip" if self.skipped else "absent"
+
+
+ABSENT = Tally()
+
+
+def tally(trials: Iterable[TrialOutcome]) -> Tally:
+    """The tally of trials of one case."""
+    counts = dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD"), 0)
+    judged: list[TrialOutcome] = []
+    reasons: dict[str, str] = {}
+    for trial in trials:
+        counts[trial.status] += 1
+        reasons.setdefault(trial.status, trial.reason)
+        if trial.status in ("PASS", "FAIL"):
+            judged.append(trial)
+    costs = [trial.cost_usd for trial in judged if trial.cost_usd is not None]
+    return Tally(
+        passed=counts["PASS"],
+        failed=counts["FAIL"],
+        errors=counts["ERROR"],
+        skipped=counts["SKIP"],
+        not_held=counts["NOT_HELD"],
+        score=fmean(trial.score for trial in judged) if judged else None,
+        cost_usd=fmean(costs) if costs else None,
+        duration_ms=fmean(trial.duration_ms for trial in judged) if judged else None,
+        reason=next(
+            (reasons[s] for s in ("FAIL", "ERROR", "SKIP", "NOT_HELD") if s in reasons), ""
+        ),
+    )
+
+
+def by_case(trials: Iterable[TrialOutcome]) -> dict[CaseKey, Tally]:
+    """The tally of each case, in the order in which cases first come."""
+    groups: dict[CaseKey, list[TrialOutcome]] = {}
+    for trial in trials:
+        groups.setdefault(trial.key, []).append(trial)
+    return {key: tally(group) for key, group in groups.items()}

@@ -1,0 +1,30 @@
+"""Corrections for many tests."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from skillup.trends.statistics.many import holm, worth_testing
+
+
+def test_holm_by_hand() -> None:
+    """0.005·4, 0.01·3, 0.03·2, 0.04·1, and no smaller than the one before."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.6, 0.7]) == [1, 1]
+
+
+def test_holm_keeps_the_chance_of_any_false_alarm() -> None:
+    random = Random(1)
+    alarms = sum(min(holm([random.random() for _ in range(10)])) <= 0.05 for _ in range(4000))
+    assert 0.04 < alarms / 4000 < 0.06
+
+
+def test_tests_that_could_not_come_out_are_left_out() -> None:
+    """Tarone's own reasoning: nine that can reach 0.05/9, and many that cannot reach 0.05."""
+    assert worth_testing([0.05, 1.0, 0.5, 1.0], 0.05) == [True, False, False, False]
+    assert worth_testing([0.004] * 9 + [0.05] * 20, 0.05) == [True] * 9 + [False] * 20
+    assert worth_testing([0.05, 0.05], 0.05) == [False, False]
+    assert worth_testing([], 0.05) == []
