@@ -28,7 +28,10 @@ def id_problems(cases: Sequence[LoadedCase], others: Callable[[], Set[str]]) -> 
         other = taken.setdefault(case_id.casefold(), loaded)
         if other is loaded or _same_case(other, loaded):
             continue  # branches of the same name have been told already
-        message = f"`{case_id}` is the id of {other.path.name} already"
+        where = other.path.name
+        if other.item is not None:
+            where += f":{other.document.locate(('id',))[0]}"
+        message = f"`{case_id}` is the id of {where} already"
         if other.case.id != case_id:
             message = (
                 f"`{case_id}` and `{other.case.id}` (of {other.path.name}) differ only in upper "

@@ -18,6 +18,8 @@ from skillup.load.dataset_history import NotAnItemError, Said, messages_of
 from skillup.load.dataset_json import json_values
 from skillup.load.file_text import read_text
 
+QUERY = "query"
+"""The variable that holds an item's message."""
 _SAID = ("query", "question", "prompt", "message", "user_input", "input", "text", "content")
 _EXPECTED = ("response", "answer", "output", "expected", "text", "content")
 _EARLIER = ("history", "chat_history", "conversation_history", "messages")

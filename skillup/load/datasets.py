@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.dataset_items import DatasetItem, read_items
+from skillup.load.dataset_findings import Findings, message_never_said
+from skillup.load.dataset_items import QUERY, DatasetItem, read_items
 from skillup.load.document import Document
 from skillup.load.merge import merge_defaults
 from skillup.load.model import LoadedCase
@@ -20,8 +21,6 @@ from skillup.load.yaml_builder import Places
 from skillup.load.yaml_reader import read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
-
-QUERY = "query"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,25 +94,26 @@ def _cases(
     variables: frozenset[str],
     problems: list[Problem],
 ) -> Iterator[LoadedCase]:
-    for number, item in enumerate(items):
+    unsaid = message_never_said(template)
+    if items and unsaid is not None:
+        problems.append(unsaid)
+        return
+    found = Findings(len(items))
+    for item in items:
         data = case_of(item, template.data)
-        # What is wrong with the first is nearly always the case file's fault, and then all have it.
-        first = number == 0 and bool(template.text)
-        place = template if first else ItemDocument(path, "", data, lambda _: Places(), item.line)
+        own = ItemDocument(path, "", data, lambda _: Places(), item.line)
+        written = Document(template.path, template.text, data, template.find_places)
+        place = written if template.text else own
         try:
             case = Case.model_validate(data)
         except ValidationError as error:
-            if first:
-                place = Document(template.path, template.text, data, template.find_places)
-            problems.extend(problems_from(error, place))
-            if first:
-                return
+            found.add(problems_from(error, place), problems_from(error, own))
             continue
         merged = merge_defaults(case, suite, default_id=item.id)
-        if number == 0:
-            problems.extend(case_problems(merged, place, variables))
-        own = ItemDocument(path, "", data, lambda _: Places(), item.line)
+        found.add(list(case_problems(merged, place, variables)),
+                  list(case_problems(merged, own, variables)))  # fmt: skip
         yield LoadedCase(merged, own, item=f"{item.id} {item.query}")
+    problems.extend(found.told())
 
 
 def case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:

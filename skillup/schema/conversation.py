@@ -169,6 +169,8 @@ class Input(Model):
     @model_validator(mode="after")
     def _one(self) -> Input:
         one_of(self, ("prompt", "turns", "conversation", "transcript"), what="`input`")
+        if self.transcript is not None and self.history:
+            raise ValueError("`history` beside `transcript` || put it at the transcript's beginning")
         if self.prompt is not None and not self.prompt.strip():
             raise ValueError("the prompt is empty || write what the user says")
         return self

@@ -33,8 +33,10 @@ class Past:
 
 def past_of(given: Input) -> Past:
     """The past that `input.history` describes; empty where there is none."""
-    messages = _repeats_dropped(_sorted_and_cut(given))
+    cut = _sorted_and_cut(given)
+    messages = _repeats_dropped(cut)
     items, notes = _numbered(messages)
+    notes = [*_dropped(given, cut, messages), *notes]
     end = len(items)
     while end and items[end - 1].role == "user":
         end -= 1
@@ -58,6 +60,21 @@ def _sorted_and_cut(given: Input) -> list[HistoryMessage]:
     placed.sort(key=lambda pair: pair[0])
     limit = given.message_index
     return [message for at, message in placed if limit is None or at < limit]
+
+
+def _dropped(
+    given: Input, cut: Sequence[HistoryMessage], messages: Sequence[HistoryMessage]
+) -> Iterator[str]:
+    if len(cut) < len(given.history):
+        count = len(given.history) - len(cut)
+        yield f"of the history, {_many(count)} from place {given.message_index} on: left out"
+    if len(messages) < len(cut):
+        count = len(cut) - len(messages)
+        yield f"of the history, {_many(count)} empty or a repeated answer: left out"
+
+
+def _many(count: int) -> str:
+    return f"{count} message{'' if count == 1 else 's'}"
 
 
 def _repeats_dropped(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
@@ -89,7 +106,7 @@ def _numbered(messages: Sequence[HistoryMessage]) -> tuple[list[HistoryItem], li
             waiting.remove(call_id)
             items.append(_result(call_id, message.status, message.content))
             continue
-        items.extend(_without_results(waiting))
+        items.extend(_without_results(waiting, notes))
         calls = []
         for call in message.tool_calls:
             made += 1
@@ -98,12 +115,13 @@ def _numbered(messages: Sequence[HistoryMessage]) -> tuple[list[HistoryItem], li
             name, kind = call.name or "", call.kind or "other"
             calls.append(ToolCall(id=call_id, name=name, kind=kind, arguments=call.arguments))
         items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
-    items.extend(_without_results(waiting))
+    items.extend(_without_results(waiting, notes))
     return items, notes
 
 
-def _without_results(waiting: list[str]) -> Iterator[HistoryItem]:
+def _without_results(waiting: list[str], notes: list[str]) -> Iterator[HistoryItem]:
     while waiting:
+        notes.append(f"the history does not say what the call `{waiting[0]}` gave back")
         yield _result(waiting.pop(0), "unknown", NO_RESULT)
 
 

@@ -128,7 +128,7 @@ def test_lists_lines_and_exports_are_read(tmp_path: Path, text: str, number: int
         (['{"input": "a", "metadata": {"history": "x"}}'], "items.jsonl:1:1: item: the history"),
         ([""], "items.jsonl:1:1: there is no item in it"),
         (['{"id": "a", "input": "a"}', '{"id": "a", "input": "b"}'],
-         "items.jsonl:2:1: id: `a` is the id of items.jsonl already"),
+         "items.jsonl:2:1: id: `a` is the id of items.jsonl:1 already"),
     ],
 )  # fmt: skip
 def test_a_wrong_item_is_told_with_its_line(tmp_path: Path, items: list[str], told: str) -> None:
@@ -170,3 +170,31 @@ def test_a_dataset_can_be_run_by_itself(tmp_path: Path) -> None:
 
     assert [c["expected_output"] for c in cases(loaded)] == ["b"]
     assert loaded.suites[0].name == "items"
+
+
+def test_what_only_some_items_have_is_told_of_the_first_of_them(tmp_path: Path) -> None:
+    case = 'context: {files: {r.txt: "<<region>>"}}\n' + CASE
+    items = [{"input": "a", "metadata": {"region": "eu"}}, {"input": "b"}, {"input": "c"}]
+
+    for order in ((0, 1, 2), (1, 0, 2)):
+        (error,) = load(tmp_path, *(items[n] for n in order), case=case).errors
+        assert "<<region>> is not defined" in error.message
+        assert error.message.endswith("(in 2 of 3 items)")
+        assert (error.file.name, error.line) == ("items.jsonl", order.index(1) + 1)
+
+
+def test_what_all_items_have_is_told_once_in_the_case_file(tmp_path: Path) -> None:
+    case = 'context: {files: {r.txt: "<<region>>"}}\n' + CASE
+
+    (error,) = load(tmp_path, {"input": "a"}, {"input": "b"}, case=case).errors
+
+    assert (error.file.name, error.line) == ("item.yaml", 1)
+    assert "items)" not in error.message
+
+
+@pytest.mark.parametrize("given", ["turns: [hello]", "prompt: hello"])
+def test_a_case_file_that_never_says_the_message_is_refused(tmp_path: Path, given: str) -> None:
+    (error,) = load(tmp_path, {"input": "a"}, case=f"input: {{{given}}}\n" + CASE).errors
+
+    assert error.message == "the items' message is never said: nothing here is <<query>>"
+    assert error.file.name == "item.yaml"
