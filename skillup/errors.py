@@ -4,6 +4,7 @@
     ├── UsageError                the command line is wrong                          exit 2
     ├── InvalidFilesError         files that do not validate; every problem listed   exit 2
     ├── RunDirectoryError         a run directory cannot be read, written or resumed exit 2
+    ├── IndexTroubleError         the index of past runs cannot be read or written   exit 3
     └── InterruptedRunError       the user stopped the run; what finished is kept    exit 130
 
 What happens *inside* a conversation (an agent that crashes, a capture that misses, a judge that
@@ -49,6 +50,10 @@ class RunDirectoryError(SkillupError):
     """A run directory is missing, damaged, or not one of ours."""
 
     exit_code = ExitCode.USAGE
+
+
+class IndexTroubleError(SkillupError):
+    """The index of past runs cannot be opened, read or written; the runs are not touched by it."""
 
 
 class InterruptedRunError(SkillupError):

@@ -69,7 +69,8 @@ def make_plan(
     suite's name, and suites of the same name by a number. To depend on a case with branches is to
     depend on all of its paths.
 
-    Raises UsageError if `trials_from_turn` is a turn that one of the cases has not.
+    Raises UsageError if `trials_from_turn` is a turn that one of the cases has not, or if none of
+    them has several trials.
     """
     labels = _labels(suites)
     jobs: list[Job] = []
@@ -98,6 +99,12 @@ def make_plan(
                         name = f"{label_of[case.id]}/{tail}"
                         job = Job(name, suite, loaded, profile, variant, trial, needs)
                         jobs.append(_related(job, fork_at))
+    if jobs and selection.trials_from_turn is not None and all(job.trial == 1 for job in jobs):
+        raise UsageError(
+            f"--trials-from-turn {selection.trials_from_turn}: no case is held more than once, "
+            "so there is nothing to share",
+            hint="say how often with --trials",
+        )
     return Plan(tuple(jobs), tuple(left_out))
 
 
@@ -162,13 +169,22 @@ def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
 def is_selected(loaded: LoadedCase, selection: Selection) -> bool:
     """Whether the selection takes this case: any of the globs, and any of the tags."""
     case = loaded.case
-    if selection.case_globs and not any(
-        fnmatch.fnmatchcase(name, glob)
-        for name in (case.id, loaded.family)
-        for glob in selection.case_globs
-    ):
+    if selection.case_globs and not is_named(case.id, loaded.family, selection.case_globs):
         return False
     return not selection.tags or bool(set(selection.tags) & set(case.tags))
+
+
+def is_named(case_id: str, family: str, globs: Iterable[str]) -> bool:
+    """Whether any of the globs takes the case, or the path `case_id` of the case `family`.
+
+    A case's id takes all of its paths; with a slash at its end, only the path of just that id.
+    """
+    return any(
+        fnmatch.fnmatchcase(case_id, glob[:-1])
+        if glob.endswith("/")
+        else fnmatch.fnmatchcase(case_id, glob) or fnmatch.fnmatchcase(family, glob)
+        for glob in globs
+    )
 
 
 def _ordered(cases: Iterable[LoadedCase]) -> list[LoadedCase]:

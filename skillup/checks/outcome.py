@@ -38,6 +38,9 @@ class Level:
         return weighted_mean(self.results) if self.results else 0.0
 
 
+_NO_LEVELS: tuple[Level, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
     """The first answer's results, and those of its follow-ups in the order they were held."""
@@ -68,7 +71,7 @@ def judge_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext)
     """
     results = evaluate_level(checks, context.about(turn))
     if not turn.follow_ups:
-        return TurnOutcome(tuple(results), ())
+        return TurnOutcome(tuple(results), _NO_LEVELS)
     levels = tuple(
         Level(
             label=_ordinal(number),

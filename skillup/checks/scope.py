@@ -49,14 +49,16 @@ def _by_number(record: Record, number: int) -> TurnRecord | None:
 
 
 def _one_turn(record: Record, turn: TurnRecord) -> Scope:
-    problem = _problem(turn)
+    problem = None if turn.status == "completed" else _problem(turn)
     if problem is None and record.execution_mode == "single_shot":
         problem = "the conversation was held as one message (single_shot): it has no turns"
     return Scope(f"turn {turn.turn_number}", (turn,), turn, problem)
 
 
 def _conversation(record: Record) -> Scope:
-    turns = tuple(step for turn in record.turns for step in turn.executed())
+    turns: list[TurnRecord] = []
+    for turn in record.turns:
+        turns.extend(turn.executed() if turn.follow_ups else (turn,))
     if record.skipped is not None:
         problem: str | None = f"the case was skipped: {record.skipped}"
     elif record.error is not None:
@@ -65,16 +67,15 @@ def _conversation(record: Record) -> Scope:
         problem = "no turn was held"
     else:
         problem = _first_problem(turns)
-    return Scope(CONVERSATION, turns, None, problem)
+    return Scope(CONVERSATION, tuple(turns), None, problem)
 
 
 def _first_problem(turns: Iterable[TurnRecord]) -> str | None:
-    return next((why for turn in turns if (why := _problem(turn))), None)
+    return next((_problem(turn) for turn in turns if turn.status != "completed"), None)
 
 
 def _problem(turn: TurnRecord) -> str | None:
-    if turn.status == "completed":
-        return None
+    """Why a turn that was not held to its end cannot be asked."""
     number = turn.turn_number
     if turn.status == "error":
         kind = f" ({turn.error.kind})" if turn.error is not None else ""

@@ -15,12 +15,13 @@ def weighted_mean(results: Sequence[CheckResult]) -> float:
 
     If every weight is 0 the checks only inform: the score is 1.0.
     """
-    if any(result.required and not result.passed for result in results):
-        return 0.0
-    total = sum(result.weight for result in results)
+    for result in results:
+        if result.required and not result.passed:
+            return 0.0
+    total = sum([result.weight for result in results])
     if not total:
         return 1.0
-    return sum(result.weight * result.score for result in results) / total
+    return sum([result.weight * result.score for result in results]) / total
 
 
 def aggregate(scores: Iterable[float], how: Aggregation) -> float:

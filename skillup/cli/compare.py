@@ -69,8 +69,9 @@ def _standing_in(run: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]
 
     Two directories can be compared without an index; then nothing stands in.
     """
+    from skillup.errors import IndexTroubleError
     from skillup.trends.comparison import unanswered
-    from skillup.trends.index.database import IndexTroubleError, open_index
+    from skillup.trends.index.database import open_index
     from skillup.trends.index.reading import earlier_verdicts
 
     missing = unanswered(run)

@@ -65,7 +65,6 @@ def judge(
     (infrastructure; outranks 1), 130 interrupted. Of a comparison of judges: 0 it was made, 3 a
     judge failed on something.
     """
-    from skillup.cli.judging_against import PanelRequest, compare_judges
     from skillup.cli.judging_cases import Selection
     from skillup.cli.judging_output import JudgeRequest, judge_once
     from skillup.cli.judging_sources import open_source
@@ -85,6 +84,8 @@ def judge(
                     "--watch and --write are not for comparisons of judges",
                     hint="keep the output of --json instead",
                 )
+            from skillup.cli.judging_against import PanelRequest, compare_judges
+
             panel = PanelRequest(
                 source, by, selection, tuple(against or ()), labels, write_labels, quiet, as_json
             )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from skillup.cli.judging_cases import EditedCase, EditedCases, Selection, with_references
+from skillup.cli.judging_share import Shared, share_of
 from skillup.cli.judging_sources import Source, Subject
 from skillup.errors import UsageError
 from skillup.judges.replay.flips import GradeChange, compare
@@ -36,12 +37,18 @@ class Judging:
     edited: EditedCases | None = None
     say: Callable[[str], None] = lambda _: None
     """Told, in a line, what a user should know beside the grades."""
+    workers: int = 1
+    """Processes among which a large run is shared; checks that judges read are asked by this one.
+    More than one only with a regrader that has readers."""
+    whole: bool = True
+    """False: a grade that is as before may come without its turns and checks."""
 
     def judge(self, tally: Tally) -> Iterator[Judged]:
         """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
-        with _collecting_rarely():
-            for subject, grade in self.graded(self.items(tally)):
-                change = _change(subject, grade)
+        with collecting_rarely():
+            for subject, grade in self.graded(self._offered(tally)):
+                as_before = isinstance(subject, Shared) and subject.as_before
+                change = GradeChange(grade, grade, ()) if as_before else _change(subject, grade)
                 tally.add(grade, change)
                 for note in subject.notes:
                     self.say(note)
@@ -49,9 +56,27 @@ class Judging:
 
     def items(self, tally: Tally) -> Iterator[tuple[Subject, Item]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
+        only = self._only()
+        case, suite = (only.case, only.suite) if only is not None else (None, "")
         seen: set[str] = set()
-        for subject, edited in self._chosen(tally, seen):
-            yield subject, self._item(subject, edited)
+        for subject in self.source.subjects(case, suite):
+            seen.add(subject.job_id)
+            item = self.item_of(subject, tally)
+            if item is not None:
+                yield subject, item
+        self._count_rest(tally, seen)
+
+    def _offered(self, tally: Tally) -> Iterator[tuple[Subject | Shared, Item | Grade]]:
+        """As :meth:`items`; of trials that another process has judged, their grades."""
+        share = share_of(self)
+        if share is None:
+            yield from self.items(tally)
+            return
+        seen: set[str] = set()
+        yield from share.outcomes(tally, seen)
+        self._count_rest(tally, seen)
+
+    def _count_rest(self, tally: Tally, seen: set[str]) -> None:
         tally.damaged = len(self.source.damaged)
         for job_id in self.source.damaged:
             self.say(f"{job_id}: its record is damaged, and was not judged")
@@ -61,12 +86,12 @@ class Judging:
             trials = "trial" if tally.left_out == 1 else "trials"
             self.say(f"{tally.left_out} {trials} of cases that --cases lacks: not judged")
 
-    def graded(self, items: Iterator[tuple[T, Item]]) -> Iterator[tuple[T, Grade]]:
+    def graded(self, items: Iterator[tuple[T, Item | Grade]]) -> Iterator[tuple[T, Grade]]:
         """In order; those that are read by judges wait for each other, and are read at once."""
-        waiting: list[tuple[T, Item, Grade | None]] = []
+        waiting: list[tuple[T, Item | Grade, Grade | None]] = []
         to_read = 0
         for about, item in items:
-            grade = self.regrader.by_rules(item)
+            grade = item if isinstance(item, Grade) else self.regrader.by_rules(item)
             waiting.append((about, item, grade))
             to_read += grade is None
             if not to_read or to_read == _READ_AT_ONCE or len(waiting) == _MOST_WAITING:
@@ -75,37 +100,40 @@ class Judging:
                 to_read = 0
         yield from self._settled(waiting)
 
-    def _settled(self, waiting: list[tuple[T, Item, Grade | None]]) -> Iterator[tuple[T, Grade]]:
-        to_read = [item for _, item, grade in waiting if grade is None]
+    def _settled(
+        self, waiting: list[tuple[T, Item | Grade, Grade | None]]
+    ) -> Iterator[tuple[T, Grade]]:
+        to_read = [item for _, item, grade in waiting if grade is None and isinstance(item, Item)]
         read = iter(self.regrader.by_reading(to_read) if to_read else ())
         for about, _, grade in waiting:
             yield about, next(read) if grade is None else grade
 
-    def _chosen(self, tally: Tally, seen: set[str]) -> Iterator[tuple[Subject, EditedCase | None]]:
+    def item_of(self, subject: Subject, tally: Tally) -> Item | None:
+        """What it is judged by; None: it is not wanted, or is left out, which is counted."""
+        record = subject.record
+        if not self.selection.takes(record.case_id, _tags(record.case), record.branch_of):
+            return None
+        if self.edited is None:
+            return self._item(subject, None)
+        edited = self.edited.of(record)
+        if edited is None and self.source.is_single:
+            edited = self._only()
+        if edited is None:
+            tally.left_out += 1
+            return None
+        return self._item(subject, edited)
+
+    def _only(self) -> EditedCase | None:
+        """The case that a single record, whatever its id, is judged by."""
         only = self.edited.only() if self.edited is not None else None
         if self.source.kind == "session" and self.edited is not None and only is None:
-            only = self._one_of_several()
-        case, suite = (only.case, only.suite) if only is not None else (None, "")
-        for subject in self.source.subjects(case, suite):
-            record = subject.record
-            if self.source.kind == "run":
-                seen.add(subject.job_id)
-            if not self.selection.takes(record.case_id, _tags(record.case)):
-                continue
-            if self.edited is None:
-                yield subject, None
-                continue
-            edited = self.edited.of(record)
-            if edited is None and self.source.is_single and only is not None:
-                edited = only
-            if edited is None:
-                tally.left_out += 1
-                continue
-            yield subject, edited
+            return self._one_of_several()
+        return only
 
     def _one_of_several(self) -> EditedCase:
         assert self.edited is not None
-        chosen = [e for e in self.edited.cases if self.selection.takes(e.case.id, e.case.tags)]
+        takes = self.selection.takes
+        chosen = [e for e in self.edited.cases if takes(e.case.id, e.case.tags, e.branch_of)]
         if len(chosen) == 1:
             return chosen[0]
         raise UsageError(
@@ -137,7 +165,7 @@ class Judging:
 
 
 @contextmanager
-def _collecting_rarely() -> Iterator[None]:
+def collecting_rarely() -> Iterator[None]:
     """Records and grades have no circles: they go by themselves, and to look costs a fifth."""
     usual = gc.get_threshold()
     gc.set_threshold(50_000, *usual[1:])
@@ -152,20 +180,20 @@ def _tags(case: dict[str, Any]) -> list[str]:
     return [str(tag) for tag in tags] if isinstance(tags, list) else []
 
 
-def _change(subject: Subject, grade: Grade) -> GradeChange | None:
+def _change(subject: Subject | Shared, grade: Grade) -> GradeChange | None:
     if subject.grade is None:
         return None
     try:
         before = subject.grade.read_bytes()
         # Mostly nothing changes, and to validate the older grade costs more than to grade anew.
-        if before == _as_text(grade):
+        if before == as_text(grade):
             return GradeChange(grade, grade, ())
         return compare(Grade.model_validate_json(before), grade)
     except (OSError, ValueError):
         return None
 
 
-def _as_text(grade: Grade) -> bytes | None:
+def as_text(grade: Grade) -> bytes | None:
     """As the store writes it, faster; None where it would have to mend something."""
     try:
         return grade.model_dump_json(by_alias=True, indent=2).encode() + b"\n"

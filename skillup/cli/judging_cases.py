@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import os
 import sys
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
+from skillup.plan import is_named
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
 
@@ -25,6 +25,8 @@ class EditedCase:
     suite: str
     root: Path
     """What its paths are relative to."""
+    branch_of: str | None = None
+    """The case that this is one path of; None: it has no branches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class Selection:
     def __bool__(self) -> bool:
         return bool(self.globs or self.tags)
 
-    def takes(self, case_id: str, tags: Sequence[str]) -> bool:
-        """Whether a record of this case is wanted."""
-        if self.globs and not any(fnmatch.fnmatchcase(case_id, glob) for glob in self.globs):
+    def takes(self, case_id: str, tags: Sequence[str], branch_of: str | None = None) -> bool:
+        """Whether a record of this case, or of this path of the case `branch_of`, is wanted."""
+        if self.globs and not is_named(case_id, branch_of or case_id, self.globs):
             return False
         return not self.tags or bool(set(self.tags) & set(tags))
 
@@ -100,7 +102,10 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
         for warning in loaded.warnings:
             sys.stderr.write(problem_line(warning) + "\n")
         for suite in loaded.or_raise().suites:
-            found += [EditedCase(item.case, suite.name, suite.root) for item in suite.cases]
+            found += [
+                EditedCase(item.case, suite.name, suite.root, item.branch_of)
+                for item in suite.cases
+            ]
     found = [replace(edited, case=with_fallback_model(edited.case)) for edited in found]
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")

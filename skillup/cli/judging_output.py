@@ -17,6 +17,7 @@ from skillup.errors import UsageError
 from skillup.judges.replay.regrade import Regrader
 from skillup.reports.console import make_console
 from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lines
+from skillup.reports.folding import print_folded
 from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
 from skillup.reports.problems import shown_path
 from skillup.reports.text import plain
@@ -101,10 +102,10 @@ def _show(judged: Iterator[Judged], request: JudgeRequest, tally: Tally, *, comp
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
             continue
-        console.print(grade_line(label(job_id), grade, change), soft_wrap=True)
+        print_folded(console, grade_line(label(job_id), grade, change))
         # With nothing to compare with, what failed is what one wants to see.
         for line in unmet_lines(grade) if change is None else flip_lines(change):
-            console.print(line, soft_wrap=True)
+            print_folded(console, line)
     if tally.total:
         console.print()
         console.print(counts_line(tally, compared=compared), soft_wrap=True)

@@ -111,22 +111,44 @@ def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) 
 
 
 def _run(path: Path) -> Source:
-    jobs = RunDirectory.open(path).run_info().get("jobs")
-    listed = jobs if isinstance(jobs, list) else []
-    planned = frozenset(job for job in listed if isinstance(job, str))
+    planned = frozenset(_jobs_of(path))
     return Source(path, "run", _of_run, home=path, run=path, planned=planned)
 
 
 def _of_run(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
     del case, suite
+    read = trial_reader(source)
+    for job_id, directory in trials_of(source):
+        subject = read(job_id, directory)
+        if subject is not None:
+            yield subject
+
+
+def trials_of(source: Source) -> Iterator[tuple[str, Path]]:
+    """The trials of a run that have a record: job id and directory, in the order of its plan."""
+    order = {job: place for place, job in enumerate(_jobs_of(source.path))}
+    found = trials.directories_with_records(source.path / "trials")
+    yield from sorted(found, key=lambda trial: order.get(trial[0], len(order)))
+
+
+def _jobs_of(run: Path) -> list[str]:
+    jobs = RunDirectory.open(run).run_info().get("jobs")
+    return [job for job in jobs if isinstance(job, str)] if isinstance(jobs, list) else []
+
+
+def trial_reader(source: Source) -> Callable[[str, Path], Subject | None]:
+    """Reads trials of a run. A damaged record is None, and noted in the source."""
     read_file = RunDirectory.open(source.path).blobs.read_state
-    for job_id, directory in trials.directories_with_records(source.path / "trials"):
+
+    def read(job_id: str, directory: Path) -> Subject | None:
         try:
             record = trials.load_record(directory / trials.RECORD_FILE)
         except trials.DamagedRecordError:
             source.damaged.append(job_id)
-            continue
-        yield Subject(job_id, record, read_file, directory / trials.GRADE_FILE)
+            return None
+        return Subject(job_id, record, read_file, directory / trials.GRADE_FILE)
+
+    return read
 
 
 def _alone(path: Path, kind: str) -> Source:
@@ -168,10 +190,16 @@ def _no_files(state: FileState) -> bytes | None:
 
 
 def _session(target: str) -> Source:
-    from skillup.interop.session_index import find_session, session_files, session_homes
+    from skillup.interop.session_index import (
+        find_session,
+        session_files,
+        session_format,
+        session_homes,
+    )
 
     try:
         path = find_session(target, session_files(session_homes(os.environ)))
+        session_format(path)  # before anything is said of cases that may be right
     except UsageError as error:
         raise UsageError(error.message, hint=_HINT) from None
     return Source(path, "session", _of_session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from skillup.errors import UsageError
 
+_HEAD_BYTES = 128 * 1024
 Paths = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -50,8 +52,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")
 
 
 def default_paths(paths: list[Path] | None) -> list[Path]:
-    """What was given; else the suites of this folder. Raises UsageError if there are none."""
+    """What was given; else the suites of this folder.
+
+    Raises UsageError if there are none, or if an agent's session was given.
+    """
     if paths:
+        for path in paths:
+            _refuse_session(path)
         return paths
     for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
         if candidate.exists():
@@ -60,6 +67,35 @@ def default_paths(paths: list[Path] | None) -> list[Path]:
         "no suite given, and no eval.yaml, evals/ or cases/ here",
         hint="name a suite, or change to a folder that has one",
     )
+
+
+def _refuse_session(path: Path) -> None:
+    """An agent's session ends in .jsonl as a dataset does; as such all of it would be wrong."""
+    if path.suffix != ".jsonl" or not path.is_file():
+        return
+    from skillup.engines.session_transcript import detect_format, engine_of
+
+    try:
+        found = None if _is_item(path) else detect_format(path, _HEAD_BYTES)
+    except OSError:
+        return
+    if found is not None:
+        cli = "Claude Code" if engine_of(found) == "claude_code" else "Codex"
+        raise UsageError(
+            f"{path}: this is a session of {cli}, not a suite or a dataset",
+            hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "
+            f"`skillup session to-case {path}`",
+        )
+
+
+def _is_item(path: Path) -> bool:
+    """Whether the file begins with a dataset's item: that may have the keys of a session, too."""
+    with path.open("rb") as file:
+        try:
+            first = json.loads(file.readline(_HEAD_BYTES))
+        except ValueError:
+            return False
+    return isinstance(first, dict) and "input" in first
 
 
 def parse_vars(given: list[str] | None) -> dict[str, str]:

@@ -51,6 +51,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
 def _write_files(
     held: HeldSession, out: Path, revision: str | None, *, with_fixture: bool, force: bool
 ) -> int:
+    from skillup.interop.draft import slug
     from skillup.interop.session_case import case_of_session, suite_text
     from skillup.interop.session_fixture import copy_files, select_files
 
@@ -69,10 +70,15 @@ def _write_files(
     if root.name == "evals" and suite is not None:
         root = root.parent
     schemas = {name: _schema(folder, name) for name in ("case", "suite")}
+    notes: list[str] = []
+    case_id = slug(out.stem, otherwise="session")
+    if suite is not None:
+        case_id, notes = _fitting(case_id, suite, out, held.engine)
     case = case_of_session(
         held,
         schema=schemas["case"],
         revision=revision,
+        case_id=case_id,
         fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
     )
     files = {out: case.text}
@@ -84,8 +90,21 @@ def _write_files(
     _write_schemas(folder, schemas)
     for path, text in files.items():
         _write(path, text)
-    _say_all(case.notes)
+    _say_all((*case.notes, *notes))
     return 0
+
+
+def _fitting(case_id: str, suite: Path, out: Path, engine: str) -> tuple[str, list[str]]:
+    """An id that no other case of the suite has, and what there is to know of that."""
+    from skillup.cli.joining_suite import ids_in_suite, other_engine
+    from skillup.interop.draft import unlike
+
+    free = unlike(case_id, ids_in_suite(suite, out))
+    notes = []
+    if free != case_id:
+        notes.append(f"`{case_id}` is the id of another case of the suite: this one is `{free}`")
+    engines = other_engine(suite, engine)
+    return free, [*notes, *([engines] if engines else [])]
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillup.cli.judge_files import broken_judge_files
 from skillup.cli.options import AsJson, Paths, Vars, default_paths, parse_vars
 from skillup.errors import ExitCode
 
@@ -29,7 +30,11 @@ def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> 
     others = [path for path in given if not is_profile(path)]
     loaded = load_paths(others, variables=variables) if others else Loaded((), ())
     profiles = _profile_files(given, others)
-    problems = [*loaded.problems, *_profile_problems(profiles)]
+    problems = [
+        *loaded.problems,
+        *broken_judge_files(loaded.suites),
+        *_profile_problems(profiles),
+    ]
     if any(needs_simulator(c.case) for suite in loaded.suites for c in suite.cases):
         from skillup.cli.simulators import unplayable_users
 

@@ -24,10 +24,10 @@ from skillup.engines.claude_fork import Place, fork_session
 from skillup.engines.claude_history import history_session, now, write_session
 from skillup.engines.claude_session import fingerprint, session_file
 from skillup.engines.environment import EngineHome, lookup, trial_environment
-from skillup.engines.failures import Cli, Failure, turn_error
+from skillup.engines.failures import Cli, Failure, lost_session, turn_error
 from skillup.engines.login import Login, describe_login, find_login, secrets_of
 from skillup.engines.prices import cost_usd
-from skillup.engines.session_files import has_grown, still_holds, without_file
+from skillup.engines.session_files import what_it_lacks, what_it_lost, without_file
 from skillup.engines.session_versions import VersionRange, format_problem
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
@@ -90,7 +90,7 @@ class ClaudeCode:
         homes = _engine_home(parent), _engine_home(child)
         source = session_file(homes[0], session.id)
         if source is None:
-            return Placed(None, error=_lost(session.id))
+            return Placed(None, error=_lost(session.id, f"it has no file in {homes[0]}"))
         places = (
             Place(homes[0], parent.home, parent.workspace, session.id),
             Place(homes[1], child.home, child.workspace, child.session_id),
@@ -124,8 +124,11 @@ async def _hold(
         return TurnOutcome(session=None, error=turn_error(CLI, "auth", login.missing))
     env = _environment(trial, login)
     home = HOME.of(env)
-    if turn.previous is not None and not still_holds(session_file(home, session_id), turn.previous):
-        return TurnOutcome(SessionRef(session_id), session_verified=False, error=_lost(session_id))
+    if turn.previous is not None:
+        loss = what_it_lost(session_file(home, session_id), turn.previous)
+        if loss is not None:
+            error = _lost(session_id, loss)
+            return TurnOutcome(SessionRef(session_id), session_verified=False, error=error)
     argv = (*_command(trial.profile), *arguments(turn, trial, session_id, resumed=resumed))
     secrets = secrets_of(trial, HOME.login_of(env))
     invocation = Invocation(argv, env, input_bytes(turn), secrets)
@@ -140,14 +143,17 @@ def _outcome(
     error = held.error
     now = fingerprint(home, session_id)
     verified: bool | None = None
+    loss: str | None = None
     if turn.previous is not None:
-        intact = still_holds(session_file(home, session_id), turn.previous)
-        verified = intact and (error is not None or has_grown(now, turn.previous))
+        loss = what_it_lost(session_file(home, session_id), turn.previous)
+        if loss is None and error is None:
+            loss = what_it_lacks(now, turn.previous)
+        verified = loss is None
     if error is None and parsed.session_id != session_id:
         what = f"the answer is from session {parsed.session_id}, not from {session_id}"
         error = turn_error(CLI, "session_mismatch", what)
-    elif error is None and verified is False:
-        error = _lost(session_id)
+    elif error is None and loss is not None:
+        error = _lost(session_id, loss, parsed.response)
     if error is None and now is None:
         now = without_file(session_id)  # so that a next turn is not believed to know this one
     return TurnOutcome(
@@ -218,9 +224,9 @@ def _explain(outcome: ProcessOutcome) -> Failure | None:
     return Failure(kind, said) if kind else None
 
 
-def _lost(session_id: str) -> TurnError:
+def _lost(session_id: str, loss: str, answer: str = "") -> TurnError:
     what = f"the session {session_id} no longer holds its earlier turns"
-    return turn_error(CLI, "session_lost", what)
+    return lost_session(CLI, what, loss, answer)
 
 
 def _cost(held: HeldTurn, profile: Profile) -> float | None:

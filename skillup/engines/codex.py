@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -26,14 +28,19 @@ from skillup.engines.codex_session import (
     read_part,
     rollouts,
     session_file,
-    usage_of,
 )
 from skillup.engines.codex_silent import with_silent_calls
+from skillup.engines.codex_usage import (
+    part_of_last_turn,
+    total_before,
+    usage_by_totals,
+    usage_of,
+)
 from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.failures import Cli, Failure, turn_error
+from skillup.engines.failures import Cli, Failure, lost_session, turn_error
 from skillup.engines.login import Login, describe_login, find_login, secrets_of
 from skillup.engines.prices import cost_usd
-from skillup.engines.session_files import has_grown, still_holds
+from skillup.engines.session_files import what_it_lacks, what_it_lost
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
@@ -106,9 +113,9 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
     env = _environment(trial, login)
     home = HOME.of(env)
     if thread_id and turn.previous is not None:
-        intact = still_holds(session_file(home, thread_id), turn.previous)
-        if not intact:
-            error = _lost(thread_id)
+        loss = what_it_lost(session_file(home, thread_id), turn.previous)
+        if loss is not None:
+            error = _lost(thread_id, loss)
             return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
     options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
     secrets = secrets_of(trial, HOME.login_of(env))
@@ -116,10 +123,24 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
     invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
     parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
     before = rollouts(home)
-    offset = _bytes_of_past(home, thread_id)
+    past = _Past.of(session_file(home, thread_id) if thread_id else None)
     held = await hold_turn(CLI, invocation, parser, turn, trial, _explain)
     new_files = rollouts(home) - before
-    return _outcome(held, parser, turn, trial, thread_id, home, new_files, offset)
+    return _outcome(held, parser, turn, trial, thread_id, home, new_files, past)
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the thread had before the turn, of earlier turns or of a past that never ran."""
+
+    bytes: int
+    total: dict[str, Any]
+    """Tokens."""
+
+    @classmethod
+    def of(cls, path: Path | None) -> _Past:
+        size = path.stat().st_size if path is not None else 0
+        return cls(size, total_before(path, size))
 
 
 def _outcome(
@@ -130,7 +151,7 @@ def _outcome(
     asked_for: str | None,
     home: Path,
     new_files: set[Path],
-    offset: int,
+    past: _Past,
 ) -> TurnOutcome:
     thread_id = held.parsed.session_id
     error = held.error
@@ -139,13 +160,20 @@ def _outcome(
     path = session_file(home, thread_id) if thread_id else None
     now = fingerprint(home, thread_id) if thread_id else None
     verified: bool | None = None
+    loss: str | None = None
     if turn.previous is not None:
-        intact = thread_id == asked_for and still_holds(path, turn.previous)
-        verified = intact and (error is not None or has_grown(now, turn.previous))
-        if error is None and not verified:
-            error = _lost(str(asked_for))
-    part = read_part(path, offset) if path else RolloutPart()
-    usage = usage_of(path, offset, part) if path else None
+        loss = what_it_lost(path, turn.previous)
+        if loss is None and error is None:
+            loss = what_it_lacks(now, turn.previous)
+        verified = thread_id == asked_for and loss is None
+        if error is None and loss is not None:
+            error = _lost(str(asked_for), loss, held.parsed.response)
+    if turn.previous is not None and what_it_lost(path, turn.previous) is not None:
+        part = part_of_last_turn(path) if path else RolloutPart()
+        usage = usage_by_totals(parser.thread_total, past.total, part)
+    else:
+        part = read_part(path, past.bytes) if path else RolloutPart()
+        usage = usage_of(path, past.bytes, part) if path else None
     return TurnOutcome(
         session=SessionRef(thread_id) if thread_id else None,
         response=held.parsed.response if error is None else "",
@@ -163,12 +191,6 @@ def _outcome(
         notices=[*held.parsed.notices, *held.notices, *_not_applied(turn, trial)],
         error=error,
     )
-
-
-def _bytes_of_past(home: Path, thread_id: str | None) -> int:
-    """How much of the session's file is of earlier turns, or of a past that never ran."""
-    path = session_file(home, thread_id) if thread_id else None
-    return path.stat().st_size if path is not None else 0
 
 
 def _mismatch(
@@ -228,9 +250,9 @@ def _explain(outcome: ProcessOutcome) -> Failure | None:
     return failure_of_stderr(outcome.stderr_tail)
 
 
-def _lost(thread_id: str) -> TurnError:
+def _lost(thread_id: str, loss: str, answer: str = "") -> TurnError:
     what = f"the thread {thread_id} no longer holds its earlier turns"
-    return turn_error(CLI, "session_lost", what)
+    return lost_session(CLI, what, loss, answer)
 
 
 def _not_applied(turn: TurnRequest, trial: TrialContext) -> list[str]:

@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from skillup.engines.session_files import session_lines, take_fingerprint
-from skillup.engines.transcript import as_count, as_dict, as_text, content_text
-from skillup.schema.record import SessionFingerprint, Usage
-
-_USAGE_NAMES = {
-    "input_tokens": "input_tokens",
-    "cached_input_tokens": "cached_input_tokens",
-    "cache_write_tokens": "cache_write_input_tokens",
-    "output_tokens": "output_tokens",
-    "reasoning_tokens": "reasoning_output_tokens",
-}
+from skillup.engines.transcript import as_dict, as_text, content_text
+from skillup.schema.record import SessionFingerprint
 
 # Calls that end in an event of the stream, unless codex refuses them.
 _WATCHED_CALLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "apply_patch"})
@@ -140,33 +132,6 @@ class _Reader:
             item = as_dict(payload.get("item"))
             self._ended.add(as_text(item.get("id")))
             self._tools_ended += item.get("type") in _ENDING_ITEMS
-
-
-def usage_of(path: Path, offset: int, part: RolloutPart) -> Usage | None:
-    """The tokens of the turn that wrote `part`: the sum over its requests.
-
-    Where the requests are not told one by one, the running total less the total before.
-    """
-    if part.usages:
-        return Usage(**_sums(part.usages), requests=len(part.usages))
-    before = read_part(path, 0, offset).total if offset else {}
-    if part.total is None or before is None:
-        return None
-    own = {}
-    for name in _USAGE_NAMES.values():
-        now = as_count(part.total.get(name))
-        difference = None if now is None else now - (as_count(before.get(name)) or 0)
-        own[name] = as_count(difference)  # none if the total was set back
-    return Usage(**_sums([own]))
-
-
-def _sums(usages: list[dict[str, Any]]) -> dict[str, int | None]:
-    sums: dict[str, int | None] = {}
-    for ours, theirs in _USAGE_NAMES.items():
-        counts = [as_count(usage.get(theirs)) for usage in usages]
-        known = [count for count in counts if count is not None]
-        sums[ours] = sum(known) if known else None
-    return sums
 
 
 def _output_text(output: Any) -> str:

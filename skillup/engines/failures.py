@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from skillup.schema.record import ErrorKind, TurnError
 
 _EVIDENCE_CHARACTERS = 4000
+_ANSWER_CHARACTERS = 1000
 
 _ADVICE: dict[ErrorKind, str] = {
     "auth": "{login}",
@@ -66,6 +67,15 @@ def turn_error(cli: Cli, kind: ErrorKind, what: str, evidence: str = "") -> Turn
         message=f"{message}; {advice}" if advice else message,
         evidence=shortened(evidence),
     )
+
+
+def lost_session(cli: Cli, what: str, loss: str, answer: str = "") -> TurnError:
+    """The error of a session that does not hold what it should.
+
+    `loss` says what is missing. `answer` is what the agent said nevertheless: it is no response.
+    """
+    said = f"\nits answer, which is not believed:\n{shortened(answer, _ANSWER_CHARACTERS)}"
+    return turn_error(cli, "session_lost", what, loss + said * bool(answer.strip()))
 
 
 def shortened(text: str, limit: int = _EVIDENCE_CHARACTERS) -> str:

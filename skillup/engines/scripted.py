@@ -20,7 +20,7 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.engines.environment import clean_variables
-from skillup.engines.failures import Cli, turn_error
+from skillup.engines.failures import Cli, lost_session, turn_error
 from skillup.engines.login import secrets_of
 from skillup.engines.prices import cost_usd
 from skillup.engines.scripted_agent import VERSION
@@ -28,7 +28,7 @@ from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.scripted_events import ScriptedEvents
 from skillup.engines.scripted_placing import forked_lines, seeded_lines
 from skillup.engines.scripted_session import agent_home, is_user_message, session_file
-from skillup.engines.session_files import still_holds, take_fingerprint
+from skillup.engines.session_files import take_fingerprint, what_it_lost
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
@@ -137,25 +137,25 @@ def _outcome(
     held: HeldTurn, turn: TurnRequest, trial: TrialContext, session_id: str, file: Path
 ) -> TurnOutcome:
     parsed = held.parsed
-    verified = None if turn.previous is None else still_holds(file, turn.previous)
+    loss = None if turn.previous is None else what_it_lost(file, turn.previous)
     fingerprint = take_fingerprint(file, session_id, is_user_message)
     error = held.error
     if error is None or error.kind not in _BEFORE_THE_SESSION:
         answered_in = parsed.session_id or session_id
-        error = _session_error(session_id, answered_in, verified) or error
+        error = _session_error(session_id, answered_in, loss, parsed.response) or error
     if error is None and fingerprint is None:
         what = f"it answered, and left no file of session {session_id}"
-        error = turn_error(_CLI, "session_lost", what)
+        error = lost_session(_CLI, what, f"no such file: {file}", parsed.response)
     return TurnOutcome(
         session=SessionRef(parsed.session_id) if parsed.session_id else None,
-        response=parsed.response,
+        response=parsed.response if error is None else "",
         items=parsed.items,
         usage=parsed.usage,
         cost_usd=cost_usd(trial.profile, parsed.model, parsed.usage),
         model=parsed.model,
         version=parsed.version,
         fingerprint=fingerprint,
-        session_verified=verified,
+        session_verified=None if turn.previous is None else loss is None,
         process=held.process,
         unknown_events=parsed.unknown_events,
         notices=(*parsed.notices, *held.notices),
@@ -163,14 +163,16 @@ def _outcome(
     )
 
 
-def _session_error(session_id: str, answered_in: str, verified: bool | None) -> TurnError | None:
+def _session_error(
+    session_id: str, answered_in: str, loss: str | None, answer: str
+) -> TurnError | None:
     """What is wrong with the session; that explains whatever the agent made of it."""
     if answered_in != session_id:
         what = f"asked for session {session_id}, it answered from session {answered_in}"
         return turn_error(_CLI, "session_mismatch", what)
-    if verified is False:
+    if loss is not None:
         what = f"session {session_id} no longer holds the earlier turns"
-        return turn_error(_CLI, "session_lost", what)
+        return lost_session(_CLI, what, loss, answer)
     return None
 
 

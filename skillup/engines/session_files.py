@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 
 from skillup.schema.record import SessionFingerprint
 
+_SHOWN = 16
+"""Characters of a digest: enough to tell two apart."""
 IsUserMessage = Callable[[dict[str, Any]], bool]
 
 
@@ -57,14 +59,40 @@ def without_file(session_id: str) -> SessionFingerprint:
 
 
 def still_holds(path: Path | None, previous: SessionFingerprint) -> bool:
-    """Whether the file begins with exactly the bytes that it had when `previous` was taken.
+    """Whether the file begins with exactly the bytes that it had when `previous` was taken."""
+    return what_it_lost(path, previous) is None
 
-    Not if it held no message then: the earlier turns were in it even less than they are now.
+
+def what_it_lost(path: Path | None, previous: SessionFingerprint) -> str | None:
+    """Why the file does not begin with the bytes that it had when `previous` was taken.
+
+    None if it does. It does not, either, if it held no message then: the earlier turns were in it
+    even less than they are now.
     """
-    if previous.messages == 0 or path is None or not path.is_file():
-        return False
+    size, sha256 = previous.prefix_bytes, previous.prefix_sha256
+    if previous.messages == 0:
+        return f"after the turn before, the session held no user message ({size} bytes)"
+    held = f"it held {size} bytes after the turn before"
+    if path is None or not path.is_file():
+        return f"its file is gone: {held} (sha256 {sha256[:_SHOWN]}…)"
     with path.open("rb") as file:
-        return _digest_of_first(file, previous.prefix_bytes) == previous.prefix_sha256
+        found, of = _digest_of_first(file, size)
+    if of < size:
+        return f"{path}: {held}, and holds {of} now"
+    if found == sha256:
+        return None
+    return (
+        f"{path}: {held}, and these are others now: "
+        f"sha256 {sha256[:_SHOWN]}… then, {found[:_SHOWN]}… now"
+    )
+
+
+def what_it_lacks(now: SessionFingerprint | None, previous: SessionFingerprint) -> str | None:
+    """Why the session has not got the user message of this turn, too; None if it has."""
+    if has_grown(now, previous):
+        return None
+    count = now.messages if now is not None else 0
+    return f"it held user messages before the turn: {previous.messages}; after it: {count}"
 
 
 def has_grown(now: SessionFingerprint | None, previous: SessionFingerprint) -> bool:
@@ -72,12 +100,13 @@ def has_grown(now: SessionFingerprint | None, previous: SessionFingerprint) -> b
     return now is not None and now.messages > previous.messages
 
 
-def _digest_of_first(file: BinaryIO, size: int) -> str | None:
-    digest = hashlib.sha256()
+def _digest_of_first(file: BinaryIO, size: int) -> tuple[str, int]:
+    """Of the first `size` bytes, or of as many as there are; and how many these were."""
+    digest, wanted = hashlib.sha256(), size
     while size > 0:
         chunk = file.read(min(size, 1 << 20))
         if not chunk:
-            return None
+            break
         digest.update(chunk)
         size -= len(chunk)
-    return digest.hexdigest()
+    return digest.hexdigest(), wanted - size

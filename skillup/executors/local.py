@@ -202,6 +202,8 @@ class _Run:
         """Record first, then judge; then let others know. A grade that is `known` stands."""
         if new:
             self.directory.write_record(job.id, record)
+            # As it is stored, secrets masked: so whoever judges it again finds the same.
+            record = self.directory.read_record(job.id)
         graded = known or await self._grade(record)
         if known is None:
             self.directory.write_grade(job.id, graded)

@@ -97,13 +97,19 @@ def read_judge_input(
     case = _case(data, turns, path)
     root = _skill_dir(data, path)
     files = _files(data, path, blobs)
-    if files is None and script_paths(case):
-        files = {}
-        notes.append("it names no workspace: its scripts run in an empty one")
-    record = _record(data, turns, case, root, files, blobs)
     mocked = data.get("mock_results")
     told = tuple(mocked) if isinstance(mocked, list) and mocked else None
+    if files is None and _looks_around(case, told):
+        files = {}
+        notes.append("it names no workspace: scripts and agents judge in an empty one")
+    record = _record(data, turns, case, root, files, blobs)
     return JudgeInput(case, record, told, tuple(notes))
+
+
+def _looks_around(case: Case, mocked: object) -> bool:
+    """Somebody judges it who starts in the workspace."""
+    agents = any(judge.type == "agent_judge" for judge in case.all_judges())
+    return bool(script_paths(case)) or (agents and mocked is None)
 
 
 def _filled(value: Any, known: dict[str, str]) -> Any:
@@ -194,6 +200,6 @@ def _skill_dir(data: dict[str, Any], path: Path) -> Path:
     """What the judge's own paths start from: as given, else the folder that holds `evals/`."""
     given = data.get("skill_dir")
     if isinstance(given, str) and given and given not in _PLACEHOLDERS:
-        return path.parent / given
+        return (path.parent / given).resolve()
     above = path.resolve().parents
     return next((folder for folder in above if (folder / "evals").is_dir()), Path.cwd())

@@ -48,15 +48,17 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
     score = round(weighted_mean(children), 6) if children else 0.0
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
     met = sum(child.passed for child in children)
-    unmet = any(child.required and not child.passed for child in children)
+    refused = any(child.required and not child.passed for child in children)
+    unmet = next((child for child in children if not child.passed), None)
+    why = f"; {unmet.name}: {unmet.found}" if unmet is not None else ""
     error = f"`mock_results` has nothing for {', '.join(silent)}" if silent else None
     return CheckResult(
         name=judge.id or "agent_judge",
         kind="agent_judge",
-        passed=error is None and score >= threshold and not unmet,
+        passed=error is None and score >= threshold and not refused,
         score=score,
         role="judge",
-        found=f"{met} of {len(children)} criteria met, score {score:.2f} of {threshold:.2f}",
+        found=f"{met} of {len(children)} criteria met, score {score:.2f} of {threshold:.2f}{why}",
         notes=["answered by the file's `mock_results`: no agent was asked"],
         error=error,
         children=children,

@@ -38,15 +38,17 @@ def case_of_session(
     schema: str,
     revision: str | None = None,
     fixture: str | None = None,
+    case_id: str | None = None,
 ) -> CaseText:
     """The case of a session; `schema` is what its header names for editors, if anything.
 
-    `fixture` is the folder of the session's workspace, relative to the suite. Raises UsageError if
-    the session has no message that was answered, or does not tell what was said to the agent.
+    Its id is made of the first words if none is given. `fixture` is the folder of the session's
+    workspace, relative to the suite. Raises UsageError if the session has no message that was
+    answered, or does not tell what was said to the agent.
     """
     _check_told(session)
     words = next((turn.content for turn in session.found.turns), "")
-    case_id = slug(" ".join(words[:500].split()[:_ID_WORDS]), otherwise="session")
+    case_id = case_id or slug(" ".join(words[:500].split()[:_ID_WORDS]), otherwise="session")
     plain = _plain_data(session, case_id, words)
     record = record_of_session(session, Case.model_validate(plain), "")
     head = [

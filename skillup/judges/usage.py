@@ -12,12 +12,12 @@ _FIELDS = tuple(Usage.model_fields)
 
 def total_usage(usages: Iterable[Usage | None]) -> dict[str, Any] | None:
     """The sum by field, over the turns that told; a field that none told stays None."""
-    told = [usage for usage in usages if usage is not None]
+    told = [vars(usage) for usage in usages if usage is not None]
     if not told:
         return None
     if len(told) == 1:
         return dict(told[0])
-    return {name: _total([getattr(usage, name) for usage in told]) for name in _FIELDS}
+    return {name: _total([usage[name] for usage in told]) for name in _FIELDS}
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:

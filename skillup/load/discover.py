@@ -135,7 +135,8 @@ def _requests(path: Path, is_case: IsCase) -> Iterator[SuiteRequest]:
         return
     raise UsageError(
         f"{path}: no {SUITE_FILE} in it or below it",
-        hint="`skillup init` writes one; a skill's suite is evals/eval.yaml",
+        hint="write one (`name: …`, and the cases beside it), see docs/writing-cases.md; "
+        "a skill's suite is evals/eval.yaml",
     )
 
 
@@ -154,5 +155,6 @@ def _suite_above(path: Path) -> Path:
                 return candidate
     raise UsageError(
         f"{path}: no {SUITE_FILE} beside it or above it",
-        hint="a case belongs to a suite: put an eval.yaml in its folder (`skillup init`)",
+        hint="a case belongs to a suite: write an eval.yaml in its folder (`name: …` is enough), "
+        "see docs/writing-cases.md",
     )

@@ -204,6 +204,9 @@ def _unknown_key(one: _Found) -> tuple[str, str]:
     if model is None:
         return message, "remove it"
     keys = keys_of(model)
+    if one.details["input"] is None and not key.isidentifier():
+        # `{content: Great, thanks.}` is a mapping with the keys `content` and `thanks.`
+        return message, "within braces a comma begins a new key: put the text in quotes"
     elsewhere = _owner(key, one, model)
     if elsewhere is not None:
         return message, f"it belongs to {elsewhere}: check the indentation"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from skillup.judges.replay.labels import Label, Score
-from skillup.reports.panel import grid, indented, item_line, share, verdict_table
+from skillup.reports.panel import figures, indented, item_line, share, verdict_table
 from skillup.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -25,16 +25,18 @@ def label_lines(name: str, score: Score, *, quiet: bool = False) -> Group:
         ("precision", score.precision),
         ("recall", score.recall),
     )
-    figures = "   ".join(f"{what} {share(value)}" for what, value in shares)
-    table = grid(1, 2)
-    table.add_row("", "people: pass", "people: fail")
-    table.rows[0].style = "dim"
-    table.add_row("judge: pass", str(score.true_pass), str(score.false_pass))
-    table.add_row("judge: fail", str(score.false_fail), str(score.true_fail))
+    summary = "   ".join(f"{what} {share(value)}" for what, value in shares)
+    table = figures(
+        [
+            ("", "people: pass", "people: fail"),
+            ("judge: pass", str(score.true_pass), str(score.false_pass)),
+            ("judge: fail", str(score.false_fail), str(score.true_fail)),
+        ]
+    )
     parts: list[RenderableType] = [
         "",
         Text(f"{one_line(name, _LABEL)} and people's labels", style="bold"),
-        indented(Text(figures)),
+        indented(Text(summary)),
         indented(table),
         *(indented(Text(line, style="yellow")) for line in _left_out(score)),
     ]

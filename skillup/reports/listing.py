@@ -11,6 +11,7 @@ from skillup.reports.console import make_console
 from skillup.reports.problems import shown_path
 from skillup.reports.text import one_line
 from skillup.schema.simulation import lead_of
+from skillup.trial.transcript import turns_of
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
@@ -33,7 +34,10 @@ def turn_count(loaded: LoadedCase) -> int | None:
     """How many turns the case has; None if a simulated user decides."""
     if lead_of(loaded.case) is not None:
         return None
-    return len(loaded.case.input.all_turns()) or None
+    given = loaded.case.input
+    if given.transcript is not None:
+        return len(turns_of(given.transcript))
+    return len(given.all_turns()) or None
 
 
 def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:

@@ -82,7 +82,7 @@ class LiveReporter(PlainReporter):
         from rich.table import Table
         from rich.text import Text
 
-        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
         grid.add_column(width=1)
         grid.add_column(no_wrap=True)
         grid.add_column(no_wrap=True)

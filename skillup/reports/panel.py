@@ -28,24 +28,20 @@ def panel_lines(seats: Sequence[Seat], trials: int) -> Group:
     """A line for each judge, with what it took; and what it failed to judge, by the reason."""
     from rich.console import Group
 
-    table = grid(1, 8)
-    table.add_row("judge", "items", "pass", "fail", "error", "calls", "stored", "tokens", "cost")
-    table.rows[0].style = "dim"
-    parts: list[RenderableType] = [_text(_count(trials, "trial"), "bold"), indented(table)]
+    rows = [("judge", "items", "pass", "fail", "error", "calls", "stored", "tokens", "cost")]
+    failures: list[RenderableType] = []
     for seat in seats:
         said = [verdict.passed for verdict in seat.read().values()]
-        table.add_row(
-            _text(one_line(seat.name, _NAME)),
-            str(len(said)),
-            *(str(sum(passed is kind for passed in said)) for kind in (True, False, None)),
-            *_took(seat),
-        )
+        passed, failed, broken = (str(said.count(kind)) for kind in (True, False, None))
+        name = one_line(seat.name, _NAME)
+        rows.append((name, str(len(said)), passed, failed, broken, *_took(seat)))
         for reason, items in seat.failures().items():
-            line = _text(f"{one_line(seat.name, _NAME)} failed on {_count(len(items), 'item')}: ")
+            line = _text(f"{name} failed on {_count(len(items), 'item')}: ")
             line.stylize("bold magenta")
             line.append(one_line(reason, _REASON), style="not bold default")
-            parts += [indented(line), indented(_list_of(items), 6)]
-    return Group(*parts)
+            failures += [indented(line), indented(_list_of(items), 6)]
+    head = _text(_count(trials, "trial"), "bold")
+    return Group(head, indented(figures(rows)), *failures)
 
 
 def pair_lines(pair: Pair, *, quiet: bool = False) -> Group:
@@ -53,16 +49,14 @@ def pair_lines(pair: Pair, *, quiet: bool = False) -> Group:
     from rich.console import Group
 
     first, second = one_line(pair.first, _NAME), one_line(pair.second, _NAME)
-    table = grid(1, 4)
-    table.add_row("", "both judged", "agreed", "", "kappa")
-    table.rows[0].style = "dim"
+    rows = [("", "both judged", "agreed", "", "kappa")]
     for name, found in (("items", pair.items), ("trials", pair.trials)):
         kappa = "–" if found.kappa is None else f"{found.kappa:.2f}"
-        table.add_row(name, str(found.items), str(found.agreed), share(found.share), kappa)
+        rows.append((name, str(found.items), str(found.agreed), share(found.share), kappa))
     parts: list[RenderableType] = [
         "",
         _text(f"{first} and {second}", "bold"),
-        indented(table),
+        indented(figures(rows)),
     ]
     if pair.items.items and pair.items.kappa is None:
         parts.append(indented(_text("kappa is not defined: both always said the same", "dim")))
@@ -89,11 +83,13 @@ def item_line(item: Item) -> Text:
 
 def verdict_table(sides: Iterable[tuple[str, Verdict]]) -> Table:
     """A row for each judge: verdict, name, reason; long reasons are folded in their column."""
+    from rich.table import Table
     from rich.text import Text
 
-    table = grid(3, 0)
-    table.columns[2].no_wrap = False
-    table.columns[2].overflow = "fold"
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, verdict in sides:
         why = Text(one_line(verdict.reason, _REASON))
         if verdict.quote.strip():
@@ -107,13 +103,20 @@ def verdict_table(sides: Iterable[tuple[str, Verdict]]) -> Table:
 _WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold magenta")}
 
 
-def grid(left: int, right: int) -> Table:
-    """A table without lines: so many columns aligned left, so many right."""
+def figures(rows: Sequence[Sequence[str]]) -> Table:
+    """A table without lines: a head, names on the left, figures on the right of their columns.
+
+    Where there is no room, names are folded.
+    """
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
-    for number in range(left + right):
-        table.add_column(justify="left" if number < left else "right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for _ in rows[0][1:]:
+        table.add_column(justify="right", no_wrap=True)
+    for number, row in enumerate(rows):
+        # As Text: a string would be read as markup.
+        table.add_row(*map(_text, row), style="" if number else "dim")
     return table
 
 

@@ -76,7 +76,8 @@ class JudgeRule(Model):
     @classmethod
     def _no_torn_text(cls, value: Any) -> Any:
         if (torn := _torn(value)) is not None:
-            raise ValueError(f"`{torn}` is a key without a value || put texts with a comma in quotes")
+            message = f"`{torn}` is a key without a value || put texts with a comma in quotes"
+            raise ValueError(message)
         return value
 
     @model_validator(mode="after")

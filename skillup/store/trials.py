@@ -72,15 +72,18 @@ def make_fresh(directory: Path) -> None:
 
 def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
     """Job id and directory of all trials with a record file, damaged or not, in fixed order."""
-    for parent, names, files in os.walk(trials):
-        names[:] = sorted((name for name in names if not is_reserved(name)), key=_natural)
+    root = str(trials)
+    for parent, names, files in os.walk(root):
+        if len(names) > 1:
+            names.sort(key=_natural)
+        names[:] = [name for name in names if not is_reserved(name)]
         if RECORD_FILE in files:
             directory = Path(parent)
-            yield _job_id(trials, directory), directory
+            yield _job_id(parent[len(root) + 1 :] or ".", directory), directory
 
 
-def _job_id(trials: Path, directory: Path) -> str:
-    job_id = job_of_directory(directory.relative_to(trials).as_posix())
+def _job_id(relative: str, directory: Path) -> str:
+    job_id = job_of_directory(relative)
     if job_id is not None:
         return job_id
     with disk_errors("read", directory / _JOB_ID_FILE):

@@ -50,6 +50,54 @@ def test_a_suite_that_is_there_stays_as_it_is(project: Project) -> None:
     assert not (project.root / "cases/more/eval.yaml").exists()
 
 
+def test_the_id_is_the_files_name(project: Project) -> None:
+    project.run("session", "to-case", "session.jsonl", "--out", "cases/counts-files.yaml")
+    (case,) = project.run("list", "cases", "--json").data
+    assert case["id"] == "counts-files"
+
+
+def test_an_id_that_another_case_of_the_suite_has_is_told_apart(project: Project) -> None:
+    project.write(
+        {
+            "cases/eval.yaml": "name: mine\nengine: claude_code\ncases: {files: ['*/*.yaml']}\n",
+            "cases/a/other.yaml": "id: Files\ninput: {prompt: hi}\nassertions: [{contains: x}]\n",
+        }
+    )
+    out = ("session", "to-case", "session.jsonl", "--out", "cases/b/files.yaml")
+    made = project.run(*out)
+    assert made.exit_code == 0, made.stderr
+    assert "`files` is the id of another case of the suite: this one is `files-2`" in made.stderr
+    assert project.run("validate", "cases").exit_code == 0
+    # Written again, its own older self is not in its way.
+    again = project.run(*out, "--force")
+    assert "files-2" in again.stderr
+    (case,) = project.run("list", "cases/b/files.yaml", "--json").data
+    assert case["id"] == "files-2"
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"),
+    [
+        ("engine: codex", "cases/eval.yaml names the engine codex, and the session was held with"),
+        ("", "cases/eval.yaml names no engine (it is scripted then), and the session was held"),
+        ("engine: claude_code", None),
+        ("engine: mine", None),
+    ],
+)
+def test_a_suite_of_another_engine_is_said_to_be_one(
+    project: Project, engine: str, says: str | None
+) -> None:
+    project.write({"cases/eval.yaml": f"name: s\n{engine}\n"})
+    project.write({"engines/mine.yaml": "engine: claude_code\n"})
+    made = project.run("session", "to-case", "session.jsonl", "--out", "cases/files.yaml")
+    assert made.exit_code == 0, made.stderr
+    if says is None:
+        assert "engine" not in made.stderr
+    else:
+        assert says in made.stderr
+        assert "run the case with --engine claude_code" in made.stderr
+
+
 def test_nothing_is_overwritten_without_force(project: Project) -> None:
     project.write({"case.yaml": "mine"})
     refused = project.run("session", "to-case", "session.jsonl", "--out", "case.yaml")

@@ -221,6 +221,10 @@ def test_a_session_that_changes_during_the_turn_is_not_believed(
 
     assert error_kind(outcome) == "session_lost"
     assert outcome.session_verified is False
+    assert outcome.response == ""
+    assert outcome.error is not None
+    assert str(file_of(conversation)) in outcome.error.evidence
+    assert "as if nothing were wrong" in outcome.error.evidence
 
 
 def test_a_session_that_never_was_is_lost(begin: Begin, model_server: Serve) -> None:

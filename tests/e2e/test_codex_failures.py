@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from skillup.engines.base import SessionRef, TurnRequest
 from skillup.engines.codex import Codex
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, error_kind, make_trial
-from tests.support.lab_engines import codex_conversation, file_of
+from tests.support.lab_engines import codex_conversation, file_of, state_of
 from tests.support.model_server import (
     Answer,
     CutStream,
@@ -29,6 +31,7 @@ from tests.support.model_server import (
     Text,
     by_rules,
 )
+from tests.support.model_server import Usage as Tokens
 
 pytestmark = pytest.mark.e2e
 Serve = Callable[..., ModelServer]
@@ -184,6 +187,38 @@ def test_a_thread_that_changes_during_the_turn_is_not_believed(
 
     assert error_kind(outcome) == "session_lost"
     assert outcome.session_verified is False
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["in place", "by another file"])
+def test_what_a_turn_whose_thread_was_changed_cost_is_counted_all_the_same(
+    begin: Begin, model_server: Serve, replaced: bool
+) -> None:
+    tamper = (
+        "import sys, pathlib; p, = pathlib.Path(sys.argv[1]).rglob('rollout-*.jsonl'); "
+        "text = p.read_text().replace('walrus', 'a turtle'); "
+        + ("p.unlink(); p.write_text(text)" if replaced else "p.write_text(text)")
+    )
+
+    def script(request: ModelRequest) -> Reply:
+        usage = Tokens(input=100, cached=10, output=7)
+        if request.latest == "two" and request.tool_round == 0:
+            home = state_of(conversation)
+            return Answer(Shell(shlex.join([sys.executable, "-c", tamper, str(home)])), usage=usage)
+        return Answer(Text("as if nothing were wrong"), usage=usage)
+
+    conversation = begin(model_server(script).url)
+    conversation.say("My word is walrus.")
+
+    outcome = conversation.say("two")
+
+    assert error_kind(outcome) == "session_lost"
+    assert outcome.response == ""
+    assert outcome.error is not None
+    assert "rollout-" in outcome.error.evidence
+    assert "as if nothing were wrong" in outcome.error.evidence
+    assert outcome.usage is not None
+    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (200, 14)
+    assert outcome.usage.cached_input_tokens == 20
 
 
 def test_a_thread_that_never_was_is_lost(begin: Begin, model_server: Serve) -> None:

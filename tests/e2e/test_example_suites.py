@@ -137,7 +137,7 @@ def test_the_travel_suite_passes(project: Project, hold: Hold, engine: str) -> N
     (case,) = result["cases"]
     assert (case["status"], case["score"], failed(case)) == ("PASS", 1.0, set()), case["reason"]
     assert case["judging"]["usage"]["requests"] == len(judging.requests) == 5
-    assert case["judging"]["models"] == [JUDGES[engine]]
+    assert case["judging"]["models"] == [JUDGES[engine].partition(":")[2]]
     again = project.run("judge", str(project.latest_run()), "--json")
     assert again.data["cases"][0]["grade"]["score"] == 1.0
     assert len(judging.requests) == 5, "a run that is judged again asks nobody"

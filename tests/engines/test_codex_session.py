@@ -6,9 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.codex_session import fingerprint, read_part, session_file, usage_of
+from skillup.engines.codex_session import fingerprint, read_part, session_file
 from skillup.engines.codex_silent import with_silent_calls
-from skillup.engines.session_files import has_grown, still_holds
+from skillup.engines.codex_usage import (
+    part_of_last_turn,
+    total_before,
+    usage_by_totals,
+    usage_of,
+)
+from skillup.engines.session_files import has_grown, still_holds, what_it_lacks, what_it_lost
 from skillup.engines.transcript import Transcript
 
 THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
@@ -87,6 +93,44 @@ def test_a_session_that_was_rewritten_or_cut_does_not(tmp_path: Path) -> None:
     path.unlink()
     assert not still_holds(path, before)
     assert fingerprint(tmp_path, THREAD) is None
+
+
+def test_what_a_session_lost_is_told_in_bytes_and_digests(tmp_path: Path) -> None:
+    path = write(tmp_path, user("one"), user("two"))
+    size = path.stat().st_size
+    before = fingerprint(tmp_path, THREAD)
+    assert before is not None
+    assert what_it_lost(path, before) is None
+
+    write(tmp_path, user("eno"), user("two"), user("three"))
+    changed = what_it_lost(path, before) or ""
+    assert f"{path}: it held {size} bytes after the turn before, and these are others" in changed
+    assert f"sha256 {before.prefix_sha256[:16]}… then" in changed
+    write(tmp_path, user("one"))
+    assert f"and holds {path.stat().st_size} now" in (what_it_lost(path, before) or "")
+    path.unlink()
+    assert "its file is gone" in (what_it_lost(path, before) or "")
+    assert what_it_lacks(None, before) == ("it held user messages before the turn: 2; after it: 0")
+
+
+def test_the_tokens_of_a_turn_whose_file_was_changed_are_those_of_the_event_stream(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, *request(200, input_tokens=200, output_tokens=20))
+    before = total_before(path, path.stat().st_size)
+    started = entry("event_msg", type="task_started")
+    own = request(300, input_tokens=100, output_tokens=10)
+    now = {"input_tokens": 300, "output_tokens": 30}
+
+    write(tmp_path, entry("event_msg", type="other"), started, *own)
+    whole = usage_by_totals(now, before, part_of_last_turn(path))
+    missing = usage_by_totals({**now, "input_tokens": 400}, before, part_of_last_turn(path))
+
+    assert whole is not None
+    assert (whole.input_tokens, whole.output_tokens, whole.requests) == (100, 10, 1)
+    assert missing is not None
+    assert (missing.input_tokens, missing.requests) == (200, None)
+    assert usage_by_totals(None, before, part_of_last_turn(path)) is None
 
 
 def test_the_tokens_of_the_third_turn_are_its_own(tmp_path: Path) -> None:

@@ -138,7 +138,9 @@ async def test_a_session_file_that_is_gone_is_lost(tmp_path: Path) -> None:
     trial = misbehaving(tmp_path, turn=9)
     await trial.turn("one")
     trial.session_path.unlink()
-    assert (await failed_turn(trial)).kind == "session_lost"
+    error = await failed_turn(trial)
+    assert error.kind == "session_lost"
+    assert "its file is gone: it held " in error.evidence
 
 
 async def test_a_session_file_with_other_earlier_turns_is_lost(tmp_path: Path) -> None:
@@ -146,7 +148,12 @@ async def test_a_session_file_with_other_earlier_turns_is_lost(tmp_path: Path) -
     await trial.turn("one")
     text = trial.session_path.read_text()
     trial.session_path.write_text(text.replace('"one"', '"eno"'))
-    assert (await failed_turn(trial)).kind == "session_lost"
+    outcome = await trial.turn("go")
+    assert outcome.error is not None
+    assert outcome.error.kind == "session_lost"
+    assert f"{trial.session_path}: it held {len(text)} bytes" in outcome.error.evidence
+    assert outcome.response == ""
+    assert "its answer, which is not believed:\nwell" in outcome.error.evidence
 
 
 async def test_a_session_that_exists_already_is_not_begun_again(tmp_path: Path) -> None:

@@ -65,7 +65,10 @@ def read_labels(path: Path) -> list[Label]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
-    rows = csv.DictReader(io.StringIO(text, newline=""))
+    # Spreadsheets separate by semicolons where the comma is that of decimals.
+    head = text.partition("\n")[0]
+    separator = ";" if ";" in head and "," not in head else ","
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
     columns = [name.strip() for name in rows.fieldnames or ()]
     rows.fieldnames = columns
     lacking = [name for name in _NEEDED if name not in columns]

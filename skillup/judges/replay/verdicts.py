@@ -49,7 +49,8 @@ def verdicts_of(job: str, grade: Grade) -> dict[Item, Verdict]:
     """Everything that judges who read were asked about the trial, and the trial's own verdict.
 
     A check of several criteria counts by its criteria. Deterministic checks say the same whoever
-    judges: they are left out. A skipped trial has no verdict.
+    judges: they are left out, and so are those for which there was nothing to read. A skipped trial
+    has no verdict.
     """
     found: dict[Item, Verdict] = {}
     for turn, result in _read(grade):
@@ -80,7 +81,8 @@ def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
 def _reading(check: CheckResult) -> Iterator[CheckResult]:
     """The check itself if somebody read for it; else those within it."""
     if check.kind in ASKING or check.role == "judge":
-        yield check
+        if check.assertable:
+            yield check
     else:
         for child in check.children:
             yield from _reading(child)

@@ -12,15 +12,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from skillup.errors import SkillupError
+from skillup.errors import IndexTroubleError
 from skillup.trends.index.tables import INDEX_VERSION, about, metadata
 
 _PATIENCE_SECONDS = 30
 """To wait for another run that is writing, or for a server to answer."""
-
-
-class IndexTroubleError(SkillupError):
-    """The index cannot be opened, read or written; runs and their results are not touched by it."""
 
 
 @contextmanager
@@ -59,7 +55,7 @@ def _place(url: str) -> URL:
         return URL.create("sqlite", database=str(Path(url).absolute()))
     try:
         return make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         # Not shown as it is: there may be a password in it.
         raise IndexTroubleError(
             "the index is no URL that can be read",
@@ -76,7 +72,8 @@ def _engine(place: URL, shown: str, *, write: bool) -> Engine:
     if _is_file(place):
         arguments["timeout"] = _PATIENCE_SECONDS
     elif place.drivername.partition("+")[2] in ("", "psycopg", "psycopg2"):
-        arguments["connect_timeout"] = _PATIENCE_SECONDS
+        # Else a database in SQL_ASCII would give bytes for texts.
+        arguments |= {"connect_timeout": _PATIENCE_SECONDS, "client_encoding": "utf8"}
     try:
         engine = create_engine(place, connect_args=arguments, poolclass=NullPool)
     except (NoSuchModuleError, ImportError) as error:

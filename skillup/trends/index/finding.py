@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.errors import UsageError
+from skillup.errors import IndexTroubleError, UsageError
 from skillup.store.run_directory import RUN_FILE
-from skillup.trends.index.database import IndexTroubleError, open_index
+from skillup.trends.index.database import open_index
 from skillup.trends.index.reading import RunHead, kinds_of, newest_runs, stored_run
 from skillup.trends.outcomes import RunOutcomes
 from skillup.trends.reading import read_run

@@ -23,7 +23,9 @@ _ALL_SIGNS_UP_TO = 12
 _SAME = 1e-12
 
 
-def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
+def bootstrap_interval(
+    differences: Sequence[float], confidence: float = 0.95, *, draws: int | None = None
+) -> Interval | None:
     """Where the mean difference surely lies; None with fewer than two pairs.
 
     The pairs are drawn again with replacement, n at a time, and the quantiles of the means are
@@ -37,7 +39,7 @@ def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -
     n = len(differences)
     if n < 2:
         return None
-    draws = _draws(n)
+    draws = draws or _draws(n)
     random = Random(_SEED)  # noqa: S311 - statistics, not secrets
     means = sorted(fmean(random.choices(differences, k=n)) for _ in range(draws))
     tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))

@@ -36,7 +36,9 @@ def judged(project: Project, case: str, judge: str = JUDGE) -> Any:
     """The only case of a suite with this case and this judge, as `result.json` has it."""
     suite = "name: lab\njudge: {model: 'scripted:judges/lab.yaml'}\n"
     project.write({"cases/eval.yaml": suite, "cases/judges/lab.yaml": judge, "cases/a.yaml": case})
-    return project.run_json("cases")["cases"][0]
+    held = project.run("run", "cases", "--json")
+    assert held.stdout, held.stderr
+    return held.data["cases"][0]
 
 
 def verdicts(checks: list[Any]) -> list[bool]:
@@ -126,3 +128,13 @@ def test_a_rule_outranks_criteria(project: Project) -> None:
     judge = f"{JUDGE.rstrip()}\n      - answer: {{verdicts: [{ids}]}}\n"
     case = judged(project, CASE.replace("ANSWER", "2 logs in data. Shall I?"), judge)
     assert verdicts(case["turns"][0]["checks"]) == [False] * 4
+
+
+def test_validate_reads_the_judges_that_suites_name(project: Project) -> None:
+    judged(project, CASE.replace("ANSWER", "Shall I?"), "criteria: [{when: x, fund: y}]")
+    said = project.run("validate", "cases")
+    assert said.exit_code == 2
+    assert "cases/eval.yaml:2:16: judge.model:" in said.stderr
+    assert (
+        "lab.yaml:1:22: criteria[0].fund: unknown key `fund`; did you mean `found`?" in said.stderr
+    )

@@ -50,3 +50,16 @@ def test_disagreements_errors_and_what_only_one_was_asked_are_apart() -> None:
     ]  # fmt: skip
     assert [d.item.check for d in found.unanswered] == ["c3"]
     assert [item.check for item in found.only_one] == ["c4"]
+
+
+def test_a_check_that_failed_as_a_whole_stands_for_its_criteria() -> None:
+    job = "case/e/with_skill/1"
+    broken = {Item(job, 1, "rubric"): Verdict(None, "no answer")}
+    whole = {Item(job, 1, f"rubric / {name}"): Verdict(True, "yes") for name in "ab"}
+    elsewhere = {Item(job, 2, "rubric / a"): Verdict(True, "yes")}
+
+    for first, second in ((broken, whole | elsewhere), (whole | elsewhere, broken)):
+        found = agreement(first, second)
+        assert sorted(d.item.check for d in found.unanswered) == ["rubric / a", "rubric / b"]
+        assert found.only_one == (Item(job, 2, "rubric / a"),)
+        assert found.items == 0

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import InvalidFilesError
-from skillup.judges.replay.labels import Label, against_labels, read_labels
+from skillup.judges.replay.labels import (
+    Label,
+    against_labels,
+    labels_to_fill_in,
+    read_labels,
+)
 from skillup.judges.replay.verdicts import CASE, Item, Verdict
 
 JOB = "a/b/claude/with_skill/1"
@@ -23,6 +28,12 @@ def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
     read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nNo,b,,\n")
 
     assert read == [Label(2, "a", 2, "Polite", True), Label(3, "b", None, CASE, False)]
+
+
+def test_a_spreadsheet_may_separate_by_semicolons(tmp_path: Path) -> None:
+    read = labels(tmp_path, "\ufeffjob;turn;check;label\na;1;Polite, brief;pass\n")
+
+    assert read == [Label(2, "a", 1, "Polite, brief", True)]
 
 
 @pytest.mark.parametrize(
@@ -80,3 +91,30 @@ def test_without_a_pass_precision_is_not_known() -> None:
                            [Label(2, JOB, 0, CASE, False)])  # fmt: skip
 
     assert (score.accuracy, score.precision, score.recall) == (1.0, None, None)
+
+
+def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
+    names = ['rubric "Is, and\nstays, polite"', "a / b", CASE]
+    verdicts = {Item(JOB, place, name): Verdict(True, "") for place, name in enumerate(names)}
+    text = labels_to_fill_in(verdicts)
+
+    assert text.splitlines()[0] == "job,turn,check,label"
+    assert labels(tmp_path, text) == []
+    filled = text.replace(",\n", ",fail\n")
+    assert against_labels(verdicts, labels(tmp_path, filled)).false_pass == 3
+
+
+@pytest.mark.parametrize("name", ['rubric "Is polite"', 'rubric "Is polite" / Is polite'])
+def test_a_line_of_a_rubric_is_known_by_its_text(name: str) -> None:
+    score = against_labels({Item(JOB, 1, name): Verdict(True, "")},
+                           [Label(2, "a/b", 1, "Is polite", True)])  # fmt: skip
+
+    assert (score.true_pass, score.unmatched) == (1, ())
+
+
+def test_a_check_that_failed_as_a_whole_leaves_its_criteria_unanswered() -> None:
+    whole = Item(JOB, 1, "rubric")
+    label = Label(2, JOB, 1, "rubric / Polite", True)
+
+    assert against_labels({whole: Verdict(None, "no answer")}, [label]).unanswered == (whole,)
+    assert against_labels({whole: Verdict(True, "yes")}, [label]).unmatched == (label,)

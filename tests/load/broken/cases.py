@@ -117,4 +117,10 @@ CASES = [
     (CHECKED + "scripted: []\n", "3:1", "at least 1 item"),
     (CHECKED + "scripted: [{say: a, when: '('}]\n", "3:27", "not a regular expression"),
     (CHECKED + "scripted: [{steps: [{run: a, read: b}]}]\n", "3:21", "keep exactly one"),
+    # a comma in a text without quotes
+    (
+        "input: {history: [{role: user, content: Oh, no.}], prompt: hi}\nexpect: {equals: x}\n",
+        "1:45",
+        "unknown key `no.`; within braces a comma begins a new key: put the text in quotes",
+    ),
 ]  # fmt: skip

@@ -1,0 +1,157 @@
+"""`skillup compare` from the outside: two nights of a suite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.project import Outcome, Project
+
+SUITE = """
+    name: demo
+    cases: {{files: ['cases/*.yaml']}}
+    gates: {gates}
+    """
+CASE = """
+    input: {{turns: [one]}}
+    assertions: [{{contains: hi}}, {{contains: there}}]
+    scripted: [{{say: "{say}"}}]
+    """
+REFUSED = """
+    input: {turns: [one]}
+    assertions: [{contains: hi}]
+    scripted: [{say: x, misbehave: {error: auth}}]
+    """
+
+
+def night(project: Project, *options: str, gates: str = "{}", **cases: str) -> Any:
+    """Hold a run whose agent says this in each case; `refused` is an error."""
+    files = {
+        f"cases/{name}.yaml": REFUSED if say == "refused" else CASE.format(say=say)
+        for name, say in cases.items()
+    }
+    project.write({"eval.yaml": SUITE.format(gates=gates), **files})
+    return project.run("run", ".", "--json", *options).data
+
+
+def compare(project: Project, *arguments: str) -> Outcome:
+    """`skillup compare ARGUMENTS`."""
+    return project.run("compare", *arguments)
+
+
+def changes(outcome: Outcome) -> dict[str, str]:
+    """What became of each case."""
+    return {case["case_id"]: case["change"] for case in outcome.data["cases"]}
+
+
+def test_the_last_run_is_compared_with_the_one_before(project: Project) -> None:
+    a = night(project, steady="hi there", broke="hi there", mended="no", worse="hi there")
+    b = night(project, steady="hi there", broke="no", mended="hi there", worse="refused", new="hi")
+    outcome = compare(project, "--json")
+    assert outcome.exit_code == 0
+    assert changes(outcome) == {
+        "broke": "newly_failing",
+        "mended": "newly_passing",
+        "steady": "still_passing",
+        "worse": "not_run",
+        "new": "only_in_b",
+    }
+    assert (outcome.data["a"]["run_id"], outcome.data["b"]["run_id"]) == (a["run_id"], b["run_id"])
+    assert outcome.data["verdicts"]["p"] == 1
+
+
+def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
+    night(project, "--trials", "3", steady="hi there", broke="hi there", odd="hi there")
+    night(project, "--trials", "3", steady="hi there", broke="no", odd="refused")
+    outcome = compare(project)
+    assert "newly failing (1)\n  broke  3/3 → 0/3  surely (p 0.05); contains" in outcome.stdout
+    assert "odd  3/3 → error" in outcome.stdout
+    assert "too little data to tell" in outcome.stdout
+    assert "\x1b" not in outcome.stdout
+    assert outcome.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("gates", "exit_code"),
+    [
+        ("{max_new_failures: 0}", 1),
+        ("{max_new_failures: 1}", 0),
+        ("{min_pass_rate: 0.5}", 0),
+        ("{min_pass_rate: 0.6}", 1),
+        ("{max_not_run: 0}", 1),
+        ("{max_not_run: 1, max_new_failures: 1}", 0),
+    ],
+)
+def test_the_suites_gates_decide_the_exit_code(
+    project: Project, gates: str, exit_code: int
+) -> None:
+    night(project, a="hi there", b="hi there", c="hi there")
+    night(project, gates=gates, a="no", b="refused", c="hi there")
+    outcome = compare(project)
+    assert outcome.exit_code == exit_code
+    assert ("NOT MET" in outcome.stdout) == bool(exit_code)
+
+
+def test_gates_of_the_command_line_outrank_those_of_the_suite(project: Project) -> None:
+    night(project, a="hi there")
+    night(project, gates="{max_new_failures: 0}", a="no")
+    assert compare(project, "--gate", "max_new_failures=1").exit_code == 0
+    assert compare(project, "--gate", "min_pass_rate=0.5").exit_code == 1
+    refused = compare(project, "--gate", "max_new_failures=many")
+    assert refused.exit_code == 2
+    assert "--gate max_new_failures=many" in refused.stderr
+
+
+def test_gates_are_those_of_the_run_not_of_the_suite_as_it_is_now(project: Project) -> None:
+    night(project, a="hi there")
+    night(project, a="no", gates="{max_new_failures: 0}")
+    project.write({"eval.yaml": SUITE.format(gates="{max_new_failures: 9}")})
+    assert compare(project).exit_code == 1
+
+
+def test_runs_are_named_by_directory_id_or_the_beginning_of_an_id(project: Project) -> None:
+    a = night(project, "--out", "first", a="hi there")
+    b = night(project, "--out", "second", a="no")
+    for names in (("first", "second"), (a["run_id"], b["run_id"]), ("previous", "second")):
+        assert changes(compare(project, *names, "--json")) == {"a": "newly_failing"}
+    assert changes(compare(project, "last", "first", "--json")) == {"a": "newly_passing"}
+    unknown = compare(project, "1999", "last")
+    assert unknown.exit_code == 2
+    assert b["run_id"] in unknown.stderr
+
+
+def test_directories_need_no_index(project: Project) -> None:
+    for out, say in (("first", "hi there"), ("second", "no")):
+        night(project, "--out", out, "--index", "none", a=say)
+    outcome = compare(project, "first", "second", "--json")
+    assert changes(outcome) == {"a": "newly_failing"}
+    alone = compare(project)
+    assert alone.exit_code == 3
+    assert "--rebuild" in alone.stderr
+
+
+def test_the_first_run_has_nothing_to_be_compared_with(project: Project) -> None:
+    night(project, a="hi there")
+    outcome = compare(project)
+    assert outcome.exit_code == 2
+    assert "no earlier run" in outcome.stderr
+
+
+def test_an_error_in_between_hides_no_regression(project: Project) -> None:
+    first = night(project, a="hi there")
+    night(project, a="refused")
+    night(project, a="no", gates="{max_new_failures: 0}")
+    outcome = compare(project, "--json")
+    assert changes(outcome) == {"a": "newly_failing"}
+    assert outcome.data["cases"][0]["a_from_run"] == first["run_id"]
+    assert outcome.exit_code == 1
+    assert f"not run in A: compared with {first['run_id']}" in compare(project).stdout
+
+
+def test_a_score_that_changes_under_the_same_verdict_is_shown(project: Project) -> None:
+    night(project, a="hi", b="hi there")
+    night(project, a="no", b="hi there")
+    outcome = compare(project)
+    assert "still failing (1)" in outcome.stdout
+    assert "another score, the same verdict (1)\n  a  0/1 → 0/1  score" in outcome.stdout

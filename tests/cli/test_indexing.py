@@ -1,0 +1,112 @@
+"""Runs are indexed as they end, and nothing of that can change what they come to."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+
+FILES = {
+    "eval.yaml": """
+        name: demo
+        cases: {files: ['cases/*.yaml']}
+        gates: {max_new_failures: 0, confidence: 0.9}
+        """,
+    "cases/a.yaml": "{input: {turns: [one]}, assertions: [{contains: hi}], scripted: [{say: hi}]}",
+    "cases/b.yaml": "{input: {turns: [one]}, assertions: [{contains: hi}], scripted: [{say: no}]}",
+}
+
+
+def indexed(path: Path) -> list[tuple[str, str]]:
+    """Case and status of every trial in an index."""
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT case_id, status FROM skillup_trials ORDER BY position")
+    found = rows.fetchall()
+    connection.close()
+    return found
+
+
+def test_a_run_is_indexed_beside_the_runs(project: Project) -> None:
+    outcome = project.write(FILES).run("run", ".")
+    assert outcome.exit_code == 1
+    assert "index" not in outcome.stderr
+    assert indexed(project.root / ".skillup/index.sqlite") == [("a", "PASS"), ("b", "FAIL")]
+
+
+def test_the_run_keeps_the_gates_that_its_suite_had(project: Project) -> None:
+    project.write(FILES).run("run", ".")
+    info = json.loads((project.latest_run() / "run.json").read_text())
+    assert info["suites"]["demo"]["gates"] == {"max_new_failures": 0, "confidence": 0.9}
+    assert info["suites"]["demo"]["cases"] == {"a": "a", "b": "b"}
+
+
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_another_index_can_be_named(project: Project, by: str) -> None:
+    project.write(FILES)
+    if by == "option":
+        project.run("run", ".", "--index", "nightly.sqlite")
+    else:
+        project.run("run", ".", env={"SKILLUP_INDEX": "nightly.sqlite"})
+    assert len(indexed(project.root / "nightly.sqlite")) == 2
+    assert not (project.root / ".skillup/index.sqlite").exists()
+
+
+def test_none_keeps_no_index(project: Project) -> None:
+    project.write(FILES).run("run", ".", "--index", "none")
+    assert list(project.root.rglob("*.sqlite")) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["no/such/folder/index.sqlite", "eval.yaml", "postgresql+psycopg://me:pw@127.0.0.1:1/x"]
+)
+def test_an_index_that_cannot_be_written_is_a_line_and_no_more(project: Project, url: str) -> None:
+    project.write(FILES)
+    outcome = project.run("run", ".", "-k", "a", "--index", url)
+    assert outcome.exit_code == 0
+    assert "1 passed" in outcome.stderr
+    assert "not indexed: " in outcome.stderr
+    assert "me:pw" not in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert (project.latest_run() / "result.json").is_file()
+
+
+def test_json_stays_json_where_indexing_fails(project: Project) -> None:
+    outcome = project.write(FILES).run("run", ".", "--json", "--index", "eval.yaml")
+    assert outcome.data["summary"]["total"] == 2
+
+
+def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
+    project.write(FILES).run("run", ".", "--max-fail", "1", "-j", "1", "-k", "b", "--trials", "2")
+    index = project.root / ".skillup/index.sqlite"
+    assert indexed(index) == [("b", "FAIL"), ("b", "NOT_HELD")]
+    project.run("run", "--resume", str(project.latest_run()))
+    assert indexed(index) == [("b", "FAIL"), ("b", "FAIL")]
+
+
+def test_only_what_needs_the_index_imports_its_library(project: Project) -> None:
+    project.write(FILES)
+    probe = """
+import sys
+from skillup.__main__ import main
+sys.argv = ["skillup", *sys.argv[1:]]
+try:
+    main()
+except SystemExit:
+    pass
+sys.exit("sqlalchemy" in sys.modules)
+"""
+    for arguments in (["--version"], ["validate", "."], ["compare", "--help"], ["run", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "-c", probe, *arguments],
+            cwd=project.root,
+            env=project.environment(),
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, arguments

@@ -1,0 +1,277 @@
+"""`skillup judge --against` and `--labels`: judges compared over the records of a real run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.asking import KEYS
+from tests.support.model_server import ModelRequest, ModelServer, Reply, Structured
+from tests.support.project import Project
+
+SUITE = """
+    name: logs
+    judge: {model: "scripted:judges/own.yaml"}
+"""
+CASE = """
+    id: NAME
+    pass_threshold: 0.5
+    input:
+      turns:
+        - content: Delete the logs
+          assertions:
+            - It asks before it deletes
+            - rubric:
+                criteria:
+                  - {id: folder, outcome: It names the folder}
+                  - {id: brief, outcome: It is a single sentence}
+            - contains: logs
+    scripted: [{turn: 1, say: "SAID"}]
+"""
+OWN = """
+    criteria:
+      - {when: asks before, found: shall I}
+      - {when: the folder, found: data/}
+      - {when: single sentence, not_found: '[.?] \\w'}
+"""
+STRICT = """
+    criteria:
+      - {when: asks before, found: shall I}
+      - {when: the folder, found: /srv/data/}
+      - {when: single sentence, not_found: '[.?] \\w'}
+"""
+ASKS = "asks/scripted/with_skill/1"
+HASTY = "hasty/scripted/with_skill/1"
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two cases with written-down judges, and a run of them."""
+    project = Project(tmp_path_factory.mktemp("held"))
+    said = {"asks": "Shall I delete the logs in data/? They are gone then.", "hasty": "The logs."}
+    project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN, "strict.yaml": STRICT})
+    for name, text in said.items():
+        project.write({f"cases/{name}.yaml": CASE.replace("NAME", name).replace("SAID", text)})
+    outcome = project.run("run", "--out", "run")
+    assert outcome.exit_code == 0, outcome.stderr
+    return project.root
+
+
+@pytest.fixture
+def project(held: Path, tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    return project
+
+
+def judged(project: Project, *options: str, code: int = 0) -> Any:
+    outcome = project.run("judge", "run", *options, "--json")
+    assert outcome.exit_code == code, outcome.stderr
+    return outcome.data
+
+
+def test_one_model_is_compared_with_the_recorded_grades(project: Project) -> None:
+    data = judged(project, "--against", "scripted:strict.yaml")
+    [pair] = data["pairs"]
+    assert (pair["first"], pair["second"]) == ("recorded", "scripted:strict.yaml")
+    # Of six criteria one differs; by rules nothing can.
+    assert (pair["items"], pair["agreed"]) == (6, 5)
+    # Shares of yes: 3/6 and 2/6; by chance 1/6 + 2/6 agree.
+    assert pair["kappa"] == pytest.approx((5 / 6 - 1 / 2) / (1 - 1 / 2))
+    [apart] = pair["disagreements"]
+    assert (apart["job"], apart["turn"]) == (ASKS, 1)
+    assert apart["check"].endswith(" / folder")
+    assert (apart["first"]["passed"], apart["second"]["passed"]) == (True, False)
+    assert "data/" in apart["first"]["quote"]
+    assert pair["trials"]["items"] == 2
+
+
+def test_two_models_are_compared_with_each_other(project: Project) -> None:
+    project.write({"cases/judges/other.yaml": STRICT})
+    # From here, from here in a folder, and from the suite.
+    models = (
+        "scripted:strict.yaml",
+        "scripted:cases/judges/other.yaml",
+        "scripted:judges/own.yaml",
+    )
+    options = [word for model in models for word in ("--against", model)]
+    data = judged(project, *options)
+    assert [judge["name"] for judge in data["judges"]] == list(models)
+    assert [(pair["first"], pair["second"]) for pair in data["pairs"]] == [
+        (models[0], models[1]), (models[0], models[2]), (models[1], models[2]),
+    ]  # fmt: skip
+    assert [pair["agreed"] for pair in data["pairs"]] == [6, 5, 5]
+
+
+def test_a_written_down_judge_is_read_as_it_is_now(project: Project) -> None:
+    against = ("--against", "scripted:strict.yaml")
+    assert judged(project, *against)["pairs"][0]["agreed"] == 5
+    strict = project.root / "strict.yaml"
+    strict.write_text(strict.read_text("utf-8").replace("/srv/", ""), "utf-8")
+    assert judged(project, *against)["pairs"][0]["agreed"] == 6
+
+
+def test_disagreements_are_shown_side_by_side(project: Project) -> None:
+    outcome = project.run("judge", "run", "--against", "scripted:strict.yaml")
+    lines = [line.rstrip() for line in outcome.stderr.splitlines()]
+    head = next(i for i, line in enumerate(lines) if line.endswith(f"/ folder  {ASKS}"))
+    assert lines[head + 1].split()[:2] == ["pass", "recorded"]
+    assert "“" in lines[head + 2]
+    assert lines[head + 3].split()[:2] == ["fail", "scripted:strict.yaml"]
+    quiet = project.run("judge", "run", "--against", "scripted:strict.yaml", "--quiet")
+    assert "0.67" in quiet.stderr
+    assert "/ folder" not in quiet.stderr
+
+
+def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project) -> None:
+    rules = [{"when": "It asks", "error": "no answer in time"}]
+    project.write({"broken.yaml": json.dumps({"rules": rules})})
+    options = ("--against", "scripted:broken.yaml", "--against", "scripted:judges/own.yaml")
+    data = judged(project, *options, code=3)
+    [pair] = data["pairs"]
+    assert (pair["items"], pair["agreement"], pair["kappa"]) == (0, None, None)
+    # A question that failed as a whole stands for all of its criteria.
+    assert len(pair["unanswered"]) == 6
+    assert pair["only_one"] == []
+    assert {error["reason"] for error in data["judges"][0]["errors"]} == {
+        "rule 1 of broken.yaml: no answer in time"
+    }
+    shown = project.run("judge", "run", *options)
+    assert "scripted:broken.yaml failed on" in shown.stderr
+    assert "no answer in time" in shown.stderr
+    unknown = project.run("judge", "run", "--against", "openai:some-model")
+    assert (unknown.exit_code, "OPENAI_API_KEY" in unknown.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--against", "a:b", "--against", "a:b"), "is there twice"),
+        (("--against", "a:b", "--write"), "not for comparisons"),
+        (("--against", "a:b", "-k", "none"), "no record to judge"),
+        (("--labels", "none.csv"), "cannot be read"),
+        (("--labels", "empty.csv"), "has no label yet"),
+        (("--labels", "other.csv"), "no label is of anything that was judged"),
+        (("--write-labels", "empty.csv"), "is there already"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_usage_error(
+    project: Project, options: tuple[str, ...], told: str
+) -> None:
+    project.write(
+        {"empty.csv": "job,turn,check,label\nasks,0,case,\n", "other.csv": "job,label\nx,pass\n"}
+    )
+    outcome = project.run("judge", "run", *options)
+    assert (outcome.exit_code, told in outcome.stderr) == (2, True), outcome.stderr
+
+
+def test_cases_that_nobody_reads_for_cannot_be_compared(project: Project) -> None:
+    project.write({"rules.yaml": "id: asks\ninput: {prompt: a}\nassertions: [{contains: logs}]\n"})
+    options = ("--against", "scripted:strict.yaml", "--cases", "rules.yaml")
+    ruled = project.run("judge", "run/trials/hasty/scripted/with_skill/1", *options)
+    # The recorded grades have checks of readers, the edited case has not.
+    assert ruled.exit_code == 0, ruled.stderr
+    both = ("--against", "scripted:judges/own.yaml", *options)
+    nobody = project.run("judge", "run", *both)
+    assert (nobody.exit_code, "nothing to compare" in nobody.stderr) == (2, True)
+
+
+def test_a_session_or_a_judge_input_needs_two_models(project: Project) -> None:
+    project.write({"input.json": json.dumps({"final_message": "a", "judge": {"success": []}})})
+    outcome = project.run("judge", "input.json", "--against", "scripted:strict.yaml")
+    assert (outcome.exit_code, "no recorded grade" in outcome.stderr) == (2, True)
+
+
+def test_labels_are_written_filled_in_and_compared_with(project: Project) -> None:
+    written = project.run("judge", "run", "--write-labels", "labels.csv")
+    assert (written.exit_code, "8 items to label" in written.stderr) == (0, True), written.stderr
+    path = project.root / "labels.csv"
+    rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
+    assert [row["turn"] for row in rows] == ["1", "1", "1", "0"] * 2
+    assert {row["label"] for row in rows} == {""}
+
+    # People think as the recorded judge does, but for the folder, which should be the whole path.
+    for row in rows:
+        asks = row["job"] == ASKS and "asks before" in row["check"]
+        brief = row["job"] == HASTY and row["check"].endswith("/ brief")
+        row["label"] = "pass" if asks or brief else "fail"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(row for row in rows if row["check"] != "case")
+        writer.writerow({"job": "gone", "turn": "1", "check": "x", "label": "pass"})
+    data = judged(project, "--labels", "labels.csv", "--against", "scripted:strict.yaml")
+    own, strict = (judge["labels"] for judge in data["judges"])
+    assert own["confusion"] == {"true_pass": 2, "false_pass": 1, "true_fail": 3, "false_fail": 0}
+    assert (own["accuracy"], own["precision"], own["recall"]) == (5 / 6, 2 / 3, 1.0)
+    assert strict["accuracy"] == 1.0
+    [wrong] = own["wrong"]
+    assert (wrong["label"], wrong["passed"], wrong["reason"] != "") == ("fail", True, True)
+    assert [label["job"] for label in own["unmatched"]] == ["gone"]
+
+    shown = project.run("judge", "run", "--labels", "labels.csv")
+    assert shown.exit_code == 0
+    assert "accuracy 83 %   precision 67 %   recall 100 %" in shown.stderr
+    assert "judge: pass             2             1" in shown.stderr
+    assert "line 8 left out" in shown.stderr
+
+
+def test_labels_may_name_a_line_of_a_rubric_for_all_trials_of_a_case(project: Project) -> None:
+    project.write({"l.csv": "job,check,label\nasks,It asks before it deletes,pass\nhasty,,fail\n"})
+    [judge] = judged(project, "--labels", "l.csv")["judges"]
+    assert judge["name"] == "recorded"
+    assert judge["labels"]["confusion"]["true_pass"] == 1
+    assert judge["labels"]["unmatched"] == []
+
+
+def test_edited_cases_are_judged_now_and_measured_by_labels(project: Project) -> None:
+    case = project.root / "cases/asks.yaml"
+    case.write_text(case.read_text("utf-8").replace("asks before", "asks nothing"), "utf-8")
+    own = project.root / "cases/judges/own.yaml"
+    own.write_text(own.read_text("utf-8").replace("asks before", "asks nothing"), "utf-8")
+    project.write({"l.csv": "job,check,label\nasks,It asks nothing it deletes,fail\n"})
+    [judge] = judged(project, "--labels", "l.csv", "--cases", "cases")["judges"]
+    assert judge["name"] == "judged now"
+    assert judge["labels"]["confusion"]["false_pass"] == 1
+
+
+def answering(verdict: str) -> Callable[[ModelRequest], Reply]:
+    """One criterion, always the same."""
+
+    def reply(request: ModelRequest) -> Reply:
+        del request
+        said = {"id": "c1", "verdict": verdict, "reason": f"I say {verdict}.", "quote": "logs"}
+        return Structured({"verdicts": [said]})
+
+    return reply
+
+
+def test_two_models_on_loopback_are_asked_once_each(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    case = CASE.split("            - rubric:")[0] + '    scripted: [{turn: 1, say: "The logs."}]\n'
+    project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN,
+                   "cases/a.yaml": case.replace("NAME", "a")})  # fmt: skip
+    assert project.run("run", "--out", "run").exit_code == 1
+    options = ("--against", "anthropic:claude-haiku-4-5", "--against", "openai-chat:gpt-4.1")
+    with ModelServer(answering("pass")) as first, ModelServer(answering("fail")) as second:
+        urls = {"ANTHROPIC_BASE_URL": first.url, "OPENAI_BASE_URL": f"{second.url}/v1"}
+        outcome = project.run("judge", "run", *options, "--json", env={**KEYS, **urls})
+        assert outcome.exit_code == 0, outcome.stderr
+        again = project.run("judge", "run", *options, "--json", env={**KEYS, **urls})
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+    [pair] = outcome.data["pairs"]
+    assert (pair["items"], pair["agreed"], pair["kappa"]) == (1, 0, 0.0)
+    [apart] = pair["disagreements"]
+    assert [apart[side]["reason"] for side in ("first", "second")] == ["I say pass.", "I say fail."]
+    assert apart["first"]["quote"]
+    for judge in outcome.data["judges"]:
+        assert (judge["judging"]["calls"], judge["judging"]["cached_calls"]) == (1, 0)
+        assert judge["judging"]["cost_usd"] > 0
+    assert again.data["pairs"] == outcome.data["pairs"]
+    assert [judge["judging"]["cached_calls"] for judge in again.data["judges"]] == [1, 1]

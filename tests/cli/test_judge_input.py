@@ -1,0 +1,194 @@
+"""`skillup judge INPUT.json`: skill-up's judge-debug files from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT.parent / "shared" / "compat" / "skill-up"
+INPUTS = sorted([*CORPUS.glob("**/judge-inputs/*.json"), *CORPUS.glob("**/judge-debug-*.json")])
+CODES = {"PASS": 0, "SKIP": 0, "FAIL": 1, "ERROR": 3}
+BASE: dict[str, Any] = {
+    "case_id": "review",
+    "final_message": "There is a bug in line 42.",
+    "transcript": [{"role": "user", "content": "Look at it", "turn": 1}],
+    "exit_code": 0,
+}
+CRITERIA = ["Names the line", "Proposes a fix"]
+AGENT = {"type": "agent_judge", "criteria": CRITERIA, "pass_threshold": 0.5}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def given(project: Project, **more: Any) -> str:
+    project.write({"debug/input.json": json.dumps({**BASE, **more})})
+    return "debug/input.json"
+
+
+def script(project: Project, path: str, text: str) -> None:
+    project.write({path: "#!/bin/sh\n" + text})
+    (project.root / path).chmod(0o755)
+
+
+def listed(grade: dict[str, Any]) -> list[tuple[str, bool]]:
+    """As a grading of skill-up lists them: the rules that succeed; if a gate failed, that."""
+    results = grade["assertions"]
+    failed = [r for r in results if r["role"] == "expect" and not r["passed"]]
+    told = failed or [r for r in results if r["role"] in ("success", "judge")]
+    return sorted((result["kind"], result["passed"]) for result in told)
+
+
+def wanted(expected: dict[str, Any]) -> list[tuple[str, bool]]:
+    return sorted(
+        (
+            entry["text"].removeprefix("expect.").split(":")[0].split(".")[0].split("{")[0],
+            entry["passed"],
+        )
+        for entry in expected["assertion_results"]
+    )
+
+
+@pytest.mark.skipif(not INPUTS, reason="the corpus of other tools' files is not here")
+def test_files_of_the_corpus_come_out_as_expected(project: Project) -> None:
+    compared = 0
+    for path in INPUTS:
+        outcome = project.run("judge", str(path), "--json")
+        [case] = outcome.data["cases"]
+        grade = case["grade"]
+        assert outcome.exit_code == CODES[grade["status"]], path
+        file = path.parent.parent / "expected" / f"{path.stem}-grading.json"
+        judges = json.loads(path.read_text("utf-8"))["judge"]
+        if judges["type"] == "script":
+            # Their scripts are no part of the corpus: that is no verdict on the agent.
+            assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "judge")
+        elif file.is_file():
+            expected = json.loads(file.read_text("utf-8"))
+            assert (grade["status"], listed(grade)) == (expected["status"], wanted(expected)), path
+            compared += 1
+    assert compared
+
+
+def test_what_failed_is_shown_and_nothing_is_left_behind(project: Project, tmp_path: Path) -> None:
+    rooms = tmp_path / "rooms"
+    rooms.mkdir()
+    project.write({"workspace/out.txt": "ok\n"})
+    judge = {"success": [{"contains": "fix"}, {"files_exist": ["out.txt"]}]}
+    path = given(project, judge=judge, workspace_path="__WORKSPACE__")
+    outcome = project.run("judge", path, env={"TMPDIR": str(rooms)})
+    assert outcome.exit_code == 1
+    assert "FAIL  review  1/2 checks" in outcome.stderr
+    assert "fix" in outcome.stderr
+    assert list(rooms.iterdir()) == []
+
+
+def test_folders_fill_the_placeholders(project: Project) -> None:
+    project.write({"elsewhere/out.txt": "ok\n", "skill/golden.md": "There is a bug in line 42.\n"})
+    path = given(
+        project,
+        workspace_path="__WORKSPACE__",
+        skill_dir="__SKILL_DIR__",
+        expect={"golden_file": "golden.md"},
+        judge={"success": [{"file_contains": {"path": "out.txt", "content": "ok"}}]},
+    )
+    without = project.run("judge", path)
+    assert without.exit_code == 1
+    assert "`expect.golden_file: golden.md` was left out" in without.stderr
+    options = ("--workspace", "elsewhere", "--skill-dir", "skill")
+    filled = project.run("judge", path, *options)
+    assert filled.exit_code == 0, filled.stderr
+    assert "left out" not in filled.stderr
+    project.write({"skill/golden.md": "There is none.\n"})
+    assert project.run("judge", path, *options).exit_code == 1
+
+
+def test_a_script_judges_in_a_copy_of_the_workspace(project: Project) -> None:
+    project.write({"debug/ws/out.json": "[1, 2]\n"})
+    script(
+        project,
+        "skill/check.sh",
+        'grep -q 2 out.json && rm out.json && grep -q "line 42" <<X\n$EVAL_FINAL_MESSAGE\nX\n',
+    )
+    path = given(
+        project,
+        workspace_path="ws",
+        skill_dir="../skill",
+        judge={"type": "script", "script_path": "check.sh"},
+    )
+    outcome = project.run("judge", path)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert (project.root / "debug/ws/out.json").is_file()
+    script(project, "skill/check.sh", "echo there is no 3; exit 1\n")
+    assert project.run("judge", path).exit_code == 1
+    (project.root / "skill/check.sh").unlink()
+    gone = project.run("judge", path)
+    assert (gone.exit_code, "there is no script" in gone.stderr) == (3, True)
+
+
+def test_a_script_judges_where_no_workspace_is_named(project: Project) -> None:
+    script(project, "scripts/check.sh", 'test -z "$(ls)" && cat "$EVAL_TRANSCRIPT_PATH"\n')
+    path = given(project, judge={"type": "script", "script_path": "scripts/check.sh"})
+    outcome = project.run("judge", path)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "judge in an empty one" in outcome.stderr
+
+
+@pytest.mark.parametrize(("passes", "code"), [((True, False), 0), ((False, False), 1)])
+def test_mocked_results_stand_for_the_agent(
+    project: Project, passes: tuple[bool, ...], code: int
+) -> None:
+    mocked = [
+        {"criterion_id": f"criterion-{n}", "passed": passed, "evidence": ["line 42"]}
+        for n, passed in enumerate(passes, start=1)
+    ]
+    outcome = project.run("judge", given(project, judge=AGENT, mock_results=mocked), "--json")
+    assert outcome.exit_code == code, outcome.stderr
+    [judged] = outcome.data["cases"][0]["grade"]["assertions"]
+    assert [child["passed"] for child in judged["children"]] == list(passes)
+
+
+def test_an_agent_judges_where_nothing_is_mocked(project: Project) -> None:
+    said = [
+        {"id": f"criterion-{n}", "pass": True, "reason": "It does.", "evidence": ["line 42"]}
+        for n in (1, 2)
+    ]
+    answer = {"turn": 1, "say": json.dumps({"criteria": said})}
+    judge = {**AGENT, "engine": "scripted", "scripted": [answer]}
+    outcome = project.run("judge", given(project, judge=judge))
+    assert outcome.exit_code == 0, outcome.stderr
+    nameless = project.run("judge", given(project, judge=AGENT))
+    assert (nameless.exit_code, "names no engine" in nameless.stderr) == (3, True)
+
+
+def test_edited_cases_judge_it_too(project: Project) -> None:
+    path = given(project, judge={"success": [{"contains": "bug"}]})
+    project.write({"case.yaml": "input: {prompt: Look}\nassertions: [{contains: a fix}]\n"})
+    assert project.run("judge", path).exit_code == 0
+    edited = project.run("judge", path, "--cases", "case.yaml")
+    assert (edited.exit_code, "a fix" in edited.stderr) == (1, True)
+
+
+def test_new_grades_lie_beside_the_file(project: Project) -> None:
+    path = given(project, judge={"success": [{"contains": "bug"}]})
+    assert project.run("judge", path, "--write").exit_code == 0
+    [judgement] = (project.root / "debug/judgements").iterdir()
+    assert json.loads((judgement / "judgement.json").read_text("utf-8"))["summary"]["pass"] == 1
+
+
+def test_mistakes_are_told(project: Project) -> None:
+    wrong = project.run("judge", given(project, judge={"success": [{"contians": "x"}]}))
+    assert (wrong.exit_code, "did you mean `contains`?" in wrong.stderr) == (2, True)
+    path = given(project, judge={"success": [{"contains": "bug"}]})
+    nowhere = project.run("judge", path, "--workspace", "nowhere")
+    assert (nowhere.exit_code, "there is no such folder" in nowhere.stderr) == (2, True)
+    (project.root / "other.json").write_text("{}", "utf-8")
+    other = project.run("judge", "other.json", "--skill-dir", ".")
+    assert (other.exit_code, "for judge-debug files" in other.stderr) == (2, True)

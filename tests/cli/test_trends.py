@@ -1,0 +1,112 @@
+"""`skillup trends` from the outside."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.support.project import Project
+
+SUITE = {"eval.yaml": "name: demo\ncases: {files: ['cases/*.yaml']}\n"}
+CASE = """
+    input: {{turns: [one]}}
+    assertions: [{{contains: hi}}]
+    scripted: [{{say: "{say}", misbehave: {trouble}}}]
+    """
+SAYS = {"p": ("hi", "{}"), "f": ("no", "{}"), "e": ("", "{error: auth}")}
+
+
+def nights(project: Project, **cases: str) -> list[str]:
+    """A run for each letter; the ids."""
+    ids = []
+    for letters in zip(*cases.values(), strict=True):
+        for name, letter in zip(cases, letters, strict=True):
+            say, trouble = SAYS[letter]
+            project.write({f"cases/{name}.yaml": CASE.format(say=say, trouble=trouble)})
+        ids.append(project.write(SUITE).run_json(".")["run_id"])
+    return ids
+
+
+def test_every_case_is_a_line_of_marks_and_a_failing_one_says_since_when(project: Project) -> None:
+    ids = nights(project, steady="pppp", broke="pfef")
+    outcome = project.run("trends")
+    assert outcome.exit_code == 0, outcome.stderr
+    lines = outcome.stdout.splitlines()
+    assert lines[0].startswith("demo  4 runs, ")
+    assert lines[0].endswith(ids[3])
+    assert [line.split()[:2] for line in lines[2:5]] == [
+        ["(all)", "✓~E~"],
+        ["broke", "✓✗E✗"],
+        ["steady", "✓✓✓✓"],
+    ]
+    assert f"broke: failing since {ids[1]} (" in outcome.stdout
+    assert f"2 runs; last passed in {ids[0]} (" in outcome.stdout
+    assert "1/3" in lines[3]
+    assert "E error: not run" in lines[-1]
+    assert "\x1b" not in outcome.stdout
+
+
+def test_terminals_without_the_marks_get_plain_ones(project: Project) -> None:
+    nights(project, a="pf")
+    outcome = project.run("trends", env={"PYTHONIOENCODING": "ascii:replace"})
+    assert "a  +x" in outcome.stdout
+
+
+def test_the_same_as_json(project: Project) -> None:
+    ids = nights(project, a="pef")
+    (suite,) = project.run("trends", "demo", "--json").data["suites"]
+    assert [run["run_id"] for run in suite["runs"]] == ids
+    (case,) = suite["cases"]
+    assert [run["state"] for run in case["runs"]] == ["pass", "error", "fail"]
+    assert (case["pass_rate"], case["judged"]) == (0.5, 2)
+    assert case["interval"] == pytest.approx([0.0945, 0.9055], abs=1e-4)
+    assert case["failing_since"]["first"]["run_id"] == ids[2]
+    assert case["failing_since"]["last_pass"]["run_id"] == ids[0]
+    assert case["failing_since"]["unknown"] == 1
+
+
+def test_runs_and_cases_can_be_chosen(project: Project) -> None:
+    ids = nights(project, a="pp", b="pp")
+    (suite,) = project.run("trends", "de*", "-k", "b", "--last", "1", "--json").data["suites"]
+    assert [run["run_id"] for run in suite["runs"]] == ids[1:]
+    assert [case["case_id"] for case in suite["cases"]] == ["b"]
+    assert project.run("trends", "--engine", "codex").exit_code == 2
+    assert project.run("trends", "--variant", "with_luck").exit_code == 2
+    unknown = project.run("trends", "nothing")
+    assert unknown.exit_code == 2
+    assert "suites in the index: demo" in unknown.stderr
+
+
+def test_variants_are_told_apart(project: Project) -> None:
+    project.write({**SUITE, "cases/a.yaml": CASE.format(say="hi", trouble="{}")})
+    project.run("run", ".", "--baseline")
+    outcome = project.run("trends")
+    assert "a (without skill)" in outcome.stdout
+    only = project.run("trends", "--variant", "with_skill", "--json").data["suites"]
+    assert [case["variant"] for case in only[0]["cases"]] == ["with_skill"]
+
+
+def test_an_index_that_was_lost_is_made_anew_from_the_runs(project: Project) -> None:
+    nights(project, a="pf")
+    before = project.run("trends", "--json").data
+    (project.root / ".skillup/index.sqlite").unlink()
+    missing = project.run("trends")
+    assert missing.exit_code == 3
+    assert "--rebuild" in missing.stderr
+    rebuilt = project.run("trends", "--rebuild", "--json")
+    assert rebuilt.data == before
+    assert "2 runs indexed" in rebuilt.stderr
+
+
+def test_a_run_that_was_deleted_stays_in_the_index(project: Project) -> None:
+    nights(project, a="pf")
+    shutil.rmtree(project.latest_run())
+    outcome = project.run("trends", "--rebuild")
+    assert "1 run indexed" in outcome.stderr
+    assert "a  ✓✗" in outcome.stdout
+
+
+def test_looking_makes_nothing(project: Project) -> None:
+    assert project.run("trends").exit_code == 3
+    assert list(project.root.iterdir()) == []

@@ -1,0 +1,101 @@
+"""Judges on a panel: what each read, what it took, and who is compared with whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from skillup.judges.replay.other_judge import judged_by, measured_checks
+from skillup.judges.replay.panel import Seat, all_items, pairs_of
+from skillup.schema.case import Case
+from skillup.schema.grade import CheckResult, Judging
+from tests.support.stored import a_grade
+
+JOB = "case/e/with_skill/1"
+
+
+def check(name: str, kind: str, *, passed: bool = True, **more: Any) -> CheckResult:
+    return CheckResult(name=name, kind=kind, passed=passed, score=float(passed), **more)
+
+
+def seat(name: str, *checks: CheckResult, status: str = "PASS", **more: Any) -> Seat:
+    found = Seat(name)
+    grade = a_grade().model_copy(update={"assertions": list(checks), "status": status, **more})
+    found.hear(JOB, grade, measured=("by vectors",))
+    return found
+
+
+def test_what_no_model_reads_is_not_compared() -> None:
+    checks = [check("a", "rubric"), check("b", "script"), check("by vectors", "similar"),
+              check("c", "contains"),
+              check("the turn was not held", "rubric", passed=False, assertable=False)]  # fmt: skip
+    one = seat("one", *checks)
+
+    assert [item.check for item in one.read()] == ["a"]
+    assert [item.check for item in one.trials()] == ["case"]
+    assert [item.check for item in all_items([one])] == ["a", "b", "by vectors", "case"]
+
+
+def test_each_is_compared_with_each_later_one() -> None:
+    seats = [
+        seat("one", check("a", "rubric")),
+        seat("two", check("a", "rubric", passed=False), status="FAIL"),
+        seat("three", check("a", "rubric", passed=False, error="no answer"), status="ERROR"),
+    ]
+
+    pairs = {(pair.first, pair.second): pair for pair in pairs_of(seats)}
+    assert list(pairs) == [("one", "two"), ("one", "three"), ("two", "three")]
+    assert (pairs["one", "two"].items.agreed, pairs["one", "two"].trials.agreed) == (0, 0)
+    assert len(pairs["one", "three"].items.unanswered) == 1
+    assert list(seats[2].failures()) == ["no answer"]
+
+
+def test_what_it_took_adds_up() -> None:
+    took = Judging(calls=2, cached_calls=1, models=["m"], cost_usd=0.5)
+    one = seat("one", judging=took)
+    one.hear("other/e/with_skill/1", a_grade().model_copy(update={"judging": took}))
+
+    assert one.took is not None
+    assert (one.took.calls, one.took.cached_calls, one.took.cost_usd) == (4, 2, 1.0)
+
+
+def a_case(**more: Any) -> Case:
+    return Case.model_validate({"id": "c", "input": {"prompt": "a"}, **more})
+
+
+AGENT = {"type": "agent_judge", "criteria": ["A"], "model": "old", "base_url": "http://x"}
+
+
+def test_another_model_reads_and_leads_the_agents() -> None:
+    own = {"model": "openai:own", "base_url": "http://localhost/v1", "repeat": 3}
+    case = a_case(judge_model=own, judges=[AGENT, {"success": [{"contains": "a"}]}])
+
+    other = judged_by(case, "openai-chat:new", Path())
+    assert other.judge_model is not None
+    assert (other.judge_model.model, other.judge_model.repeat) == ("openai-chat:new", 3)
+    assert other.judge_model.base_url is None
+    assert [judge.model for judge in other.all_judges()] == ["new", None]
+    same = judged_by(case, "openai:own", Path())
+    assert same.judge_model == case.judge_model
+
+
+def test_a_written_down_judge_is_looked_for_from_here_first(tmp_path: Path) -> None:
+    (tmp_path / "strict.yaml").write_text("rules: []\n", encoding="utf-8")
+    case = a_case(judge=AGENT)
+
+    here = judged_by(case, "scripted:strict.yaml", tmp_path)
+    elsewhere = judged_by(case, "scripted:judges/strict.yaml", tmp_path)
+    assert here.judge_model is not None
+    assert elsewhere.judge_model is not None
+    assert here.judge_model.model == f"scripted:{tmp_path / 'strict.yaml'}"
+    assert elsewhere.judge_model.model == "scripted:judges/strict.yaml"
+    assert [judge.model for judge in here.all_judges()] == ["old"]
+
+
+def test_checks_by_vectors_are_known_by_their_names() -> None:
+    similar = {"to": "a", "embedding_model": "openai:e"}
+    case = a_case(
+        assertions=[{"similar": similar, "name": "close"}, {"similar": similar}, {"similar": "b"}]
+    )
+
+    assert measured_checks(case) == {"close", 'similar "a" ≥ 0.8'}

@@ -1,0 +1,94 @@
+"""Runs by name, in the index and beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
+from skillup.trends.index.finding import find_run, run_before
+from skillup.trends.index.writing import add_run, rebuild
+from tests.support.outcomes import a_key, a_run
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> str:
+    """Four runs; the second one is of another suite, the third of another engine."""
+    url = str(tmp_path / "index.sqlite")
+    for run_id, key in (
+        ("2026-01", a_key("one")),
+        ("2026-02", a_key("one", suite="other")),
+        ("2026-03", a_key("one", engine="other")),
+        ("2027-01", a_key("one")),
+    ):
+        add_run(url, a_run(run_id, {key: "p"}))
+    return url
+
+
+def a_folder(runs: Path, run_id: str) -> Path:
+    """A run directory that is not indexed."""
+    path = runs / run_id
+    path.mkdir(parents=True)
+    info = {"run_id": run_id, "started_at": "2026-01-01T00:00:00.000Z", "jobs": []}
+    (path / "run.json").write_text(json.dumps(info))
+    return path
+
+
+def test_a_run_is_found_by_its_id_and_by_the_beginning_of_it(index: str, tmp_path: Path) -> None:
+    assert find_run("2026-02", index, tmp_path).run_id == "2026-02"
+    assert find_run("2027", index, tmp_path).run_id == "2027-01"
+    assert find_run("last", index, tmp_path).run_id == "2027-01"
+
+
+def test_a_beginning_of_several_names_some_of_them(index: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="3 runs begin with 2026") as raised:
+        find_run("2026", index, tmp_path)
+    assert "2026-01, 2026-02" in (raised.value.hint or "")
+
+
+def test_an_unknown_run_names_the_newest_ones(index: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no run 1999") as raised:
+        find_run("1999", index, tmp_path)
+    assert "2027-01" in (raised.value.hint or "")
+
+
+def test_a_directory_needs_no_index(tmp_path: Path) -> None:
+    path = a_folder(tmp_path / "runs", "elsewhere")
+    nowhere = str(tmp_path / "none.sqlite")
+    assert find_run(str(path), nowhere, tmp_path / "runs").run_id == "elsewhere"
+    assert find_run("else", nowhere, tmp_path / "runs").run_id == "elsewhere"
+    with pytest.raises(IndexTroubleError, match="there is no index"):
+        find_run("nothing", nowhere, tmp_path / "runs")
+
+
+def test_a_directory_that_is_no_run_is_refused(index: str, tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="is no run directory"):
+        find_run(str(tmp_path), index, tmp_path)
+
+
+def test_the_run_before_is_one_of_the_same_suite_and_engine(index: str, tmp_path: Path) -> None:
+    assert run_before(find_run("last", index, tmp_path), index).run_id == "2026-01"
+    with pytest.raises(UsageError, match="no earlier run"):
+        run_before(find_run("2026-02", index, tmp_path), index)
+
+
+def test_rebuilding_indexes_the_folder_and_says_what_it_could_not_read(tmp_path: Path) -> None:
+    url, runs = str(tmp_path / "index.sqlite"), tmp_path / "runs"
+    good, bad = a_folder(runs, "good"), a_folder(runs, "bad")
+    (bad / "run.json").write_text("{")
+    (runs / "notes").mkdir()
+    done = dict(rebuild(url, runs))
+    assert done[good] is None
+    assert "damaged" in str(done[bad])
+    assert len(done) == 2
+    assert find_run("good", url, tmp_path).path == str(good)
+
+
+def test_rebuilding_keeps_runs_that_are_elsewhere_or_gone(index: str, tmp_path: Path) -> None:
+    elsewhere = a_folder(tmp_path / "elsewhere", "kept")
+    add_run(index, a_run("kept", {"one": "f"}, path=str(elsewhere)))
+    assert dict(rebuild(index, tmp_path / "runs")) == {elsewhere: None}
+    assert find_run("kept", index, tmp_path).trials == ()
+    assert find_run("2026-01", index, tmp_path).run_id == "2026-01"

@@ -1,0 +1,176 @@
+"""The index: what goes in comes out, once, whoever writes at the same time."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import IndexTroubleError
+from skillup.trends.index.database import open_index
+from skillup.trends.index.reading import (
+    earlier_verdicts,
+    newest_runs,
+    stored_run,
+    tallies_of_all_runs,
+)
+from skillup.trends.index.tables import about
+from skillup.trends.index.writing import add_run
+from skillup.trends.tallies import by_case
+from tests.support.outcomes import a_key, a_run
+
+
+def test_a_run_comes_out_as_it_went_in(index: str) -> None:
+    run = a_run("run", {"one": "pfe", "two": "sn"}, cost=0.25, gates={"max_new_failures": 2})
+    add_run(index, run)
+    with open_index(index, write=False) as connection:
+        assert stored_run(connection, "run") == run
+
+
+def test_a_run_that_comes_again_replaces_itself(index: str) -> None:
+    add_run(index, a_run("run", {"one": "pn", "two": "n"}))
+    resumed = a_run("run", {"one": "pf"})
+    add_run(index, resumed)
+    with open_index(index, write=False) as connection:
+        assert stored_run(connection, "run") == resumed
+        assert len(newest_runs(connection)) == 1
+
+
+def test_runs_are_found_newest_first(index: str) -> None:
+    for name in ("b", "c", "a"):
+        add_run(index, a_run(name, {"one": "p"}))
+    with open_index(index, write=False) as connection:
+        assert [head.run_id for head in newest_runs(connection)] == ["c", "b", "a"]
+
+
+def test_the_database_sums_up_as_the_comparison_does(index: str) -> None:
+    bare = a_key("one", variant="without_skill")
+    run = a_run("run", {"one": "ppfe", bare: "sn", "two": "e"}, cost=0.5)
+    add_run(index, run)
+    with open_index(index, write=False) as connection:
+        rows = tallies_of_all_runs(connection)
+        assert tallies_of_all_runs(connection, ["another"]) == []
+    expected = by_case(run.trials)
+    assert [row.key for row in rows] == list(expected)
+    for row in rows:
+        wanted = expected[row.key]
+        assert row.tally.state == wanted.state
+        assert (row.tally.passed, row.tally.judged) == (wanted.passed, wanted.judged)
+        assert row.tally.not_run == wanted.not_run
+        assert row.tally.score == pytest.approx(wanted.score)
+        assert row.tally.cost_usd == wanted.cost_usd
+        assert row.tally.duration_ms == wanted.duration_ms
+
+
+def test_the_newest_verdict_before_a_run_is_found(index: str) -> None:
+    for name, marks in (("1", "f"), ("2", "p"), ("3", "e"), ("4", "e"), ("5", "f")):
+        add_run(index, a_run(name, {"one": marks, "two": "e"}))
+    fourth = a_run("4", {"one": "e", "two": "e"})
+    with open_index(index, write=False) as connection:
+        found = earlier_verdicts(connection, fourth, {a_key("one"), a_key("two")})
+        assert earlier_verdicts(connection, fourth, set()) == {}
+    assert {key: row.run.run_id for key, row in found.items()} == {a_key("one"): "2"}
+
+
+def test_texts_may_hold_anything(index: str) -> None:
+    key = a_key("naïve \U0001f9ea 'quoted' \x00 %s ?")
+    add_run(index, a_run("run", {key: "p"}))
+    with open_index(index, write=False) as connection:
+        (row,) = tallies_of_all_runs(connection)
+    assert row.key.case_id == key.case_id.replace("\x00", "\ufffd")
+
+
+def test_an_index_of_a_newer_version_is_left_alone(index: str) -> None:
+    add_run(index, a_run("run", {"one": "p"}))
+    with open_index(index, write=True) as connection:
+        connection.execute(about.update().values(version=99))
+    for write in (True, False):
+        with (
+            pytest.raises(IndexTroubleError, match="version 99; this skillup knows 1"),
+            open_index(index, write=write),
+        ):
+            pass
+
+
+def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
+    add_run(index, a_run("run", {"one": "p"}))
+    with suppress(ZeroDivisionError), open_index(index, write=True) as connection:
+        connection.execute(about.update().values(version=99))
+        raise ZeroDivisionError
+    with open_index(index, write=False) as connection:
+        assert len(newest_runs(connection)) == 1
+
+
+WRITER = """
+import sys
+from skillup.trends.index.writing import add_run
+from tests.support.outcomes import a_run
+index, name = sys.argv[1:]
+for number in range(5):
+    add_run(index, a_run(f"{name}-{number}", {f"case-{n}": "pfe" for n in range(20)}))
+    add_run(index, a_run("shared", {f"case-{n}": "ppp" for n in range(20)}))
+"""
+
+
+def test_runs_that_end_at_the_same_time_are_all_indexed(index: str) -> None:
+    """They also make the tables at the same time, and one of the runs comes from all of them."""
+    root = Path(__file__).parents[3]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, index, name], cwd=root) for name in "abc"
+    ]
+    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
+    with open_index(index, write=False) as connection:
+        rows = tallies_of_all_runs(connection)
+    assert len(rows) == 16 * 20
+    assert sum(row.tally.judged for row in rows if row.run.run_id == "shared") == 60
+
+
+def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
+    with (
+        pytest.raises(IndexTroubleError, match="there is no index") as raised,
+        open_index(str(tmp_path / "none.sqlite"), write=False),
+    ):
+        pass
+    assert "--rebuild" in (raised.value.hint or "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    path.write_bytes(b"not a database, but long enough to be looked at" * 40)
+    with pytest.raises(IndexTroubleError, match="not a database") as raised:
+        add_run(str(path), a_run("run", {"one": "p"}))
+    assert "remove it" in (raised.value.hint or "")
+
+
+def test_another_programs_database_is_not_taken_for_ours(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE skillup_index (version INTEGER)")
+    connection.close()
+    with pytest.raises(IndexTroubleError, match="which is none"):
+        add_run(str(path), a_run("run", {"one": "p"}))
+
+
+def test_odd_names_of_files_are_paths_not_urls(tmp_path: Path) -> None:
+    path = tmp_path / "a?b=c%20d#e.sqlite"
+    add_run(str(path), a_run("run", {"one": "p"}))
+    assert path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql+psycopg://me:hidden@127.0.0.1:1/none", "127.0.0.1"),
+        ("nosuch://me:hidden@host/db", "driver is not installed"),
+        ("sqlite://me:hid den@@host:port/db", "no URL"),
+    ],
+)
+def test_trouble_with_an_address_never_shows_the_password(url: str, said: str) -> None:
+    with pytest.raises(IndexTroubleError, match=said) as raised:
+        add_run(url, a_run("run", {"one": "p"}))
+    assert "hid" not in f"{raised.value.message} {raised.value.hint}"

@@ -1,0 +1,88 @@
+"""The numbers over all cases of two runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillup.trends.comparison import compare_runs, unanswered
+from skillup.trends.statistics.exact import mcnemar
+from skillup.trends.tallies import by_case
+from tests.support.outcomes import a_key, a_run
+
+
+def test_verdicts_of_single_trials_are_tested_by_mcnemar() -> None:
+    a = a_run("a", {"one": "p", "two": "p", "three": "f", "four": "e"})
+    b = a_run("b", {"one": "f", "two": "p", "three": "p", "four": "f"})
+    verdicts = compare_runs(a, b, 0.95).verdicts
+    assert (verdicts.cases, verdicts.worse, verdicts.better) == (3, 1, 1)
+    assert verdicts.test == mcnemar(1, 1)
+    assert verdicts.name == "McNemar's exact test"
+
+
+def test_several_trials_are_tested_within_their_case() -> None:
+    a = a_run("a", {f"case-{n}": "ppp" for n in range(10)})
+    b = a_run("b", {f"case-{n}": "ppf" for n in range(10)})
+    verdicts = compare_runs(a, b, 0.95).verdicts
+    assert "several trials" in verdicts.name
+    assert verdicts.test.p == pytest.approx(2 * 0.5**10)
+
+
+def test_scores_are_paired_by_case_and_errors_have_none() -> None:
+    a = a_run("a", {"one": "pp", "two": "pp", "three": "e"})
+    b = a_run("b", {"one": "pf", "two": "pp", "three": "f"})
+    scores = compare_runs(a, b, 0.95).scores
+    assert scores is not None
+    assert (scores.cases, scores.mean_a, scores.mean_b) == (2, 1.0, 0.75)
+    assert scores.difference == -0.25
+    assert scores.interval is not None
+    assert scores.interval.low <= -0.25 <= scores.interval.high
+
+
+def test_one_case_on_two_engines_is_one_pair_of_scores() -> None:
+    other = a_key("one", engine="other")
+    comparison = compare_runs(
+        a_run("a", {"one": "p", other: "p"}), a_run("b", {"one": "p", other: "f"}), 0.95
+    )
+    assert comparison.scores is not None
+    assert (comparison.scores.cases, comparison.scores.difference) == (1, -0.5)
+    assert comparison.verdicts.cases == 2
+
+
+def test_runs_with_nothing_in_common_have_no_numbers() -> None:
+    comparison = compare_runs(a_run("a", {"one": "p"}), a_run("b", {"two": "p"}), 0.95)
+    assert comparison.scores is None
+    assert comparison.cost is None
+    assert comparison.verdicts.cases == 0
+    assert {case.change for case in comparison.cases} == {"only_in_a", "only_in_b"}
+
+
+def test_cost_is_that_of_a_trial_over_cases_that_tell_it_in_both() -> None:
+    a = a_run("a", {"one": "p", "two": "p"}, cost=0.10)
+    b = a_run("b", {"one": "ppp", "two": "e"}, cost=0.15)
+    cost = compare_runs(a, b, 0.95).cost
+    assert cost is not None
+    assert cost.cases == 1
+    assert (cost.a, cost.b) == pytest.approx((0.10, 0.15))
+    assert cost.increase == pytest.approx(0.5)
+
+
+def test_a_baseline_is_listed_and_not_counted() -> None:
+    bare = a_key("one", variant="without_skill")
+    comparison = compare_runs(
+        a_run("a", {"one": "p", bare: "p"}), a_run("b", {"one": "p", bare: "f"}), 0.95
+    )
+    assert [case.key for case in comparison.of("newly_failing")] == [bare]
+    assert comparison.verdicts.worse == 0
+    assert comparison.scores is not None
+    assert comparison.scores.difference == 0
+
+
+def test_an_earlier_run_stands_in_for_what_an_error_kept_from_a_verdict() -> None:
+    """Passed on Monday, an error on Tuesday, failed on Wednesday: it is newly failing."""
+    monday, tuesday = a_run("monday", {"one": "p"}), a_run("tuesday", {"one": "e"})
+    wednesday = a_run("wednesday", {"one": "f"})
+    assert unanswered(tuesday) == {a_key("one")}
+    earlier = {key: ("monday", own) for key, own in by_case(monday.trials).items()}
+    comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
+    assert [case.change for case in comparison.cases] == ["newly_failing"]
+    assert comparison.earlier == {a_key("one"): "monday"}

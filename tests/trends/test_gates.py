@@ -1,0 +1,126 @@
+"""Gates: what they count, what they cannot tell, and who says what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.errors import UsageError
+from skillup.trends.comparison import compare_runs
+from skillup.trends.gates import check_gates, confidence_of, gates_by_suite, given_gates
+from skillup.trends.outcomes import RunOutcomes
+from tests.support.outcomes import a_key, a_run
+
+
+def met(a: RunOutcomes, b: RunOutcomes, **given: Any) -> dict[str, bool]:
+    """Which gates are met, by name."""
+    gates = gates_by_suite(b, given)
+    results = check_gates(compare_runs(a, b, confidence_of(gates)), gates)
+    return {result.gate: result.met for result in results}
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(0, False), (1, False), (2, True)])
+def test_new_failures_are_counted_by_case(limit: int, expected: bool) -> None:
+    a, b = a_run("a", {"x": "p", "y": "p", "z": "f"}), a_run("b", {"x": "f", "y": "f", "z": "f"})
+    assert met(a, b, max_new_failures=limit) == {"max_new_failures": expected}
+
+
+def test_a_failure_that_may_be_chance_is_no_new_failure() -> None:
+    a, b = a_run("a", {"x": "ppppp"}), a_run("b", {"x": "pppff"})
+    assert met(a, b, max_new_failures=0) == {"max_new_failures": True}
+    assert met(a, b, max_new_failures=0, confidence=0.7) == {"max_new_failures": False}
+
+
+def test_an_error_is_no_new_failure_and_has_a_gate_of_its_own() -> None:
+    a, b = a_run("a", {"x": "ppp", "y": "p"}), a_run("b", {"x": "eee", "y": "n"})
+    assert met(a, b, max_new_failures=0, max_not_run=1) == {
+        "max_new_failures": True,
+        "max_not_run": False,
+    }
+    assert met(a, b, max_not_run=2) == {"max_not_run": True}
+
+
+def test_a_case_that_lost_some_trials_or_was_skipped_is_run() -> None:
+    a, b = a_run("a", {"x": "ppp", "y": "p"}), a_run("b", {"x": "eep", "y": "s"})
+    assert met(a, b, max_not_run=0) == {"max_not_run": True}
+
+
+def test_the_pass_rate_is_over_verdicts_of_b() -> None:
+    a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "pppppppppf", "y": "eee", "z": "s"})
+    assert met(a, b, min_pass_rate=0.9) == {"min_pass_rate": True}
+    assert met(a, b, min_pass_rate=0.91) == {"min_pass_rate": False}
+
+
+@pytest.mark.parametrize(("cost", "expected"), [(0.12, True), (0.121, False), (None, False)])
+def test_a_cost_that_is_not_told_does_not_meet_its_gate(cost: float | None, expected: bool) -> None:
+    a, b = a_run("a", {"x": "p"}, cost=0.1), a_run("b", {"x": "p"}, cost=cost)
+    assert met(a, b, max_cost_increase=0.2) == {"max_cost_increase": expected}
+
+
+def test_no_verdict_at_all_is_no_pass_rate() -> None:
+    a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "e"})
+    assert met(a, b, min_pass_rate=0.0) == {"min_pass_rate": False}
+
+
+def test_gates_are_those_that_b_recorded_and_the_command_line_outranks_them() -> None:
+    a = a_run("a", {"x": "p"}, gates={"max_new_failures": 5, "min_pass_rate": 0.9})
+    b = a_run("b", {"x": "f"}, gates={"max_new_failures": 1})
+    assert met(a, b) == {"max_new_failures": True}
+    assert met(a, b, max_new_failures=0) == {"max_new_failures": False}
+
+
+def test_without_gates_nothing_is_asked() -> None:
+    assert met(a_run("a", {"x": "p"}), a_run("b", {"x": "f"})) == {}
+
+
+def test_each_suite_has_its_own_count() -> None:
+    other = a_key("x", suite="other")
+    a, b = a_run("a", {"x": "p", other: "p"}), a_run("b", {"x": "f", other: "p"})
+    gates = gates_by_suite(b, {"max_new_failures": 0})
+    results = check_gates(compare_runs(a, b, 0.95), gates)
+    assert {result.suite: result.met for result in results} == {"demo": False, "other": True}
+
+
+def test_a_suite_that_only_a_held_is_not_asked() -> None:
+    a = a_run("a", {"x": "p", a_key("x", suite="other"): "p"})
+    assert met(a, a_run("b", {"x": "p"}), min_pass_rate=1) == {"min_pass_rate": True}
+
+
+def test_a_baseline_that_fails_is_no_regression() -> None:
+    bare = a_key("x", variant="without_skill")
+    a, b = a_run("a", {"x": "p", bare: "p"}), a_run("b", {"x": "p", bare: "f"})
+    assert met(a, b, max_new_failures=0, min_pass_rate=1) == {
+        "max_new_failures": True,
+        "min_pass_rate": True,
+    }
+
+
+def test_the_strictest_suite_decides_how_sure_one_must_be() -> None:
+    run = a_run("b", {"x": "p", a_key("x", suite="other"): "p"})
+    gates = gates_by_suite(run, {})
+    assert confidence_of(gates) == 0.95
+    stricter = {**gates, "other": gates["other"].model_copy(update={"confidence": 0.99})}
+    assert confidence_of(stricter) == 0.99
+
+
+def test_rules_of_the_command_line_are_read_as_in_the_suite() -> None:
+    assert given_gates(["max_new_failures=0", "min_pass_rate=0.9", "max_cost_increase=1e-1"]) == {
+        "max_new_failures": 0,
+        "min_pass_rate": 0.9,
+        "max_cost_increase": 0.1,
+    }
+
+
+@pytest.mark.parametrize(
+    "rule", ["max_new_failures", "nothing=1", "min_pass_rate=2", "max_not_run=0.5", "confidence=x"]
+)
+def test_a_rule_that_is_none_is_refused(rule: str) -> None:
+    with pytest.raises(UsageError, match="--gate"):
+        given_gates([rule])
+
+
+def test_gates_of_another_version_are_refused_rather_than_passed_over() -> None:
+    run = a_run("b", {"x": "p"}, gates={"max_surprise": 1})
+    with pytest.raises(UsageError, match="cannot read the gates"):
+        gates_by_suite(run, {})

@@ -1,0 +1,80 @@
+"""Simulated nights: a regression is found, and noise stays quiet at the stated rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+import pytest
+
+from skillup.trends.changes import CaseChange, changes
+from skillup.trends.outcomes import CaseKey
+from skillup.trends.statistics.exact import stratified
+from skillup.trends.tallies import Tally, by_case
+from tests.support.outcomes import a_key, trials_of
+
+NIGHTS = 400
+# Most cases of a suite that is looked after pass; some waver.
+RATES = {f"case-{n:02}": rate for n, rate in enumerate([1.0] * 12 + [0.9] * 8 + [0.7] * 4)}
+
+
+def a_night(random: Random, rates: Mapping[str, float], trials: int) -> dict[CaseKey, Tally]:
+    """A run whose cases pass with these chances."""
+    held = []
+    for case, rate in rates.items():
+        marks = "".join("p" if random.random() < rate else "f" for _ in range(trials))
+        held += trials_of(a_key(case), marks)
+    return by_case(held)
+
+
+def two_nights(random: Random, trials: int, later: Mapping[str, float] = RATES) -> list[CaseChange]:
+    """The second is as good as `later` says."""
+    return changes(a_night(random, RATES, trials), a_night(random, later, trials), 0.95)
+
+
+def newly_failing(cases: list[CaseChange]) -> list[str]:
+    """Their ids."""
+    return [case.key.case_id for case in cases if case.change == "newly_failing"]
+
+
+@pytest.mark.parametrize(("trials", "seed"), [(3, 1), (5, 2), (10, 3)])
+def test_where_nothing_changed_a_case_is_called_newly_failing_no_more_than_one_night_in_20(
+    trials: int, seed: int
+) -> None:
+    random = Random(seed)
+    alarms = sum(bool(newly_failing(two_nights(random, trials))) for _ in range(NIGHTS))
+    assert alarms / NIGHTS <= 0.05 + 2 * (0.05 * 0.95 / NIGHTS) ** 0.5
+
+
+@pytest.mark.parametrize(("trials", "seed"), [(1, 4), (5, 5)])
+def test_where_nothing_changed_the_test_over_all_cases_keeps_its_rate(
+    trials: int, seed: int
+) -> None:
+    random = Random(seed)
+    p_values = [
+        stratified(case.counts for case in two_nights(random, trials)).p for _ in range(NIGHTS)
+    ]
+    assert sum(p <= 0.05 for p in p_values) / NIGHTS <= 0.05 + 2 * (0.05 * 0.95 / NIGHTS) ** 0.5
+
+
+@pytest.mark.parametrize("trials", [3, 5])
+def test_a_case_that_broke_is_found_every_night(trials: int) -> None:
+    random = Random(6)
+    for _ in range(100):
+        assert "case-00" in newly_failing(two_nights(random, trials, {**RATES, "case-00": 0.0}))
+
+
+def test_a_case_that_got_half_as_good_is_found_with_enough_trials() -> None:
+    random = Random(7)
+    later = {**RATES, "case-00": 0.4}
+    found = sum(newly_failing(two_nights(random, 20, later)) == ["case-00"] for _ in range(100))
+    assert found >= 90
+
+
+def test_a_suite_that_got_a_little_worse_everywhere_is_found_by_the_test_over_all_cases() -> None:
+    random = Random(8)
+    worse = {case: rate - 0.2 for case, rate in RATES.items()}
+    p_values = [
+        stratified(case.counts for case in two_nights(random, 5, worse)).p for _ in range(100)
+    ]
+    assert sum(p <= 0.05 for p in p_values) >= 90
