@@ -66,11 +66,11 @@ def still_holds(path: Path | None, previous: SessionFingerprint) -> bool:
 def what_it_lost(path: Path | None, previous: SessionFingerprint) -> str | None:
     """Why the file does not begin with the bytes that it had when `previous` was taken.
 
-    None if it does. It does not, either, if it held no message then: the earlier turns were in it
-    even less than they are now.
+    None if it does. It does not, either, if it held no message then, unless it was seeded so: the
+    earlier turns were in it even less than they are now.
     """
     size, sha256 = previous.prefix_bytes, previous.prefix_sha256
-    if previous.messages == 0:
+    if previous.messages == 0 and not previous.seeded:
         return f"after the turn before, the session held no user message ({size} bytes)"
     held = f"it held {size} bytes after the turn before"
     if path is None or not path.is_file():

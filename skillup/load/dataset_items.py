@@ -88,7 +88,7 @@ def _item(value: Any, line: int, number: int, path: Path) -> DatasetItem | None:
     system = said.system or _first_text(metadata, ("system_prompt", "system"))
     tags = metadata.get("tags", [])
     return DatasetItem(
-        id=str(value.get("id") or f"{path.stem}-{number}"),
+        id=_id(value.get("id"), f"{path.stem}-{number}"),
         line=line,
         query=said.query,
         expected=_expected(value.get("expected_output", value.get("expectedOutput"))),
@@ -98,6 +98,16 @@ def _item(value: Any, line: int, number: int, path: Path) -> DatasetItem | None:
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [str(tags)],
         values=dict(_values(given, metadata)),
     )
+
+
+def _id(given: Any, default: str) -> str:
+    if given is None:
+        return default
+    if isinstance(given, str) and given.strip():
+        return given
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    raise NotAnItemError("its `id` is neither a text nor a whole number", "write a text, or none")
 
 
 def _said(given: Any) -> Said:

@@ -170,7 +170,8 @@ class Input(Model):
     def _one(self) -> Input:
         one_of(self, ("prompt", "turns", "conversation", "transcript"), what="`input`")
         if self.transcript is not None and self.history:
-            raise ValueError("`history` beside `transcript` || put it at the transcript's beginning")
+            fix = "put it at the transcript's beginning"
+            raise ValueError(f"`history` beside `transcript` || {fix}")
         if self.prompt is not None and not self.prompt.strip():
             raise ValueError("the prompt is empty || write what the user says")
         return self

@@ -32,6 +32,14 @@ class Pairs(Model):
         None, description="Gets the name of the field that the open question asks for."
     )
 
+    @model_validator(mode="after")
+    def _different(self) -> Pairs:
+        names = [*self.fields, *(n for n in (self.pending, self.pending_field) if n is not None)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"`{twice}` is named twice || give each value a name of its own")
+        return self
+
 
 class Reconstruct(Model):
     """One rule: a capture over the whole history, or pairs of questions and answers."""

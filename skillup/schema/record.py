@@ -124,6 +124,9 @@ class SessionFingerprint(Model):
     messages: int = Field(description="User messages in the session.")
     prefix_sha256: str = Field(description="Of the file's bytes up to `prefix_bytes`.")
     prefix_bytes: int = Field(description="How much of the file the hash is over.")
+    seeded: bool = Field(
+        False, description="It was made of a history, which may have no user message in it."
+    )
 
 
 class ProcessInfo(Model):

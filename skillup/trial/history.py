@@ -32,7 +32,10 @@ class Past:
 
 
 def past_of(given: Input) -> Past:
-    """The past that `input.history` describes; empty where there is none."""
+    """The past that `input.history` describes; empty where there is none.
+
+    Its regexes may take seconds: not to be called where other trials would wait for it.
+    """
     cut = _sorted_and_cut(given)
     messages = _repeats_dropped(cut)
     items, notes = _numbered(messages)
@@ -95,23 +98,26 @@ def _numbered(messages: Sequence[HistoryMessage]) -> tuple[list[HistoryItem], li
     """With an id for every call, and its result behind it before anything else is said."""
     items: list[HistoryItem] = []
     notes: list[str] = []
-    waiting: list[str] = []
-    made = 0
+    waiting: list[_Waiting] = []
+    taken = {call.id for message in messages for call in message.tool_calls if call.id}
+    used: set[str] = set()
     for message in messages:
         if message.role == "tool":
-            call_id = message.call_id or (waiting[0] if waiting else None)
-            if call_id not in waiting:
+            answered = _answered(message.call_id, waiting)
+            if answered is None:
                 notes.append("a tool's result without its call was left out of the history")
                 continue
-            waiting.remove(call_id)
-            items.append(_result(call_id, message.status, message.content))
+            waiting.remove(answered)
+            items.append(_result(answered.id, message.status, message.content))
             continue
         items.extend(_without_results(waiting, notes))
         calls = []
         for call in message.tool_calls:
-            made += 1
-            call_id = call.id or f"call_history_{made}"
-            waiting.append(call_id)
+            call_id = _free_id(call.id, taken, used)
+            if call.id is not None and call_id != call.id:
+                notes.append(f"the id `{call.id}` is that of several calls: one is `{call_id}` now")
+            used.add(call_id)
+            waiting.append(_Waiting(call_id, call.id))
             name, kind = call.name or "", call.kind or "other"
             calls.append(ToolCall(id=call_id, name=name, kind=kind, arguments=call.arguments))
         items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
@@ -119,10 +125,34 @@ def _numbered(messages: Sequence[HistoryMessage]) -> tuple[list[HistoryItem], li
     return items, notes
 
 
-def _without_results(waiting: list[str], notes: list[str]) -> Iterator[HistoryItem]:
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A call without a result so far."""
+
+    id: str
+    given: str | None
+    """As the history has it; several calls may have the same."""
+
+
+def _answered(call_id: str | None, waiting: Sequence[_Waiting]) -> _Waiting | None:
+    """The first call that a result with this id (None: with none) belongs to."""
+    return next((call for call in waiting if call_id in (None, call.given)), None)
+
+
+def _free_id(given: str | None, taken: set[str], used: set[str]) -> str:
+    if given is not None and given not in used:
+        return given
+    base, number = given or "call_history", 1
+    while (name := f"{base}_{number}") in used or name in taken:
+        number += 1
+    return name
+
+
+def _without_results(waiting: list[_Waiting], notes: list[str]) -> Iterator[HistoryItem]:
     while waiting:
-        notes.append(f"the history does not say what the call `{waiting[0]}` gave back")
-        yield _result(waiting.pop(0), "unknown", NO_RESULT)
+        call = waiting.pop(0)
+        notes.append(f"the history does not say what the call `{call.id}` gave back")
+        yield _result(call.id, "unknown", NO_RESULT)
 
 
 def _result(call_id: str, status: str, content: str) -> HistoryItem:

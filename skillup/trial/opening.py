@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import anyio.to_thread
+
 from skillup.engines.base import SessionResumer
 from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
 from skillup.schema.conversation import Turn
@@ -55,7 +57,7 @@ async def open_trial(request: TrialRequest, record: Record) -> Opened | Record:
             return _refused(record, no_resume_error(request.engine.name))
         turns = [_joined(turns)]
         record = record.model_copy(update={"execution_mode": "single_shot"})
-    past = past_of(case.input)
+    past = await anyio.to_thread.run_sync(past_of, case.input, abandon_on_cancel=True)
     if past.miss is not None:
         return _refused(record, TurnError(kind="capture", message=past.miss))
     homeless = unanswered_problem(turns, past.unanswered)

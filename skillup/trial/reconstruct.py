@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillup.checks.capture import capture
 from skillup.checks.evidence import beginning
+from skillup.checks.finding import CannotEvaluateError
 from skillup.checks.folding import plain
 from skillup.checks.patterns import Searcher
 from skillup.schema.conversation import HistoryMessage
+from skillup.schema.patterns import kept_group
 from skillup.schema.reconstruct import Pairs, Reconstruct
 
 if TYPE_CHECKING:
     import regex
-from skillup.schema.record import TurnRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,17 @@ def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
     wanted = [m for m in messages if rule.role in ("any", m.role) and m.role != "tool"]
     if rule.take == "last":
         wanted.reverse()
-    without_default = rule.capture.model_copy(update={"default": None})
+    name, pattern = rule.capture.variable, rule.capture.pattern or ""
+    search = Searcher(fold=False)
     for message in wanted:
-        said = TurnRecord(turn_number=0, status="completed", content="", response=message.content)
-        found = capture([without_default], said)
-        if found.miss is None:
-            return Rebuilt(found.values)
-    name = rule.capture.variable
+        try:
+            match = search.search(pattern, plain(message.content))
+            value = match[kept_group(pattern)] if match is not None else None
+        except (CannotEvaluateError, ValueError) as trouble:
+            # A default stands for what was not said, not for a rule that cannot be used.
+            return Rebuilt(miss=f"capture `{name}`: {trouble}")
+        if value is not None and value.strip():
+            return Rebuilt({name: value})
     if rule.capture.default is not None:
         return Rebuilt({name: rule.capture.default})
     whose = "no message" if rule.role == "any" else f"no message of the {rule.role}"
@@ -62,7 +66,10 @@ def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
 
     A question that is asked again, in the same words, is the same one: the later answer counts.
     """
-    asked, pending = _questions(rule.marker, messages)
+    try:
+        asked, pending = _questions(rule.marker, messages)
+    except CannotEvaluateError as trouble:
+        return Rebuilt(miss=f"`pairs`: {trouble}")
     values: dict[str, str] = {}
     for name, question in zip(rule.fields, asked, strict=False):
         if question.answer is not None:

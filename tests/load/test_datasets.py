@@ -124,7 +124,14 @@ def test_lists_lines_and_exports_are_read(tmp_path: Path, text: str, number: int
     [
         (['{"input": "a"}', '{"inp": 1}'], "items.jsonl:2:1: item: an item without `input`"),
         (['{"input": "a"}', '{"input": {}}'], "items.jsonl:2:1: item: there is no user message"),
-        (['{"input": "a"}', "[oops"], "items.jsonl:2:2: not JSON: Expecting value"),
+        (['{"input": "a"}', "[oops"], "items.jsonl:2:1: not JSON: Expecting value"),
+        (['{"input": "a"}', '{"input": "b"', '{"input": "c"}'], "items.jsonl:2:1: not JSON"),
+        (["[" * 100_000], "items.jsonl:1:2: not JSON: nested too deeply"),
+        (['{"input": 1' + "0" * 5_000 + "}"], "items.jsonl:1:1: not JSON: Exceeds the limit"),
+        (['{"input": "a", "x": NaN}'], "items.jsonl:1:1: not JSON: NaN is no value"),
+        (['{"id": "a", "id": "b", "input": "c"}'], "not JSON: the key `id` is there twice"),
+        (['{"id": ["a"], "input": "c"}'], "items.jsonl:1:1: item: its `id` is neither a text"),
+        (['{"id": " ", "input": "c"}'], "items.jsonl:1:1: item: its `id` is neither a text"),
         (['{"input": "a", "metadata": {"history": "x"}}'], "items.jsonl:1:1: item: the history"),
         ([""], "items.jsonl:1:1: there is no item in it"),
         (['{"id": "a", "input": "a"}', '{"id": "a", "input": "b"}'],
@@ -198,3 +205,9 @@ def test_a_case_file_that_never_says_the_message_is_refused(tmp_path: Path, give
 
     assert error.message == "the items' message is never said: nothing here is <<query>>"
     assert error.file.name == "item.yaml"
+
+
+def test_a_number_is_an_id(tmp_path: Path) -> None:
+    items = [{"id": 0, "input": "a"}, {"id": 5, "input": "b"}]
+
+    assert [case["id"] for case in cases(load(tmp_path, *items))] == ["0", "5"]

@@ -177,3 +177,15 @@ input:
     for name in ("a", "b"):
         assert grades[f"c/{name}"]["turns"][1]["response"] == f"answer 2 three {name}"
         assert project.record(f"c/{name}/scripted/with_skill/1")["history"]
+
+
+def test_a_history_without_a_user_message_is_gone_on_from(project: Project) -> None:
+    given = """
+input:
+  history: [{role: assistant, content: "Question 1: How many are you?"}]
+  turns: [Twelve., And now?]
+"""
+    grade, record = held(project, given)
+
+    assert grade["status"] == "PASS"
+    assert [turn["session_verified"] for turn in record["turns"]] == [True, True]

@@ -99,3 +99,21 @@ def test_a_capture_that_finds_nothing_takes_its_default_or_is_a_miss() -> None:
     assert rebuilt({"capture": {**capture, "default": "0"}}, "u: x").values == {"n": "0"}
     missed = rebuilt({"capture": capture, "role": "user"}, "a: n=1").miss or ""
     assert missed.startswith(r"capture `n`: no message of the user of the history has /n=(\d)/; ")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"capture": {"variable": "n", "pattern": "(a+)+$", "default": "none"}},
+        {"pairs": {"marker": "(a+)+$", "fields": ["n"], "default": "none"}},
+    ],
+)
+def test_a_regex_that_takes_too_long_is_a_miss_whatever_the_default(rule: dict[str, Any]) -> None:
+    found = rebuilt(rule, *[f"a: {'a' * 50_000}!"] * 5)
+
+    assert "took too long" in (found.miss or "")
+
+
+def test_a_value_has_a_name_of_its_own() -> None:
+    with pytest.raises(ValueError, match="`f` is named twice"):
+        Reconstruct.model_validate({"pairs": {"marker": "x", "fields": ["f"], "pending": "f"}})

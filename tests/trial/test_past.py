@@ -1,0 +1,64 @@
+"""The past as a session can hold it: ids, results, and what is said of what was mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillup.schema.conversation import Input
+from skillup.trial.history import NO_RESULT, Past, past_of
+
+
+def past(*messages: dict[str, Any], **more: Any) -> Past:
+    return past_of(Input.model_validate({"prompt": "go", "history": list(messages), **more}))
+
+
+def calls(*ids: str | None) -> dict[str, Any]:
+    made = [{"name": "Bash", **({"id": one} if one else {})} for one in ids]
+    return {"role": "assistant", "tool_calls": made}
+
+
+def result(content: str, call_id: str | None = None) -> dict[str, Any]:
+    return {"role": "tool", "content": content, **({"call_id": call_id} if call_id else {})}
+
+
+def pairs(found: Past) -> list[tuple[str, str]]:
+    return [(i.tool_result.call_id, i.content) for i in found.items if i.tool_result is not None]
+
+
+def test_calls_of_the_same_id_get_ids_of_their_own_and_results_in_order() -> None:
+    found = past(calls("i", "i"), result("one", "i"), result("two", "i"))
+
+    assert [call.id for call in found.items[0].tool_calls] == ["i", "i_1"]
+    assert pairs(found) == [("i", "one"), ("i_1", "two")]
+    assert found.notes == ("the id `i` is that of several calls: one is `i_1` now",)
+
+
+def test_a_made_up_id_is_no_one_elses() -> None:
+    found = past(calls(None, "call_history_1"), result("one"), result("two"))
+
+    assert len({call.id for call in found.items[0].tool_calls}) == 2
+    assert [content for _, content in pairs(found)] == ["one", "two"]
+
+
+def test_the_same_id_in_a_later_message_is_another_call() -> None:
+    found = past(calls("i"), result("one", "i"), calls("i"), result("two", "i"))
+
+    assert len({call_id for call_id, _ in pairs(found)}) == 2
+
+
+def test_every_repair_is_noted() -> None:
+    found = past(
+        {"role": "user", "content": "a", "message_index": 0},
+        {"role": "assistant", "content": "b", "message_index": 1},
+        {"role": "assistant", "content": "b", "message_index": 2},
+        {**calls("x"), "message_index": 3},
+        {"role": "user", "content": "later", "message_index": 4},
+        message_index=4,
+    )
+
+    assert found.notes == (
+        "of the history, 1 message from place 4 on: left out",
+        "of the history, 1 message empty or a repeated answer: left out",
+        "the history does not say what the call `x` gave back",
+    )
+    assert pairs(found) == [("x", NO_RESULT)]
