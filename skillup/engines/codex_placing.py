@@ -13,6 +13,7 @@ from skillup.engines.codex_fork import fork_problem, forked_lines
 from skillup.engines.codex_history import rollout_rows, row_bytes
 from skillup.engines.codex_session import fingerprint, session_file
 from skillup.engines.failures import Cli, turn_error
+from skillup.engines.session_files import of_a_history
 from skillup.engines.session_versions import VersionRange, format_problem
 from skillup.schema.record import ErrorKind, HistoryItem
 
@@ -48,7 +49,7 @@ def place_history(
         _write(path, map(row_bytes, rows))
     except OSError as error:
         return _failed(cli, "setup", f"the history could not be written: {error}")
-    return _placed(home, trial.session_id)
+    return Placed(SessionRef(trial.session_id), of_a_history(fingerprint(home, trial.session_id)))
 
 
 def place_fork(

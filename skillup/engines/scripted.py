@@ -28,7 +28,7 @@ from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.scripted_events import ScriptedEvents
 from skillup.engines.scripted_placing import forked_lines, seeded_lines
 from skillup.engines.scripted_session import agent_home, is_user_message, session_file
-from skillup.engines.session_files import take_fingerprint, what_it_lost
+from skillup.engines.session_files import of_a_history, take_fingerprint, what_it_lost
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
@@ -91,7 +91,8 @@ class ScriptedEngine:
 
     async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> Placed:
         """A session of this trial's that holds `history`, in order."""
-        return _place(seeded_lines(history, trial), trial)
+        placed = _place(seeded_lines(history, trial), trial)
+        return replace(placed, fingerprint=of_a_history(placed.fingerprint))
 
     async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
         """A copy of `session`, which is `parent`'s, as a session of `child`'s."""

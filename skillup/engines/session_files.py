@@ -48,6 +48,11 @@ def take_fingerprint(
     )
 
 
+def of_a_history(fingerprint: SessionFingerprint | None) -> SessionFingerprint | None:
+    """`fingerprint` of a session that was made of a history: it need not hold a user message."""
+    return None if fingerprint is None else fingerprint.model_copy(update={"seeded": True})
+
+
 def without_file(session_id: str) -> SessionFingerprint:
     """Of a session that has no file: it holds nothing that a later turn could build on."""
     return SessionFingerprint(

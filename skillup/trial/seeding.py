@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from skillup.engines.base import Engine, HistorySeeder, Placed, SessionResumer, TrialContext
 from skillup.schema import templates
@@ -21,11 +20,7 @@ async def place_history(
     problem = engine.seeding_problem(context.version)
     if problem is not None:
         return Placed(None, error=TurnError(kind="unsupported", message=problem))
-    placed = await engine.seed(items, context)
-    if placed.fingerprint is None:
-        return placed
-    fingerprint = placed.fingerprint.model_copy(update={"seeded": True})
-    return replace(placed, fingerprint=fingerprint)
+    return await engine.seed(items, context)
 
 
 def unanswered_problem(turns: Sequence[Turn], unanswered: Sequence[str]) -> TurnError | None:
