@@ -13,7 +13,7 @@ from skillup.engines.base import Placed, SessionRef, TrialContext
 from skillup.engines.codex import CLI
 from skillup.engines.codex_placing import place_fork, place_history, seeding_problem
 from skillup.engines.codex_session import fingerprint, session_file
-from skillup.engines.session_files import still_holds
+from skillup.engines.session_files import of_a_history, still_holds
 from skillup.schema.profile import Profile
 from tests.support.held_turns import make_trial
 from tests.support.pasts import assistant, user
@@ -65,7 +65,7 @@ def test_a_history_is_one_file_that_holds_what_its_fingerprint_says(
 
     assert placed.error is None
     assert placed.session == SessionRef(trial.session_id)
-    assert placed.fingerprint == fingerprint(home, trial.session_id)
+    assert placed.fingerprint == of_a_history(fingerprint(home, trial.session_id))
     path = session_file(home, trial.session_id)
     assert path is not None
     assert placed.fingerprint is not None
@@ -140,7 +140,7 @@ def test_a_fork_in_the_same_home_is_a_file_of_its_own(
     forked = place_fork(CLI, placed.session, (home, trial), (home, child))
 
     assert forked.session == SessionRef(child.session_id)
-    assert fingerprint(home, trial.session_id) == placed.fingerprint
+    assert of_a_history(fingerprint(home, trial.session_id)) == placed.fingerprint
     assert len([file for file in home.rglob("*") if file.is_file()]) == 2
 
 
