@@ -111,9 +111,7 @@ def _combine(question: Question, context: CheckContext, scope: Scope, manner: _M
     return COMBINING[question.key](children)
 
 
-def _ask(
-    question: Question, context: CheckContext, manner: _Manner, required: bool
-) -> CheckResult:
+def _ask(question: Question, context: CheckContext, manner: _Manner, required: bool) -> CheckResult:
     check = question.check
     if check is None:
         check = Check(**{CHECK_FIELDS[question.key]: question.spec})

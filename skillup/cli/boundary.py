@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from skillup.errors import ExitCode, InvalidFilesError, SkillupError
 
@@ -52,7 +53,7 @@ def _run(arguments: Sequence[str]) -> int:
         return ExitCode.PASSED
     except Exception as defect:  # noqa: BLE001 - the boundary: nothing may escape as a traceback
         if isinstance(defect, usage_error):
-            defect.show()  # type: ignore[attr-defined]
+            _show_wrong_usage(defect)
             return ExitCode.USAGE
         _report_defect(defect)
         return ExitCode.ERROR
@@ -73,6 +74,18 @@ def _say(text: str) -> None:
 
     # Names of files and of cases may be in it, and anything may be in those.
     sys.stderr.write(plain(text) + "\n")
+
+
+def _show_wrong_usage(error: Any) -> None:
+    """What Click has to say, in our words' form; without any arguments, its help."""
+    message: str = error.format_message().strip()
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" or not message:
+        error.show()
+        return
+    _say(f"error: {message[:1].lower()}{message[1:].rstrip('.')}")
+    if context is not None:
+        _say(f"  hint: `{context.command_path} --help` shows what it takes")
 
 
 def _show_problems(error: InvalidFilesError) -> None:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
@@ -26,11 +26,13 @@ from skillup.load.discover import workspace_root
 from skillup.load.profiles import ADAPTERS, load_profile, profile_files
 from skillup.process import new_marker
 from skillup.reports.console import make_console
+from skillup.reports.table import print_table
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Reply, Script
 
 CODEWORD = "walrus"
+_STYLE = {"ok": "green", "?": "yellow", "no": "red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ class Finding:
     def works(self) -> bool:
         """Nothing is known to be wrong."""
         return self.available.problem is None and self.probed in (None, "ok")
+
+    @property
+    def verdict(self) -> Literal["ok", "?", "no"]:
+        """A CLI may have a login where nobody but itself finds it: only `--probe` tells then."""
+        if not self.works:
+            return "no"
+        return "ok" if self.available.login or self.probed == "ok" else "?"
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -166,7 +175,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         available = finding.available
         table.add_row(
-            Text("ok", style="green") if finding.works else Text("no", style="red"),
+            Text(finding.verdict, style=_STYLE[finding.verdict]),
             finding.name,
             Text(available.version or "–"),
             Text(available.login or "–"),
@@ -174,7 +183,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
             Text(plain(" ".join(available.command))),
         )
     console = make_console(sys.stdout)
-    console.print(table)
+    print_table(console, table)
     for finding in findings:
         problem = finding.available.problem
         if problem is not None:

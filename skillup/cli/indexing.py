@@ -49,6 +49,8 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
         _say(f"not indexed: {error.message}")
         if error.hint:
             _say(f"  hint: {error.hint}")
+    except KeyboardInterrupt:
+        _say("not indexed: interrupted")
     except Exception as error:  # noqa: BLE001 - nothing here may change what the run came to
         _say(f"not indexed: {type(error).__name__}: {error}")
 

@@ -57,6 +57,12 @@ def judge(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Only what changed, and the counts.")
     ] = False,
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            "--parallel", "-j", min=1, max=64, help="Processes that judge a large run by rules."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Judge again what was recorded: offline, with the recorded or with edited cases.
@@ -95,7 +101,7 @@ def judge(
                 "--write: skillup writes nothing beside the agents' own sessions",
                 hint="keep the output of --json instead",
             )
-        request = JudgeRequest(source, by, selection, write, quiet, as_json)
+        request = JudgeRequest(source, by, selection, write, quiet, as_json, parallel)
         if not watch:
             return judge_once(request)
         if not by:

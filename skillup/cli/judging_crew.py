@@ -70,13 +70,6 @@ class Crew:
             self._lines[number].put(None)
 
 
-def cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux: a process may be held to some of them
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _process(request: bytes) -> ProcessRequest:
     # It imports this skillup and no other, and nothing that happens to lie in the user's folder.
     here = str(Path(skillup.__file__).parent.parent)

@@ -12,6 +12,7 @@ from skillup import __version__
 from skillup.cli.judging import Judged, Judging, say_on_stderr
 from skillup.cli.judging_cases import EditedCases, Selection, load_edited
 from skillup.cli.judging_desk import desks_for
+from skillup.cli.judging_share import cores
 from skillup.cli.judging_sources import Source
 from skillup.errors import UsageError
 from skillup.judges.replay.regrade import Regrader
@@ -24,6 +25,9 @@ from skillup.reports.text import plain
 from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now
 
+_MOST_PROCESSES = 4
+"""More would mostly wait for the one that shows what they find."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
@@ -35,6 +39,8 @@ class JudgeRequest:
     write: bool = False
     quiet: bool = False
     as_json: bool = False
+    parallel: int | None = None
+    """Processes; None: as many as there are cores, up to four."""
 
 
 def judge_once(request: JudgeRequest) -> int:
@@ -50,6 +56,8 @@ def judge_once(request: JudgeRequest) -> int:
         Regrader(desks_for(request.source)),
         edited,
         say=say_on_stderr,
+        workers=request.parallel or min(cores(), _MOST_PROCESSES),
+        whole=request.as_json or request.write or not request.quiet,
     )
     tally = Tally()
     judged = judging.judge(tally)

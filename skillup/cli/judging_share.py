@@ -8,6 +8,7 @@ order, are those of one process alone.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,13 @@ class Shared:
     grade: Path
     as_before: bool
     notes: Sequence[str] = ()
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux: a process may be held to some of them
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def share_of(judging: Judging) -> Share | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from datetime import datetime
@@ -20,6 +21,8 @@ def judge_on_changes(request: JudgeRequest) -> int:
 
     What is wrong with a file is said, no more: it may just be half written.
     """
+    # A shell that starts it in the background has Ctrl-C ignored; here it is the only way to end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seen = None
     while True:
         # Looked at before it is read: what changes meanwhile is noticed the next time.

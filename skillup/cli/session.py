@@ -14,6 +14,9 @@ import typer
 from skillup.cli.options import AsJson
 from skillup.errors import UsageError
 
+_MOST_COUNTED = 500
+"""So many files are opened only to see whether they are sessions."""
+
 session_app = typer.Typer(
     help="The agents' own sessions: which are here, and what was said in them.",
     no_args_is_help=True,
@@ -33,7 +36,12 @@ def list_sessions(
     as_json: AsJson = False,
 ) -> int:
     """List the sessions of Claude Code and Codex, newest first."""
-    from skillup.interop.session_index import newest_heads, session_files, session_homes
+    from skillup.interop.session_index import (
+        count_sessions,
+        newest_heads,
+        session_files,
+        session_homes,
+    )
     from skillup.reports.session_listing import ListedSession, print_sessions, session_as_dict
     from skillup.reports.text import plain
 
@@ -42,6 +50,7 @@ def list_sessions(
     if not chosen:
         raise UsageError(f"--engine {engine}: unknown", hint=f"one of {', '.join(homes)}")
     files = session_files(chosen)
+    found = newest_heads(files, project, limit)
     rows = [
         ListedSession(
             file.engine,
@@ -52,13 +61,17 @@ def list_sessions(
             head.summary,
             head.whole,
         )
-        for file, head in newest_heads(files, project, limit)
+        for file, head in found
     ]
     if as_json:
         _write([json.dumps([session_as_dict(row) for row in rows], ensure_ascii=False, indent=2)])
     elif rows:
         # How many more there are of one project, only their heads could tell.
-        print_sessions(rows, more=0 if project else len(files) - len(rows))
+        rest = [] if project else files[files.index(found[-1][0]) + 1 :]
+        looked_at = len(rest) <= _MOST_COUNTED
+        print_sessions(
+            rows, more=count_sessions(rest) if looked_at else len(rest), at_most=not looked_at
+        )
     else:
         places = ", ".join(map(str, chosen.values()))
         of_project = f" of {project}" if project else ""

@@ -43,6 +43,8 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
         sys.stdout.write(case.text.encode(errors="replace").decode())
         _say_all(case.notes)
         return 0
+    if out.is_dir():
+        raise UsageError(f"--out {out}: that is a folder", hint="name the case's file in it")
     if os.path.lexists(out) and not force:
         raise UsageError(f"{out} is there already", hint="--force replaces it")
     return _write_files(held, out, revision, with_fixture=with_fixture, force=force)

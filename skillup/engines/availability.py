@@ -46,7 +46,9 @@ async def check_cli(
         version=version[0] if version else None,
         login=login,
         problem=_login_error(cli, login_problem),
-        notes=() if login or login_problem else (f"no login was found; {cli.login}",),
+        notes=()
+        if login or login_problem
+        else (f"no login was found: {cli.login}; --probe tells whether it works",),
     )
 
 

@@ -65,7 +65,7 @@ def api_id(call_id: str) -> str:
 
 def _own_name(name: str) -> str:
     server, separator, tool = name.partition("::")
-    own = f"mcp__{server}__{tool}" if separator else name
+    own = f"mcp__{server or 'unknown'}__{tool or 'tool'}" if separator else name
     return _NOT_IN_NAMES.sub("_", own)[:_LONGEST_NAME]
 
 

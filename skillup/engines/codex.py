@@ -94,7 +94,11 @@ class Codex:
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         """Say whether `codex` could be run, without asking a model anything."""
         variables = _key_variables(profile, environment)
-        login, problem = describe_login(profile, environment, variables, HOME)
+        # Another server than OpenAI gets no tokens of the login file, and may need no key.
+        home = None if profile.base_url else HOME
+        login, problem = describe_login(profile, environment, variables, home)
+        if profile.base_url and login is None and problem is None:
+            login = "no key"
         return await check_cli(CLI, _command(profile), environment, login, problem)
 
     def login_file(self, environment: Mapping[str, str]) -> Path | None:

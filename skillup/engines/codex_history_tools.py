@@ -51,7 +51,7 @@ def placed_call(call: ToolCall) -> PlacedCall:
     given = call.arguments
     if "::" in call.name:
         server, _, tool = call.name.partition("::")
-        return _function(tool, given, namespace=f"mcp__{server}")
+        return _function(tool or "tool", given, namespace=f"mcp__{server or 'unknown'}")
     if call.name in (PATCH_TOOL, "file_change"):
         patch = _text(given, "input", "patch") or _bare_patch(given)
         return _patch(patch) if patch else _function(PATCH_TOOL, given)

@@ -39,9 +39,12 @@ def describe_login(
     profile: Profile,
     environment: Mapping[str, str],
     own_variables: Sequence[str],
-    home: EngineHome,
+    home: EngineHome | None,
 ) -> tuple[str | None, str | None]:
-    """How a trial would log in, and what is wrong with that: for `doctor`."""
+    """How a trial would log in, and what is wrong with that: for `doctor`.
+
+    `home` is None where the login file would not be used.
+    """
     variables = {**environment, **profile.env}
     if profile.api_key_env is not None:
         if variables.get(profile.api_key_env):
@@ -50,7 +53,7 @@ def describe_login(
     for name in own_variables:
         if variables.get(name):
             return f"variable {name}", None
-    login = home.login_of(environment)
+    login = home.login_of(environment) if home is not None else None
     return (f"login file {login}", None) if login else (None, None)
 
 

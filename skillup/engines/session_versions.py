@@ -62,7 +62,7 @@ def format_problem(
     if version is not None and any(version in known for known in ranges):
         return None
     known = " and ".join(map(str, ranges))
-    this = "which is here could not be found out" if version is None else f"here it is {version}"
+    this = "the one here tells no version" if version is None else f"here it is {version}"
     return (
         f"sessions can be written for {cli_name} {known}, {this}: "
         f"use one of these versions ({install})"

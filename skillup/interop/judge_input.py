@@ -18,6 +18,7 @@ from skillup.interop.judge_input_turns import turns_of
 from skillup.load.document import Document
 from skillup.load.file_text import read_text
 from skillup.load.problems import problems_from
+from skillup.load.suggest import near_miss
 from skillup.load.yaml_builder import Places
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeConfig
@@ -25,12 +26,14 @@ from skillup.schema.record import EngineInfo, FileState, ProcessInfo, Record, Tu
 from skillup.trial.references import keep_references, script_paths
 from skillup.workspace import BlobStore, take_snapshot
 
-_OF_THE_CASE = ("title", "description", "tags", "tag", "expect", "judge", "judges")
+_OF_THE_CASE = ("title", "description", "tags", "tag", "expect", "judge", "judges", "assertions")
 _OF_THE_RECORD = frozenset(
     {"case_id", "transcript", "final_message", "exit_code", "workspace_path", "workspace_diff"}
     | {"generated_files", "turns_executed", "turns_total", "skill_dir", "artifact_dir"}
     | {"mock_results", "session_result"}
 )
+_OF_WEIGHT = (*_OF_THE_CASE, "transcript", "workspace_path", "skill_dir", "mock_results")
+"""What must not get lost because it is misspelt."""
 _PLACEHOLDERS = ("__WORKSPACE__", "__SKILL_DIR__")
 INPUT_PROFILE = "judge-input"
 """Stands where a record names its engine's profile: the file does not tell which it was."""
@@ -94,22 +97,23 @@ def read_judge_input(
     data = places.filled(data)
     turns = turns_of(data)
     notes = list(_without_unknown_places(data))
+    notes += _unknown_keys(data, path)
     case = _case(data, turns, path)
     root = _skill_dir(data, path)
     files = _files(data, path, blobs)
     mocked = data.get("mock_results")
     told = tuple(mocked) if isinstance(mocked, list) and mocked else None
-    if files is None and _looks_around(case, told):
+    if files is None and _looks_around(case):
         files = {}
-        notes.append("it names no workspace: scripts and agents judge in an empty one")
+        if told is None:
+            notes.append("it names no workspace: scripts and agents judge in an empty one")
     record = _record(data, turns, case, root, files, blobs)
     return JudgeInput(case, record, told, tuple(notes))
 
 
-def _looks_around(case: Case, mocked: object) -> bool:
+def _looks_around(case: Case) -> bool:
     """Somebody judges it who starts in the workspace."""
-    agents = any(judge.type == "agent_judge" for judge in case.all_judges())
-    return bool(script_paths(case)) or (agents and mocked is None)
+    return bool(script_paths(case)) or any(j.type == "agent_judge" for j in case.all_judges())
 
 
 def _filled(value: Any, known: dict[str, str]) -> Any:
@@ -134,19 +138,28 @@ def _without_unknown_places(data: dict[str, Any]) -> tuple[str, ...]:
     return (f"`expect.golden_file: {golden}` was left out: {where}",)
 
 
+def _unknown_keys(data: dict[str, Any], path: Path) -> list[str]:
+    """A note for each key that says nothing here. Raises InvalidFilesError for misspelt ones."""
+    notes, problems = [], []
+    for key in sorted(set(data) - set(_OF_THE_CASE) - _OF_THE_RECORD):
+        meant = near_miss(key, _OF_WEIGHT)
+        if meant is None:
+            notes.append(f"`{key}` was left out: it has no meaning in a judge-debug file")
+            continue
+        fix = f"did you mean `{meant}`?"
+        problems.append(Problem(path, 1, 1, key, "unknown key", fix))
+    if problems:
+        raise InvalidFilesError(problems)
+    return notes
+
+
 def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
     """The case: its judge and its gate; the messages are those of the transcript."""
     said = [turn.content or "(no message)" for turn in turns]
-    written = {key: data[key] for key in _OF_THE_CASE if data.get(key) is not None}
+    # What Go writes for a field that is not set says nothing.
+    written = {key: data[key] for key in _OF_THE_CASE if data.get(key) not in (None, "", {}, [])}
     written["id"] = data.get("case_id") or path.stem
     written["input"] = {"prompt": said[0]} if len(said) == 1 else {"turns": said}
-    unknown = set(data) - set(_OF_THE_CASE) - _OF_THE_RECORD - {"assertions"}
-    if "assertions" in data:
-        written["assertions"] = data["assertions"]
-    if unknown:
-        names = ", ".join(sorted(unknown))
-        problem = Problem(path, 1, 1, "", f"unknown keys: {names}", "correct or remove them")
-        raise InvalidFilesError([problem])
     document = Document(path, "", written, lambda _: Places())
     try:
         case = Case.model_validate(written)

@@ -50,7 +50,7 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
     met = sum(child.passed for child in children)
     refused = any(child.required and not child.passed for child in children)
     unmet = next((child for child in children if not child.passed), None)
-    why = f"; {unmet.name}: {unmet.found}" if unmet is not None else ""
+    why = "" if unmet is None else f"; {unmet.name}: {unmet.found}".removesuffix(": ")
     error = f"`mock_results` has nothing for {', '.join(silent)}" if silent else None
     return CheckResult(
         name=judge.id or "agent_judge",

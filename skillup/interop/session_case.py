@@ -75,8 +75,9 @@ def case_of_session(
 def _check_told(session: HeldSession) -> None:
     turns = session.found.turns
     if not turns:
+        wordless = "that has a text " if session.found.wordless else ""
         raise UsageError(
-            f"{session.path}: none of its messages was answered",
+            f"{session.path}: none of its messages {wordless}was answered",
             hint="there is nothing in it that a case could ask for",
         )
     if not all(turn.content.strip() for turn in turns):

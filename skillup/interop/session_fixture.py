@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -12,16 +11,11 @@ from pathlib import Path
 import anyio
 
 from skillup.errors import UsageError
+from skillup.interop.fixture_links import broken_links
+from skillup.interop.fixture_secrets import KeyFinder, is_named_as_secret
 from skillup.process.quiet import run_quiet
 
 _NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".skillup"})
-_SECRETS = (
-    *(".env", ".env.*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd"),
-    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*"),
-    *("id_ecdsa*", "id_ed25519*", "*credential*", "*secret*", "auth.json", ".git-credentials"),
-    *(".aws", ".ssh", ".gnupg", ".docker", ".kube", ".azure", "*.tfstate", "*.tfvars"),
-)
-_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist")
 _LARGEST = 1 << 20
 _MOST_FILES = 5_000
 _MOST_BYTES = 50 << 20
@@ -45,8 +39,14 @@ class Selected:
 def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
     """Everything but what git ignores, what looks like a secret, links that lead out, large files.
 
-    Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture.
+    Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture;
+    or if it is relative: to what, a session does not tell.
     """
+    if not workspace.is_absolute():
+        raise UsageError(
+            f"the session tells no whole path of its workspace: {str(workspace)!r}",
+            hint="leave --with-fixture out, and give the case a fixture of your own",
+        )
     if not workspace.is_dir():
         raise UsageError(
             f"the session's workspace is not here any more: {workspace}",
@@ -58,10 +58,10 @@ def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
             f"the session was held in {workspace}: too much for a fixture",
             hint="leave --with-fixture out, and give the case a fixture of your own",
         )
-    selected = Selected()
+    selected, keys = Selected(), KeyFinder(environment)
     size = 0
     for path in _candidates(here, environment, selected):
-        why = _why_not(here, path)
+        why = _why_not(here, path, keys)
         if why is not None:
             selected.leave(why, path)
             continue
@@ -72,23 +72,42 @@ def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
                 f"{workspace} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
                 hint="copy what the case needs by hand, and name it in `context.fixture`",
             )
+    links = {path: os.readlink(here / path) for path in selected.files if (here / path).is_symlink()}
+    for path in broken_links(selected.files, links):
+        selected.files.remove(path)
+        selected.leave("a link to what is not copied", path)
     return selected
 
 
 def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: bool) -> None:
-    """Copies them into `fixture`. Raises UsageError if it is there already and not `force`."""
+    """Copies them into `fixture`.
+
+    Raises UsageError if it is there already and not `force`, or if a link there leads elsewhere.
+    """
     if os.path.lexists(fixture) and not force:
         raise UsageError(f"{fixture} is there already", hint="--force replaces the files it shares")
+    for place in _folders(selected, fixture):
+        if place.is_symlink():
+            raise UsageError(
+                f"{place} is a link: nothing is written through it",
+                hint="remove the link, or give the case another name",
+            )
     try:
         fixture.mkdir(parents=True, exist_ok=True)
         for path in selected.files:
             target = fixture / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_symlink():
-                target.unlink()
+            # A file of several names must not change under the others.
+            target.unlink(missing_ok=True)
             shutil.copy2(workspace / path, target, follow_symlinks=False)
     except OSError as error:
         raise UsageError(f"cannot copy to {fixture}: {error.strerror or error}") from None
+
+
+def _folders(selected: Selected, fixture: Path) -> list[Path]:
+    """All that are written to, the outermost first."""
+    inner = {fixture / parent for path in selected.files for parent in Path(path).parents}
+    return sorted({fixture.parent, fixture, *inner})
 
 
 def _candidates(here: Path, environment: Mapping[str, str], selected: Selected) -> Iterator[str]:
@@ -126,9 +145,9 @@ async def _listed_by_git(here: Path, environment: Mapping[str, str]) -> list[str
     return [path for path in dict.fromkeys(done.stdout.split("\0")) if path]
 
 
-def _why_not(here: Path, path: str) -> str | None:
+def _why_not(here: Path, path: str, keys: KeyFinder) -> str | None:
     file = here / path
-    if _looks_secret(path):
+    if is_named_as_secret(path):
         return "may hold secrets"
     if file.is_symlink():
         try:
@@ -141,13 +160,6 @@ def _why_not(here: Path, path: str) -> str | None:
         return "no regular file"
     if not os.access(file, os.R_OK):
         return "may not be read"
-    return f"over {_LARGEST >> 20} MiB" if file.stat().st_size > _LARGEST else None
-
-
-def _looks_secret(path: str) -> bool:
-    for part in path.casefold().split("/"):
-        if any(fnmatch.fnmatchcase(part, harmless) for harmless in _HARMLESS):
-            continue
-        if any(fnmatch.fnmatchcase(part, secret) for secret in _SECRETS):
-            return True
-    return False
+    if file.stat().st_size > _LARGEST:
+        return f"over {_LARGEST >> 20} MiB"
+    return "holds what looks like a key" if keys.is_in(file) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,6 +83,18 @@ def newest_heads(
     return list(islice(heads(files, project), limit))
 
 
+def count_sessions(files: Sequence[SessionFile]) -> int:
+    """How many of them are sessions, by their first lines."""
+    return sum(map(_is_session, files))
+
+
+def _is_session(file: SessionFile) -> bool:
+    try:
+        return detect_format(file.path, HEAD_BYTES) is not None
+    except OSError:
+        return False
+
+
 def find_session(reference: str, files: Sequence[SessionFile]) -> Path:
     """The file that a path, an id or the beginning of an id means.
 
@@ -146,7 +159,9 @@ def _session(engine: EngineName, session_id: str, entry: os.DirEntry[str]) -> It
         status = entry.stat()
     except OSError:
         return
-    yield SessionFile(engine, session_id, Path(entry.path), status.st_mtime, status.st_size)
+    # A pipe or a device would be read for ever.
+    if stat.S_ISREG(status.st_mode):
+        yield SessionFile(engine, session_id, Path(entry.path), status.st_mtime, status.st_size)
 
 
 def _entries(directory: Path | os.DirEntry[str] | None) -> Iterator[os.DirEntry[str]]:

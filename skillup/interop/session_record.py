@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from skillup.engines.session_entries import SessionEntry, SessionFormat, SessionSummary
 from skillup.engines.session_transcript import SessionTranscript, engine_of
 from skillup.errors import UsageError
+from skillup.interop.session_past import seeded_turns
 from skillup.interop.session_turns import SessionTurn, SessionTurns, turns_of
 from skillup.interop.session_usage import usage_of_turns
+from skillup.judges.written import written_turns
 from skillup.schema.case import Case
-from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord, Usage
+from skillup.schema.record import EngineInfo, HistoryItem, Record, TurnError, TurnRecord, Usage
+from skillup.trial.history import past_of
+from skillup.trial.message import not_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +50,30 @@ def read_session(path: Path, format_: SessionFormat) -> HeldSession:
         usages = usage_of_turns(path, format_, lines, frozenset(counted))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
-    return HeldSession(path, engine_of(format_), transcript.summary, found, tuple(usages))
+    # Only now: what their answers took belongs to no other turn.
+    told = [pair for pair in zip(found.turns, usages, strict=True) if not pair[0].wordless]
+    found.wordless = len(found.turns) - len(told)
+    found.turns = [turn for turn, _ in told]
+    counts = tuple(usage for _, usage in told)
+    return HeldSession(path, engine_of(format_), transcript.summary, found, counts)
 
 
 def record_of_session(session: HeldSession, case: Case, suite: str) -> Record:
     """The record that `case` is judged by: turn n of the session is turn n of the case.
 
-    A session has no snapshot of its workspace, so checks of files cannot be evaluated. Messages
-    at the end that got no answer are turns only if the case has turns for them: as errors.
+    If the session begins with the case's own history, the turns after that are counted. A session
+    has no snapshot of its workspace, so checks of files cannot be evaluated. Messages at the end
+    that got no answer are turns only if the case has turns for them: as errors. What the session
+    has beyond the turns that the case writes down is left out; turns that it lacks are skipped.
     """
+    session, history, told = _live_part(session, case)
     summary, found = session.summary, session.found
     turns = [
         _turn(number, turn, usage, summary)
         for number, (turn, usage) in enumerate(
             zip(found.turns, session.usages, strict=True), start=1
         )
-    ]
+    ][: written_turns(case)]
     wanted = len(case.input.all_turns())
     last = found.turns[-1].first_line if found.turns else 0
     waiting = [t for t in found.unanswered if t.first_line > last and not t.command]
@@ -71,6 +83,8 @@ def record_of_session(session: HeldSession, case: Case, suite: str) -> Record:
     if not turns:
         message = "the session has no message that was answered: there is nothing to judge"
         error = TurnError(kind="protocol", message=message)
+    else:
+        turns.extend(_missing(case, len(turns)))
     return Record(
         run_id="session",
         suite=suite,
@@ -87,17 +101,34 @@ def record_of_session(session: HeldSession, case: Case, suite: str) -> Record:
         started_at=summary.started or _changed(session.path),
         duration_ms=sum(turn.duration_ms for turn in turns),
         session_id=summary.session_id,
+        history=list(history),
         turns=turns,
-        notes=notes_of(session, case),
+        notes=[*told, *notes_of(session, case)],
         error=error,
     )
+
+
+def _live_part(
+    session: HeldSession, case: Case
+) -> tuple[HeldSession, tuple[HistoryItem, ...], tuple[str, ...]]:
+    """The session without the case's history, what that is, and a note if it is not there."""
+    if not case.input.history:
+        return session, (), ()
+    history = past_of(case.input).items
+    count = seeded_turns(session.found, history)
+    if count is None:
+        note = "the case begins with a history that the session does not begin with"
+        return session, (), (note,)
+    found = session.found
+    live = replace(found, turns=found.turns[count:], before=0)
+    return replace(session, found=live, usages=session.usages[count:]), history, ()
 
 
 def notes_of(session: HeldSession, case: Case) -> list[str]:
     """What of the session is no turn, and where it and the case do not go together."""
     found, notes = session.found, []
-    held, wanted = len(found.turns), len(case.input.all_turns())
-    if wanted and held != wanted:
+    held, wanted = len(found.turns), written_turns(case)
+    if wanted is not None and held != wanted:
         what = "turns beyond are not judged" if held > wanted else "checks of the others fail"
         notes.append(f"the session has {_turns(held)}, the case {_turns(wanted)}: {what}")
     if found.unanswered:
@@ -106,6 +137,9 @@ def notes_of(session: HeldSession, case: Case) -> list[str]:
             f"{count} message{'s' if count > 1 else ''} or command{'s' if count > 1 else ''} "
             "without an answer of the agent: no turn"
         )
+    if found.wordless:
+        messages = "a message" if found.wordless == 1 else f"{found.wordless} messages"
+        notes.append(f"{messages} without text, and what was answered to that: no turn")
     if found.before:
         notes.append("what was said or done before the first message is left out")
     if session.summary.truncated:
@@ -162,6 +196,13 @@ def _unanswered(number: int, turn: SessionTurn, summary: SessionSummary) -> Turn
             evidence=said[:500],
         ),
     )
+
+
+def _missing(case: Case, held: int) -> Iterator[TurnRecord]:
+    """Those of the case's turns that come after the session's last."""
+    for number, turn in enumerate(case.input.all_turns()[held:], start=held + 1):
+        said = turn.content or turn.respond or ""
+        yield not_sent(number, said, "the session ends before this turn")
 
 
 def _milliseconds(start: str | None, end: str | None) -> int:

@@ -43,6 +43,11 @@ class SessionTurn:
         """What the agent was told."""
         return "\n\n".join(self.messages)
 
+    @property
+    def wordless(self) -> bool:
+        """There is a message, and nothing but space in it."""
+        return bool(self.messages) and not self.content.strip()
+
 
 @dataclass(slots=True)
 class SessionTurns:
@@ -54,6 +59,8 @@ class SessionTurns:
     """Commands that the CLI ran by itself, and messages at the end."""
     before: int = 0
     """Things said or done before the first message."""
+    wordless: int = 0
+    """Answered messages without any text: no turns, as nobody could send them."""
 
 
 def turns_of(entries: Iterable[SessionEntry]) -> SessionTurns:

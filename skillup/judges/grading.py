@@ -15,6 +15,7 @@ from skillup.judges.sitting import Sitting
 from skillup.judges.turns import grade_turn
 from skillup.judges.usage import total_cost, total_usage
 from skillup.judges.verdict import Verdict, decide
+from skillup.judges.written import as_written
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, TurnGrade
 from skillup.schema.record import FileState, Record, TurnError
@@ -51,7 +52,8 @@ def grade_record(
     case = case or Case.model_validate(record.case)
     if sitting is not None:
         sitting.case = case
-    context = CheckContext(record, None, read_file, sitting.ask if sitting is not None else None)
+    ask = sitting.ask if sitting is not None else None
+    context = CheckContext(as_written(record, case), None, read_file, ask)
     wanted = case.input.all_turns()
     turns = [
         grade_turn(
@@ -93,7 +95,7 @@ def _score(case: Case, turns: Sequence[TurnGrade], conversation: Sequence[CheckR
     """Turns and conversation; only turns that the case writes down have checks to speak of."""
     scores: list[float] = []
     if case.input.turns is not None:
-        scores.extend(turn.score for turn in turns)
+        scores.extend(turn.score for turn in turns[: len(case.input.turns)])
         # A turn that was never reached counts as a skipped one.
         scores.extend(0.0 for _ in range(len(case.input.all_turns()) - len(turns)))
     elif any(turn.status != "completed" for turn in turns) or not turns:

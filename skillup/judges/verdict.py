@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillup.judges.written import written_turns
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
 from skillup.schema.record import Record, TurnError
@@ -47,7 +48,7 @@ def decide(
     if required is not None:
         where, check = required
         return Verdict("FAIL", score, f"{where}{_why(check)}")
-    gate = next((turn for turn in turns if turn.post_condition_passed is False), None)
+    gate = next((turn for turn in turns if _stood_in_the_way(turn)), None)
     if gate is not None:
         return _gated(case, gate, score)
     if refusals:
@@ -55,15 +56,14 @@ def decide(
     checks = sum(len(turn.deciding_checks()) for turn in turns) + len(conversation)
     if not checks:
         return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
-    if _falls_short(case, turns, score, bool(unmet)):
+    missing = _not_held(case, record, turns)
+    if missing is not None or _falls_short(case, turns, score, bool(unmet)):
         if unmet:
             where, check = unmet[0]
             more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
             return Verdict("FAIL", score, f"{where}{_why(check)}{more}")
-        stopped = next((turn for turn in turns if turn.status == "skipped"), None)
         threshold = 1.0 if case.pass_threshold is None else case.pass_threshold
-        why = stopped.reason if stopped is not None else f"score {score:.2f} < {threshold:.2f}"
-        return Verdict("FAIL", score, why)
+        return Verdict("FAIL", score, missing or f"score {score:.2f} < {threshold:.2f}")
     passed = checks - len(unmet)
     many = "check" if checks == 1 else "checks"
     reason = f"{passed} of {checks} {many} passed"
@@ -86,6 +86,29 @@ def _falls_short(case: Case, turns: Sequence[TurnGrade], score: float, unmet: bo
     return score < 1.0 and (unmet or not whole)
 
 
+def _not_held(case: Case, record: Record, turns: Sequence[TurnGrade]) -> str | None:
+    """Which turn that the case writes down did not take place; None if all did.
+
+    What was never asked is no success, however well the rest scored. That a gate has skipped the
+    rest is another verdict; in a single shot all turns were one message.
+    """
+    if record.execution_mode == "single_shot":
+        return None
+    held = {turn.turn_number: turn for turn in turns}
+    for number in range(1, (written_turns(case) or 0) + 1):
+        turn = held.get(number)
+        if turn is None:
+            return f"turn {number} was not held"
+        if turn.status == "skipped":
+            return turn.reason or f"turn {number} was not held"
+    return None
+
+
+def _stood_in_the_way(turn: TurnGrade) -> bool:
+    """Whether its gate was asked and did not open; that of a turn never sent was not asked."""
+    return turn.post_condition_passed is False and turn.status != "skipped"
+
+
 def _gated(case: Case, turn: TurnGrade, score: float) -> Verdict:
     """The gate's verdict, as the case says now: an edited case may ask another than was held."""
     unmet = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
@@ -103,7 +126,7 @@ def _fails_the_case(check: CheckResult, turns: Sequence[TurnGrade]) -> bool:
     """
     if not check.required or check.role == "post_condition":
         return False
-    ended_early = any(turn.post_condition_passed is False for turn in turns)
+    ended_early = any(map(_stood_in_the_way, turns))
     return check.assertable or not ended_early
 
 

@@ -23,6 +23,8 @@ _HARMLESS: Mapping[object, dict[str, str]] = {
     "capture": {"variable": _ANYTHING, "pattern": f"({_ANYTHING})"},
 }
 """What can stand for an item, by the key of its list."""
+_MANY_TURNS = 1000
+"""Of a branch whose turns are not known: no number that a check names is too high for it."""
 _EXCLUDING = ("judge", "judges", "expected_output", "aggregation")
 
 
@@ -66,10 +68,15 @@ class _Mending:
                 if owner == "turns":
                     container[key] = self._turn(container[key])
                     return True
+                if owner == "branches":
+                    container[key] = self._branch(container[key], key)
+                    return True
             elif index == 0 or (index == 1 and owner == "input"):
                 return key not in ("input", "turns", "prompt", "conversation") and self._remove(
                     container, key
                 )
+            elif places[index - 2][1] == "branches":
+                return self._in_branch(container, key, places[index - 1][1])
             elif places[index - 2][1] == "turns" and key not in ("content", "respond"):
                 return self._remove(container, key)
         return False
@@ -92,6 +99,24 @@ class _Mending:
         for key in ("respond", "slash_command"):
             rest.pop(key, None)
         return {**rest, "content": _ANYTHING}
+
+    def _branch(self, branch: Any, number: int) -> dict[Any, Any]:
+        rest = dict(branch) if isinstance(branch, dict) else {}
+        for key in ("name", "turns"):
+            if not rest.get(key):
+                self._in_branch(rest, key, number)
+        return rest
+
+    def _in_branch(self, branch: dict[Any, Any], key: Any, number: int) -> bool:
+        """The other branches stay what they are, and where they are."""
+        if key == "turns":
+            self.removed.update(_texts(branch.get(key)))
+            branch[key] = [{"content": _ANYTHING}] * _MANY_TURNS
+        elif key == "name":
+            branch[key] = f"branch number {number}"
+        else:
+            return self._remove(branch, key)
+        return True
 
     def _remove(self, container: dict[Any, Any], key: Any) -> bool:
         if key not in container:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from skillup.errors import Problem
 from skillup.load.branches import branch_problems, paths_of
+from skillup.load.every_check import all_checks, walk_checks
 from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
 from skillup.load.model import LoadedCase
 from skillup.load.readers import reader_problems
 from skillup.load.simulated_users import texts_of, without_limit, without_use
+from skillup.load.turn_numbers import turn_problems
 from skillup.load.unsupported import (
     ignored_in_suite,
     unsupported_in_case,
@@ -21,19 +23,11 @@ from skillup.load.unsupported import (
 from skillup.load.yaml_reader import Document
 from skillup.schema import templates
 from skillup.schema.case import Case
-from skillup.schema.check_specs import (
-    ToolCountInTurn,
-    ToolMatchInTurn,
-    TurnContains,
-    TurnNotContains,
-)
-from skillup.schema.checks import Check, CheckKeys
-from skillup.schema.simulation import lead_of
+from skillup.schema.checks import Check
 from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
 MAX_FOLLOW_UP_DEPTH = 5
-_IN_TURN = (ToolCountInTurn, ToolMatchInTurn, TurnContains, TurnNotContains)
 
 
 def problem_at(
@@ -68,16 +62,18 @@ def case_problems(case: Case, document: Document, variables: frozenset[str]) -> 
     for loc, message, fix in branch_problems(case):
         yield problem_at(document, loc, message, fix)
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
-    for path in paths_of(LoadedCase(case, document)):
+    paths = paths_of(LoadedCase(case, document))
+    for path in paths:
         found.update(dict.fromkeys(_problems_of_path(path, variables)))
     yield from found
+    yield from turn_problems(paths)
 
 
 def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[Problem]:
     case, document = path.case, path.document
     yield from _template_problems(case, document, variables)
     yield from _check_problems(case, document)
-    yield from reader_problems(case, _all_checks(case), document)
+    yield from reader_problems(case, all_checks(case), document)
     for index, turn in enumerate(case.input.turns or ()):
         loc: Loc = ("input", "turns", index, "content")
         if turn.slash_command and not (turn.content or "").startswith("/"):
@@ -118,7 +114,7 @@ def _template_problems(
             if text is not None:
                 yield from _unresolved(text, ("input", "turns", number, key), known, document)
         prompts: Loc = ("input", "turns", number, "assertions")
-        for loc, check, _ in _walk(turn.assertions, prompts, 0):
+        for loc, check, _ in walk_checks(turn.assertions, prompts):
             if check.prompt is not None:
                 yield from _unresolved(check.prompt, (*loc, "prompt"), known, document)
         known.update(rule.variable for rule in turn.capture)
@@ -149,14 +145,7 @@ def _find_template(document: Document, name: str, from_line: int) -> tuple[int, 
 
 
 def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
-    turns = len(case.input.turns or ()) or (1 if case.input.prompt is not None else 0)
-    lead = lead_of(case)
-    if lead is not None:
-        turns = lead.max_turns  # the simulated user decides how many of them there are
-    if not turns:
-        return
-    whose = f"`{case.id}`, a branch" if document.as_written(()) else "a case"
-    for loc, keys, depth in _all_checks(case):
+    for loc, keys, depth in all_checks(case):
         follows = isinstance(keys, Check) and keys.prompt is not None
         if follows and loc[:2] != ("input", "turns"):
             yield problem_at(document, (*loc, "prompt"), "a follow-up outside of a turn",
@@ -164,43 +153,3 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
         if depth > MAX_FOLLOW_UP_DEPTH:
             yield problem_at(document, loc, f"follow-ups nested {depth} deep",
                              f"the limit is {MAX_FOLLOW_UP_DEPTH}")  # fmt: skip
-        asked: list[tuple[Loc, int]] = []
-        if isinstance(keys, Check) and keys.turn is not None:
-            asked.append(((*loc, "turn"), keys.turn))
-        for key, spec in keys.given():
-            if isinstance(spec, _IN_TURN):
-                asked.append(((*loc, key, "turn"), spec.turn))
-        for where, number in asked:
-            if number > turns:
-                yield problem_at(document, where, f"turn {number} of {whose} with {turns}",
-                                 f"turns count from 1 to {turns}")  # fmt: skip
-
-
-def _all_checks(case: Case) -> Iterator[tuple[Loc, CheckKeys, int]]:
-    """Every check of the case, with its place and how deep in follow-ups it stands."""
-    if case.expect is not None:
-        yield ("expect",), case.expect, 0
-    yield from _walk(case.assertions, ("assertions",), 0)
-    prefix: Loc = ("judge",)
-    for number, judge in enumerate(case.all_judges()):
-        if case.judges is not None:
-            prefix = ("judges", number)
-        yield from _walk(judge.success, (*prefix, "success"), 0)
-        yield from _walk(judge.failure, (*prefix, "failure"), 0)
-    for number, turn in enumerate(case.input.turns or ()):
-        loc: Loc = ("input", "turns", number)
-        if turn.post_condition is not None:
-            yield (*loc, "post_condition"), turn.post_condition, 0
-        yield from _walk(turn.assertions, (*loc, "assertions"), 0)
-
-
-def _walk(checks: list[Check], loc: Loc, depth: int) -> Iterator[tuple[Loc, Check, int]]:
-    for index, check in enumerate(checks):
-        here = (*loc, index)
-        yield here, check, depth
-        if check.assertions:
-            yield from _walk(check.assertions, (*here, "assertions"), depth + 1)
-        for key in ("any_of", "all_of", "none_of"):
-            children = getattr(check, key)
-            if children:
-                yield from _walk(children, (*here, key), depth)

@@ -78,10 +78,10 @@ def statements(comparison: Comparison) -> Iterator[str]:
         return
     cases = f"{verdicts.cases} case{'s' if verdicts.cases != 1 else ''}"
     if not verdicts.worse and not verdicts.better:
-        yield f"pass rate: the same in all {cases} with verdicts in both"
+        yield f"pass rate: the same in all of {cases}"
     else:
         said = f"pass rate: lower in {verdicts.worse}, higher in {verdicts.better} of {cases}"
-        yield f"{said}; {_meaning(verdicts.test, alpha)} ({verdicts.name})"
+        yield f"{said}; all together {_meaning(verdicts.test, alpha)} ({verdicts.name})"
     scores = comparison.scores
     if scores is not None and abs(scores.difference) >= _LEAST_CHANGE:
         within = ""
@@ -102,4 +102,4 @@ def _meaning(test: ExactTest, alpha: float) -> str:
 
 def p_value(p: float) -> str:
     """`0.012`, or that it is too small to be worth its digits."""
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+    return "< 0.0001" if p < 0.0001 else f"{p:.3g}"

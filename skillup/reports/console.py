@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from skillup.plan import Job, Plan
 from skillup.reports.shared_turns import shared_note
+from skillup.reports.table import print_table
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
 _WIDE = 200
 """Columns to assume where the output is no terminal, so that nothing is folded in log files."""
+_NAMED = 6
+_FIRST_WORDS = 60
+"""Characters of a reason, in the line of a trial that has just ended."""
 
 
 def make_console(stream: TextIO | None = None) -> Console:
@@ -86,7 +90,8 @@ class PlainReporter:
         turns = sum(turn.status != "skipped" for turn in grade.turns)
         line.append(f"  {self.label(job):<{self.widest}}")
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
-        why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, 300)}"
+        # All of it stands once, under the table.
+        why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _FIRST_WORDS)}"
         line.append(why, style="dim" if grade.status == "SKIP" else "")
         self.console.print(line, soft_wrap=True)
 
@@ -100,15 +105,15 @@ def print_result(
     reporter = PlainReporter(plan, console)
     if grades:
         console.print()
-        console.print(_table(reporter, grades))
-    for job, grade in grades:
-        why = _why(grade)
+        print_table(console, _table(reporter, grades))
+    for labels, grade in _alike(reporter, grades):
+        why, whose = _why(grade), _listed(labels)
         if why:
-            line = Text(f"{reporter.label(job)}: ", style=STYLE[grade.status])
+            line = Text(f"{whose}: ", style=STYLE[grade.status])
             line.append(why, style="default")
             console.print(line, soft_wrap=True)
         for said in simulated_lines(grade):
-            before = "  " if why else f"{reporter.label(job)}: "
+            before = "  " if why else f"{whose}: "
             console.print(Text(before + said, style="dim"), soft_wrap=True)
     shared = shared_note([grade for _, grade in grades])
     if shared is not None:
@@ -150,6 +155,22 @@ def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Tabl
             row.append(money(grade.cost_usd))
         table.add_row(*row)
     return table
+
+
+def _alike(
+    reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]
+) -> Iterator[tuple[list[str], Grade]]:
+    """Trials of which there is the same to be told, such as an error in turns that they share."""
+    groups: dict[tuple[str, ...], tuple[list[str], Grade]] = {}
+    for job, grade in grades:
+        told = (grade.status, _why(grade), *simulated_lines(grade))
+        groups.setdefault(told, ([], grade))[0].append(reporter.label(job))
+    yield from groups.values()
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
+    return ", ".join(labels[:_NAMED]) + more
 
 
 def _why(grade: Grade) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
 _LABEL = 120
+_SHOWN = 10
+"""Labels that fit nothing; there may be a whole file of them, of another run."""
 
 
 def label_lines(name: str, score: Score, *, quiet: bool = False) -> Group:
@@ -52,8 +54,10 @@ def label_lines(name: str, score: Score, *, quiet: bool = False) -> Group:
 def _left_out(score: Score) -> Iterator[str]:
     if score.unanswered:
         yield f"{len(score.unanswered)} left out: labelled, and the judge failed on it"
-    for label in score.unmatched:
+    for label in score.unmatched[:_SHOWN]:
         yield f"line {label.line} left out: nothing that was judged is {_of(label)}"
+    if len(score.unmatched) > _SHOWN:
+        yield f"and {len(score.unmatched) - _SHOWN} more of the kind"
 
 
 def _of(label: Label) -> str:

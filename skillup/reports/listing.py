@@ -9,9 +9,13 @@ from typing import Any
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.console import make_console
 from skillup.reports.problems import shown_path
+from skillup.reports.table import print_table
 from skillup.reports.text import one_line
 from skillup.schema.simulation import lead_of
 from skillup.trial.transcript import turns_of
+
+_MESSAGE = 80
+"""Characters of an item's message."""
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
@@ -59,6 +63,13 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
                 Text(loaded.case.id),
                 str(turns) if turns else "?",
                 Text(", ".join(loaded.case.tags)),
-                Text(one_line(loaded.case.title or "")),
+                Text(_title(loaded)),
             )
-    make_console(sys.stdout).print(table)
+    print_table(make_console(sys.stdout), table)
+
+
+def _title(loaded: LoadedCase) -> str:
+    """An item of a dataset seldom has one: what it asks tells it from the others."""
+    if loaded.case.title or loaded.item is None:
+        return one_line(loaded.case.title or "")
+    return one_line(loaded.item.removeprefix(f"{loaded.family} "), _MESSAGE)

@@ -135,7 +135,7 @@ def share(value: float | None) -> str:
 def _apart(found: Agreement) -> list[str]:
     lines = []
     if found.unanswered:
-        lines.append(f"{_count(len(found.unanswered), 'item')} left out: a judge failed on them")
+        lines.append(f"{_count(len(found.unanswered), 'item')} left out: a judge failed there")
     if found.only_one:
         count = _count(len(found.only_one), "item")
         lines.append(f"{count} left out: only one of the two was asked")

@@ -48,8 +48,8 @@ def session_as_dict(row: ListedSession) -> dict[str, Any]:
     }
 
 
-def print_sessions(rows: Sequence[ListedSession], *, more: int) -> None:
-    """One table to stdout, and how many are not in it."""
+def print_sessions(rows: Sequence[ListedSession], *, more: int, at_most: bool = False) -> None:
+    """One table to stdout, and how many are not in it: `more`, or no more than that."""
     from rich.table import Table
     from rich.text import Text
 
@@ -74,7 +74,8 @@ def print_sessions(rows: Sequence[ListedSession], *, more: int) -> None:
         )
     console.print(table)
     if more:
-        console.print(f"and {more} more: --limit shows them", style="dim")
+        count = f"up to {more}" if at_most else str(more)
+        console.print(f"and {count} more: --limit shows them", style="dim")
 
 
 def _short(directory: str) -> str:

@@ -12,5 +12,5 @@ def shared_note(grades: Sequence[Grade]) -> str | None:
     sharing = sum(any(turn.held_by is not None for turn in grade.turns) for grade in grades)
     if not sharing:
         return None
-    took = f"{sharing} trials took" if sharing != 1 else "1 trial took"
-    return f"{took} over turns that were held once for several: tokens and cost count them once"
+    share = f"{sharing} trials share" if sharing != 1 else "1 trial shares"
+    return f"{share} turns with another trial: they were held once, and tokens and cost count once"

@@ -131,8 +131,9 @@ def _since(failing: FailingSince) -> str:
     """`failing since RUN (time); last passed in RUN (time)`."""
     first, passed = failing.first, failing.last_pass
     runs = f", {failing.runs} runs" if failing.runs > 1 else ""
-    said = f"failing since {_run(first)}{runs}; "
-    said += f"last passed in {_run(passed)}" if passed is not None else "never passed before"
+    how, fully = ("failing in part", " throughout") if failing.in_part else ("failing", "")
+    said = f"{how} since {_run(first)}{runs}; "
+    said += f"last passed{fully} in {_run(passed)}" if passed else f"never passed{fully} before"
     if failing.unknown:
         runs = "a run" if failing.unknown == 1 else f"{failing.unknown} runs"
         said += f"; {runs} between them gave no verdict"
@@ -175,6 +176,7 @@ def _case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
             "first": failing.first._asdict(),
             "last_pass": failing.last_pass._asdict() if failing.last_pass else None,
             "runs": failing.runs,
+            "in_part": failing.in_part,
             "unknown": failing.unknown,
         },
         "runs": [

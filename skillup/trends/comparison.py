@@ -123,7 +123,7 @@ def _verdicts(both: Sequence[CaseChange]) -> Verdicts:
     if all(case.a.judged == case.b.judged == 1 for case in both):
         return Verdicts(len(both), worse, better, mcnemar(worse, better), "McNemar's exact test")
     test = stratified(case.counts for case in both)
-    name = "exact test over the cases, McNemar's for several trials"
+    name = "McNemar's exact test, for several trials"
     return Verdicts(len(both), worse, better, test, name)
 
 

@@ -46,6 +46,8 @@ class FailingSince:
     """The last run where all its trials passed; None: there is none in the index."""
     runs: int
     """With a verdict, from the first on."""
+    in_part: bool
+    """Some trials of the newest run with a verdict did pass."""
     unknown: int
     """Runs between the last pass and the first failure that gave no verdict: it may have begun
     there."""
@@ -136,14 +138,16 @@ def failing_since(runs: Iterable[tuple[RunHead, Tally]]) -> FailingSince | None:
     first: RunHead | None = None
     last_pass: RunHead | None = None
     count = unknown = 0
+    in_part = False
     for run, tally in runs:
         if tally.state == "pass":
             first, last_pass, count, unknown = None, run, 0, 0
         elif tally.judged:
             first = first or run
             count += 1
+            in_part = tally.passed > 0
         elif first is None:
             unknown += 1
     if first is None:
         return None
-    return FailingSince(first, last_pass, count, unknown if last_pass is not None else 0)
+    return FailingSince(first, last_pass, count, in_part, unknown if last_pass else 0)

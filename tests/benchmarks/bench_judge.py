@@ -14,10 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import median
 
 from skillup.cli.judging import Judging
 from skillup.cli.judging_cases import Selection
+from skillup.cli.judging_desk import desks_for
 from skillup.cli.judging_sources import open_source
 from skillup.judges import grade_record
 from skillup.judges.replay.regrade import Regrader
@@ -35,6 +38,8 @@ from skillup.schema.record import (
 )
 from skillup.store import RunDirectory
 from skillup.store.json_text import no_mask, to_json
+
+ROUNDS = 3
 
 CASE = {
     "id": "bench",
@@ -134,25 +139,39 @@ def read_and_parse(path: Path) -> int:
     return count
 
 
-def judge_again(path: Path) -> int:
-    """What `skillup judge RUN --quiet` does before it prints."""
+def judge_again(path: Path, processes: int = 1) -> int:
+    """What `skillup judge RUN --quiet -j PROCESSES` does before it prints."""
     tally = Tally()
-    judging = Judging(
-        open_source(str(path), workspace=None, skill_dir=None), Selection(), Regrader()
-    )
-    count = sum(1 for _ in judging.judge(tally))
+    with open_source(str(path), workspace=None, skill_dir=None) as source:
+        regrader = Regrader(desks_for(source))
+        judging = Judging(source, Selection(), regrader, workers=processes, whole=False)
+        count = sum(1 for _ in judging.judge(tally))
     assert tally.changed == 0
     return count
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Of the processor, which other work on the machine does not lengthen much; best of three."""
-    best = float("inf")
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
+def processor_seconds() -> float:
+    """Of this process and of those that it started and that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def medians(works: dict[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
+    """Of each work: seconds, and seconds of the processor, which other programs lengthen less.
+
+    In turns, so that what else the machine does meets all of them.
+    """
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            start = time.perf_counter(), processor_seconds()
+            work()
+            took = time.perf_counter() - start[0], processor_seconds() - start[1]
+            taken[name].append(took)
+    return {
+        name: (median(wall for wall, _ in of), median(used for _, used in of))
+        for name, of in taken.items()
+    }
 
 
 def peak_megabytes() -> float:
@@ -169,12 +188,18 @@ def main(trials: int) -> None:
         write_run(large, trials)
         judge_again(small)
         before = peak_megabytes()
-        base = seconds(lambda: read_and_parse(large))
-        cost = seconds(lambda: judge_again(large))
+        judge_again(large)
         after = peak_megabytes()
-    print(f"{trials} trials of 3 turns; read and JSON-parsed: {base:.2f} s")
-    print(f"judged again: {cost:.2f} s, {cost / base:.2f} x, {trials / cost:.0f} trials/s")
-    print(f"peak memory: {after:.0f} MB; after 100 trials {before:.0f} MB")
+        base = "read and JSON-parsed"
+        works: dict[str, Callable[[], object]] = {base: lambda: read_and_parse(large)}
+        for processes in (1, 2):
+            works[f"judged by {processes}"] = partial(judge_again, large, processes)
+        took = medians(works)
+    print(f"{trials} trials of 3 turns; medians of {ROUNDS} rounds")
+    for name, (wall, used) in took.items():
+        ratios = f"{wall / took[base][0]:.2f} x, of the processor {used / took[base][1]:.2f} x"
+        print(f"{name:<22}{wall:6.2f} s {trials / wall:6.0f} trials/s   {ratios}")
+    print(f"peak memory of one process: {after:.0f} MB; after 100 trials {before:.0f} MB")
 
 
 if __name__ == "__main__":

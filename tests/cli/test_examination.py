@@ -47,3 +47,20 @@ def test_an_engine_that_is_not_here_has_no_such_note(project: Project) -> None:
     outcome = project.run("doctor", "gone", "--json")
 
     assert not any("input.history" in note for note in outcome.data[0]["notes"])
+
+
+def test_without_a_login_it_is_not_said_to_be_right(project: Project) -> None:
+    profile_of(project, KNOWN)
+    clean = {"HOME": str(project.root), "ANTHROPIC_API_KEY": ""}
+    without = project.run("doctor", "pinned", env=clean)
+    with_key = project.run("doctor", "pinned", env={**clean, "ANTHROPIC_API_KEY": "x" * 9})
+
+    assert without.stdout.splitlines()[1].startswith("?  pinned ")
+    assert "pinned: no login was found: log in with `claude`" in without.stdout
+    assert without.exit_code == 0, "nobody knows that it would not work"
+    assert with_key.stdout.splitlines()[1].startswith("ok  pinned ")
+
+
+def test_lines_of_the_table_end_where_their_words_end(project: Project) -> None:
+    outcome = project.run("doctor")
+    assert outcome.stdout.splitlines() == [line.rstrip() for line in outcome.stdout.splitlines()]

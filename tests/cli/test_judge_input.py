@@ -192,3 +192,14 @@ def test_mistakes_are_told(project: Project) -> None:
     (project.root / "other.json").write_text("{}", "utf-8")
     other = project.run("judge", "other.json", "--skill-dir", ".")
     assert (other.exit_code, "for judge-debug files" in other.stderr) == (2, True)
+
+
+def test_agents_are_asked_for_real_where_judges_are_compared(project: Project) -> None:
+    said = {"id": "criterion-1", "pass": True, "reason": "It does.", "evidence": ["line 42"]}
+    answer = {"turn": 1, "say": json.dumps({"criteria": [said]})}
+    judge = {**AGENT, "criteria": CRITERIA[:1], "engine": "scripted", "scripted": [answer]}
+    path = given(project, judge=judge, mock_results=[{"passed": False}])
+    assert project.run("judge", path).exit_code == 1
+    outcome = project.run("judge", path, "--against", "small", "--against", "large", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert [judge["passed"] for judge in outcome.data["judges"]] == [1, 1]

@@ -148,3 +148,25 @@ def test_mistakes_are_usage_errors(project: Project, arguments: tuple[str, ...],
     outcome = project.run("session", "to-case", *arguments)
     assert outcome.exit_code == 2
     assert says in outcome.stderr
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_folder_is_no_place_for_the_case_and_nothing_is_written(
+    project: Project, force: tuple[str, ...]
+) -> None:
+    (project.root / "cases/c.yaml").mkdir(parents=True)
+    refused = project.run("session", "to-case", "session.jsonl", "--out", "cases/c.yaml", *force)
+    assert (refused.exit_code, "that is a folder" in refused.stderr) == (2, True)
+    assert [path.name for path in (project.root / "cases").iterdir()] == ["c.yaml"]
+
+
+def test_a_session_without_a_whole_path_gets_no_fixture(project: Project) -> None:
+    rows = [
+        claude_row("user", "How many files?", "1", None, cwd="."),
+        claude_row("assistant", text("There are 3 files."), "2", "1"),
+    ]
+    write_rows(project.root / "near.jsonl", rows)
+    out = ("session", "to-case", "near.jsonl", "--out", "cases/c.yaml", "--with-fixture")
+    refused = project.run(*out)
+    assert (refused.exit_code, "no whole path of its workspace: '.'" in refused.stderr) == (2, True)
+    assert not (project.root / "cases").exists()

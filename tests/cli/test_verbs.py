@@ -137,3 +137,29 @@ def test_run_prints_nothing_but_the_result_to_stdout(suite: Project) -> None:
     assert outcome.exit_code == 0
     assert json.loads(outcome.stdout)["summary"]["total"] == 2
     assert suite.run("run").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "verb"),
+    [
+        (("run", "--trials", "0"), "error: invalid value for '--trials': ", "skillup run --help"),
+        (("run", "--tirals", "3"), "error: no such option: --tirals", "skillup run --help"),
+        (("judge",), "error: missing argument 'RUN|", "skillup judge --help"),
+        (("ran",), "error: no such command 'ran'", "skillup --help"),
+    ],
+)
+def test_wrong_arguments_are_told_like_everything_else(
+    project: Project, arguments: tuple[str, ...], error: str, verb: str
+) -> None:
+    outcome = project.run(*arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    first, second = outcome.stderr.splitlines()
+    assert first.startswith(error)
+    assert second.startswith("  hint: `")
+    assert verb in second
+
+
+def test_items_of_a_dataset_are_listed_with_what_they_ask(project: Project) -> None:
+    project.write({"items.jsonl": '{"id": "a 1", "input": {"query": "How tall is it?"}}\n'})
+    (_, line) = project.run("list", "items.jsonl").stdout.splitlines()
+    assert line.split() == ["items", "a", "1", "1", "How", "tall", "is", "it?"]

@@ -340,3 +340,6 @@ def test_check_tells_version_and_login(codex_cli: Path, tmp_path: Path) -> None:
     assert without.login is None
     assert without.notes
     assert with_key.login == "variable CODEX_API_KEY"
+    elsewhere = profile.model_copy(update={"base_url": "http://127.0.0.1:1/v1"})
+    without_key = anyio.run(Codex().check, elsewhere, environment)
+    assert (without_key.login, without_key.notes) == ("no key", ())

@@ -53,6 +53,9 @@ def test_a_portable_call_is_that_of_claudes_tool(
         ("Bash", "Bash"),
         ("my tool.v2", "my_tool_v2"),
         ("kitchen::stock", "mcp__kitchen__stock"),
+        ("::", "mcp__unknown__tool"),
+        ("kitchen::", "mcp__kitchen__tool"),
+        ("::stock", "mcp__unknown__stock"),
         ("x" * 300, "x" * 128),
     ],
 )

@@ -114,3 +114,17 @@ def test_an_mcp_tool_is_in_the_namespace_of_its_server() -> None:
 
     assert (given.namespace, given.name) == ("mcp__tiny", "add")
     assert read_again(given) == [("tiny::add", "mcp", {"a": 2})]
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "tool"),
+    [
+        ("::", "mcp__unknown", "tool"),
+        ("tiny::", "mcp__tiny", "tool"),
+        ("::add", "mcp__unknown", "add"),
+    ],
+)
+def test_no_part_of_an_mcp_tools_name_is_empty(name: str, namespace: str, tool: str) -> None:
+    given = placed("mcp", name)
+
+    assert (given.namespace, given.name) == (namespace, tool)

@@ -32,7 +32,7 @@ def test_a_version_that_nobody_knows_is_refused() -> None:
     problem = format_problem("cli", None, RANGES, "get it")
 
     assert problem is not None
-    assert "could not be found out" in problem
+    assert "the one here tells no version" in problem
 
 
 def test_numbers_are_compared_as_numbers() -> None:

@@ -145,7 +145,7 @@ def test_a_golden_file_in_an_unknown_folder_is_left_out_and_told(tmp_path: Path)
     ("more", "told"),
     [
         ({"judge": {"success": [{"contians": "x"}]}}, "did you mean `contains`?"),
-        ({"jugde": {}}, "unknown keys: jugde"),
+        ({"jugde": {}}, "jugde: unknown key; did you mean `judge`?"),
     ],
 )
 def test_a_mistake_in_the_file_is_told(tmp_path: Path, more: dict[str, Any], told: str) -> None:
@@ -192,3 +192,18 @@ def test_a_criterion_that_is_not_mocked_is_an_error() -> None:
 
     assert not result.passed
     assert result.error == "`mock_results` has nothing for criterion-2, criterion-3"
+
+
+def test_other_keys_are_told_and_fields_that_are_not_set_say_nothing(tmp_path: Path) -> None:
+    empty: dict[str, Any] = {
+        "title": "",
+        "tags": [],
+        "expect": {},
+        "mock_results": None,
+        "exit_code": None,
+    }
+    given = read(tmp_path, {**BASE, **empty, "cost_of_run": 3, "judge": {"type": "rule_based",
+                 "success": [{"contains": "bug"}]}})  # fmt: skip
+
+    assert given.notes == ("`cost_of_run` was left out: it has no meaning in a judge-debug file",)
+    assert grade_record(given.record, lambda _: None).status == "PASS"

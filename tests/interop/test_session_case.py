@@ -80,6 +80,26 @@ def test_messages_stay_what_they_were(tmp_path: Path) -> None:
     assert case_in(case).input.all_turns()[0].content == message.replace("<<name", "\\<<name")
 
 
+@pytest.mark.parametrize("blank", ["\n", " ", "\u3000\t"])
+def test_a_message_without_text_is_left_out_and_that_is_said(tmp_path: Path, blank: str) -> None:
+    case = made(
+        tmp_path,
+        *(("user", "one"), ("assistant", text("first answer"))),
+        *(("user", blank), ("assistant", text("to nothing"))),
+        *(("user", "two"), ("assistant", text("second answer"))),
+    )
+    assert [turn.content for turn in case_in(case).input.all_turns()] == ["one", "two"]
+    assert any("a message without text" in note for note in case.notes)
+    record = record_of_session(held(tmp_path / "session.jsonl"), case_in(case), "")
+    assert [turn.response for turn in record.turns] == ["first answer", "second answer"]
+    assert grade_record(record, lambda _: None).status == "PASS"
+
+
+def test_a_session_of_nothing_but_messages_without_text_makes_no_case(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none of its messages that has a text was answered"):
+        made(tmp_path, ("user", "\n"), ("assistant", text("to nothing")))
+
+
 def test_tools_skills_and_words_are_suggested(tmp_path: Path) -> None:
     case = made(
         tmp_path,

@@ -11,6 +11,7 @@ import pytest
 from skillup.errors import UsageError
 from skillup.interop.session_index import (
     EngineName,
+    count_sessions,
     find_session,
     heads,
     newest_heads,
@@ -108,6 +109,30 @@ def test_files_that_went_away_or_are_no_sessions_are_left_out(
     write_rows(homes["claude_code"] / "-p" / "other.jsonl", [{"a": 1}])
     _claude(homes, "gone", 300).unlink()
     assert list(heads([*files_before, *session_files(homes)])) == []
+
+
+def test_pipes_and_devices_are_no_sessions(homes: dict[EngineName, Path]) -> None:
+    """They would be read for ever."""
+    path = _claude(homes, "a", 100)
+    os.mkfifo(path.with_name("fifo.jsonl"))
+    path.with_name("zero.jsonl").symlink_to("/dev/zero")
+    path.with_name("folder.jsonl").mkdir()
+    path.with_name("linked.jsonl").symlink_to(path)
+    rollout = _codex(homes, "t", 200)
+    os.mkfifo(rollout.with_name(rollout.name.replace("-t.", "-pipe.")))
+    files = session_files(homes)
+    assert {file.session_id for file in files} == {"a", "linked", "t"}
+    assert len(newest_heads(files, None, 10)) == 3
+
+
+def test_what_is_no_session_does_not_count_as_one(homes: dict[EngineName, Path]) -> None:
+    _claude(homes, "a", 100)
+    folder = homes["claude_code"] / "-p"
+    write_rows(folder / "other.jsonl", [{"a": 1}])
+    (folder / "empty.jsonl").touch()
+    (folder / "bytes.jsonl").write_bytes(b"\0" * 500)
+    files = session_files(homes)
+    assert (len(files), count_sessions(files)) == (4, 1)
 
 
 def test_only_sessions_of_a_project_and_what_is_below_it(homes: dict[EngineName, Path]) -> None:

@@ -123,6 +123,65 @@ def test_more_turns_in_the_session_are_said(session: Path) -> None:
     assert grade(session, wanted).status == "PASS"
 
 
+NEVER = {"contains": "never said"}
+
+
+@pytest.mark.parametrize("how", ["mean", "max", "min"])
+def test_turns_that_the_case_does_not_have_do_not_count(session: Path, how: str) -> None:
+    wanted = case({"assertions": [NEVER]}, aggregation=how, pass_threshold=0.5)
+    graded = grade(session, wanted)
+    assert (graded.status, graded.score, len(graded.turns)) == ("FAIL", 0.0, 1)
+    # "Done." is what the second turn answered.
+    assert grade(session, case({}, assertions=[{"contains": "done"}])).status == "FAIL"
+    assert grade(session, case({}, assertions=[{"contains": "a.md"}])).status == "PASS"
+    prompted = Case.model_validate(
+        {"id": "c", "input": {"prompt": "x"}, "assertions": [{"contains": "done"}]}
+    )
+    assert grade(session, prompted).status == "FAIL"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"input": {"conversation": {"max_turns": 1, "chatter": {"objective": "x"}}}},
+        {"input": {"transcript": [{"role": "user", "content": "x"}]}},
+        {"input": {"prompt": "x"}, "max_turns": 1, "user_simulator": {"scenario": "s"}},
+    ],
+)
+def test_where_the_case_does_not_say_how_many_turns_there_are_all_are_judged(
+    session: Path, given: dict[str, Any]
+) -> None:
+    wanted = Case.model_validate({"id": "c", **given, "assertions": [{"contains": "done"}]})
+    graded = grade(session, wanted)
+    assert (graded.status, len(graded.turns)) == ("PASS", 2)
+    assert not record_of(session, wanted).notes
+
+
+@pytest.mark.parametrize("how", ["mean", "max"])
+@pytest.mark.parametrize(
+    "third",
+    [
+        {},
+        {"post_condition": {"must_contain_any": ["x"]}},
+        {"post_condition": {"must_contain_any": ["x"], "on_fail": "skip_remaining"}},
+        {"assertions": [{"not_contains": "x"}]},
+    ],
+)
+def test_a_case_whose_last_turn_the_session_lacks_never_passes(
+    session: Path, third: dict[str, Any], how: str
+) -> None:
+    first = {"assertions": [{"contains": "a.md"}]}
+    graded = grade(session, case(first, {}, third, aggregation=how, pass_threshold=0.5))
+    assert graded.status == "FAIL"
+    assert "the session ends before this turn" in graded.reason
+    assert [turn.status for turn in graded.turns] == ["completed", "completed", "skipped"]
+
+
+def test_checks_of_a_conversation_that_is_not_whole_are_not_assertable(session: Path) -> None:
+    graded = grade(session, case({}, {}, {}, assertions=[{"not_contains": "x"}]))
+    assert [result.assertable for result in graded.assertions] == [False]
+
+
 def test_a_message_that_got_no_answer_is_an_error_if_the_case_asks_for_it(tmp_path: Path) -> None:
     rows = [
         claude_row("user", "one", "1", None),

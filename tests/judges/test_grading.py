@@ -305,6 +305,38 @@ def test_turns_that_an_edited_case_leaves_out_are_not_judged() -> None:
     assert [len(turn.checks) for turn in grade.turns] == [1, 0]
 
 
+@pytest.mark.parametrize("how", ["mean", "max"])
+def test_turns_that_an_edited_case_leaves_out_do_not_lift_its_score(how: str) -> None:
+    case = {"input": turns_of([NO]), "aggregation": how, "pass_threshold": 0.5}
+    assert (edited(["no", "yes"], case).status, edited(["no", "yes"], case).score) == ("FAIL", 0.0)
+    whole = {"input": turns_of([]), "assertions": [YES]}
+    assert edited(["no", "yes"], whole).status == "FAIL"
+    assert edited(["yes", "no"], whole).status == "PASS"
+
+
+@pytest.mark.parametrize("how", ["mean", "max"])
+@pytest.mark.parametrize("rest", [[skipped("the rest was not sent")], []])
+def test_what_was_not_held_keeps_a_case_from_passing_whatever_its_score(
+    rest: list[TurnRecord], how: str
+) -> None:
+    case = {"input": turns_of([YES], []), "aggregation": how, "pass_threshold": 0.5}
+    grade = graded(case, ["yes", *rest])
+    assert grade.status == "FAIL"
+    assert grade.reason == ("the rest was not sent" if rest else "turn 2 was not held")
+    assert graded(case, ["yes", "no"]).status == "PASS"
+
+
+def test_a_gate_of_a_turn_that_was_not_held_is_no_reason_to_skip() -> None:
+    """After `on_turn_failure: stop` the case has failed, whatever stands at the turns after it."""
+    gate = {"must_contain_any": ["yes"], "on_fail": "skip_remaining"}
+    turns = [
+        {"content": "a", "assertions": [NO]},
+        {"content": "b", "post_condition": gate, "assertions": [{**YES, "required": True}]},
+    ]
+    grade = graded({"input": {"turns": turns}, "on_turn_failure": "stop"}, ["yes", skipped()])
+    assert grade.status == "FAIL"
+
+
 def test_the_same_record_always_gets_the_same_grade() -> None:
     case = {"input": turns_of([YES, NO], [YES]), "assertions": [{"any_of": [YES, NO]}]}
     assert graded(case, ["yes", "yes"]) == graded(case, ["yes", "yes"])

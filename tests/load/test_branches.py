@@ -120,7 +120,7 @@ def test_a_number_that_is_too_high_on_several_paths_is_told_once(tmp_path: Path)
     case = NESTED.strip().replace("{contains: all}", "{turn: 4, contains: all}")
     (error,) = errors(load(tmp_path, case))
     assert error == (
-        "20:21 assertions[0].turn: turn 4 of paths with fewer: `c` has 3, `c/left` has 2"
+        "20:21 assertions[0].turn: there is no turn 4 on these paths: `c` has 3, `c/left` has 2"
     )
 
 
@@ -143,7 +143,7 @@ def test_a_malformed_branch_hides_nothing_and_invents_nothing(
     broken = broken.replace("{contains: all}", "{turn: 2, contains: all}")
     first, second = errors(load(tmp_path, broken))
     assert told in first
-    assert "branches[0].turns[0].branches[1].turns[1]: <<no>> is not defined" in second
+    assert "branches[0].turns[0].branches[1].turns[1].content: <<no>> is not defined" in second
 
 
 def test_a_path_on_which_nothing_is_checked_is_named(tmp_path: Path) -> None:

@@ -23,3 +23,40 @@ def test_no_terminal_control_and_no_markup_of_others_reaches_the_terminal(
     assert "\x1b" not in outcome.stderr
     assert "case[/red]" in outcome.stderr
     assert "to [/b]" in outcome.stderr
+
+
+ALIKE = """
+    input:
+      turns:
+        - content: one
+          branches:
+            - {name: a, turns: [two]}
+            - {name: b, turns: [two]}
+    assertions: [{contains: x}]
+    scripted: [{say: x, misbehave: {error: auth}}]
+    """
+
+
+def test_a_long_reason_stands_once_in_full(project: Project) -> None:
+    words = "a text that is much longer than what a line of the progress has room for"
+    case = f"input: {{prompt: go}}\nassertions: [{{contains: {words}}}]\nscripted: [{{say: x}}]\n"
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": case})
+
+    outcome = project.run("run", ".")
+
+    assert outcome.exit_code == 1, outcome.stderr
+    told = [line for line in outcome.stderr.splitlines() if 'contains "a text' in line]
+    first, full = told
+    assert first.startswith("FAIL   a  ")
+    assert first.endswith("…")
+    assert full.startswith(f'a: contains "{words}"')
+
+
+def test_what_is_the_same_of_several_trials_is_told_once(project: Project) -> None:
+    project.write({"eval.yaml": "name: x\n", "cases/c.yaml": ALIKE})
+
+    outcome = project.run("run", ".")
+
+    assert outcome.exit_code == 3, outcome.stderr
+    (told,) = [line for line in outcome.stderr.splitlines() if "it needs no login" in line]
+    assert told.startswith("c/a, c/b: auth: ")

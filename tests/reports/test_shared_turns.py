@@ -22,5 +22,5 @@ def test_nothing_is_told_where_nothing_is_shared() -> None:
 
 def test_the_trials_that_took_turns_over_are_counted() -> None:
     own, other = grade(None, None), grade("a/p/with_skill/1", None)
-    assert (shared_note([own, other]) or "").startswith("1 trial took over turns")
-    assert (shared_note([own, other, other]) or "").startswith("2 trials took over turns")
+    assert (shared_note([own, other]) or "").startswith("1 trial shares turns with another")
+    assert (shared_note([own, other, other]) or "").startswith("2 trials share turns with another")

@@ -47,6 +47,7 @@ def test_a_failing_case_says_since_when(
     assert failing.first.run_id == first
     assert (failing.last_pass.run_id if failing.last_pass else None) == last_pass
     assert (failing.runs, failing.unknown) == (runs, unknown)
+    assert failing.in_part == ("p" in nights[-1])
 
 
 @pytest.mark.parametrize("nights", [["p"], ["f", "p"], ["p", "e"], ["f", "p", "e", "s"], ["e"]])

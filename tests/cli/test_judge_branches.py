@@ -1,0 +1,75 @@
+"""`skillup judge` on a run of a case with branches: which records, and in which order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+
+CASE = """
+    id: zoo
+    input:
+      turns:
+        - content: one
+          branches:
+            - {name: later, turns: [two]}
+            - {name: earlier, turns: [two]}
+        - three
+    assertions: [{contains: said}]
+    scripted: [{say: said}]
+    """
+OTHER = "id: ark\ndepends_on: [zoo]\ninput: {prompt: hi}\nassertions: [{contains: said}]\n"
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A run of two cases, one of them with branches."""
+    project = Project(tmp_path_factory.mktemp("held"))
+    project.write({"s/eval.yaml": "name: s\n", "s/a.yaml": OTHER + "scripted: [{say: said}]\n"})
+    project.write({"s/z.yaml": CASE})
+    assert project.run("run", "s", "--out", "run").exit_code == 0
+    return project
+
+
+def judged(held: Project, *arguments: str) -> list[str]:
+    data = held.run("judge", "run", "--json", *arguments).data
+    return [case["grade"]["case_id"] for case in data["cases"]]
+
+
+@pytest.mark.parametrize(
+    ("glob", "chosen"),
+    [
+        ("zoo", ["zoo", "zoo/later", "zoo/earlier"]),
+        ("zoo/", ["zoo"]),
+        ("zoo/earlier", ["zoo/earlier"]),
+        ("zoo/*", ["zoo/later", "zoo/earlier"]),
+        ("*r*", ["zoo/later", "zoo/earlier", "ark"]),
+        ("a*/", ["ark"]),
+    ],
+)
+def test_records_are_chosen_as_a_run_chooses_cases(
+    held: Project, glob: str, chosen: list[str]
+) -> None:
+    assert judged(held, "-k", glob) == chosen
+    listed = {case["id"] for case in held.run("list", "s", "-k", glob, "--json").data}
+    assert listed == set(chosen)
+
+
+def test_records_come_in_the_order_of_the_plan(held: Project) -> None:
+    assert judged(held) == ["zoo", "zoo/later", "zoo/earlier", "ark"]
+
+
+def test_a_session_is_judged_by_the_path_that_is_chosen(held: Project, tmp_path: Path) -> None:
+    from tests.support.session_files import claude_row, text, write_rows
+
+    rows = [
+        claude_row("user", "one", "1", None),
+        claude_row("assistant", text("said"), "2", "1"),
+    ]
+    session = str(write_rows(tmp_path / "s.jsonl", rows))
+    several = held.run("judge", session, "--cases", "s/z.yaml")
+    assert (several.exit_code, "choose it with -k" in several.stderr) == (2, True)
+    one = held.run("judge", session, "--cases", "s/z.yaml", "-k", "zoo/", "--json")
+    assert [case["grade"]["case_id"] for case in one.data["cases"]] == ["zoo"]

@@ -1,0 +1,88 @@
+"""What people read of a comparison."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+
+from skillup.reports.compare import print_comparison
+from skillup.reports.compare_totals import p_value
+from skillup.reports.console import make_console
+from skillup.trends.comparison import compare_runs
+from skillup.trends.gates import check_gates, gates_by_suite
+from skillup.trends.outcomes import CaseKey
+from tests.support.outcomes import a_key, a_run
+
+
+def said(
+    a: dict[str | CaseKey, str], b: dict[str | CaseKey, str], cost: tuple[float, float] = (0.1, 0.1)
+) -> str:
+    """The comparison of two runs as it is printed where there is no terminal."""
+    earlier, later = a_run("a", a, cost=cost[0]), a_run("b", b, cost=cost[1])
+    comparison = compare_runs(earlier, later, 0.95)
+    gates = check_gates(comparison, gates_by_suite(later, {"max_new_failures": 0}))
+    stream = StringIO()
+    print_comparison(comparison, gates, make_console(stream))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sure"),
+    [
+        ("pp", "pf", "2 trials each: cannot tell"),
+        ("pp", "ff", "2 trials each: too few to be sure"),
+        ("p", "ff", "1 and 2 trials: too few to be sure"),
+        ("pppp", "ppff", "4 trials each, p 0.214: may be chance"),
+        ("pppp", "ffff", "surely (p 0.0143)"),
+    ],
+)
+def test_each_change_says_how_sure_it_is(a: str, b: str, sure: str) -> None:
+    assert sure in said({"case": a}, {"case": b})
+
+
+def test_one_trial_each_claims_nothing() -> None:
+    text = said({"case": "p"}, {"case": "f"})
+    assert "case  1/1 → 0/1  because of f" in text
+    assert "too little data to tell, p 1 (McNemar's exact test)" in text
+
+
+def test_a_loss_over_all_cases_is_told_where_no_single_one_is_sure() -> None:
+    before: dict[str | CaseKey, str] = {f"case-{n}": "ppp" for n in range(9)}
+    text = said(before, dict.fromkeys(before, "ppf"))
+    assert "differ, cannot tell (9)" in text
+    assert "lower in 9, higher in 0 of 9 cases; all together more than chance, p 0.00391" in text
+    assert "gate  max_new_failures 0  met  0 newly failing" in text
+
+
+def test_what_was_not_run_has_lines_of_its_own() -> None:
+    text = said({"x": "ppp", "y": "ppp"}, {"x": "eee", "y": "ppe"})
+    assert "x  3/3 → error  because of e" in text
+    assert "newly failing" not in text.partition("gate")[0]
+    rows = [line.split() for line in text.splitlines()]
+    assert ["trials", "not", "run", "0", "4", "+4"] in rows
+    assert ["cases", "not", "run", "0", "1", "+1"] in rows
+
+
+def test_suites_and_engines_are_named_only_where_there_are_several() -> None:
+    other = a_key("x", suite="second", engine="other")
+    assert "\n  x  1/1 → 0/1" in said({"x": "p"}, {"x": "f"})
+    text = said({"x": "p", other: "p"}, {"x": "f", other: "f"})
+    assert "demo x scripted  " in text
+    assert "second x other  " in text
+
+
+def test_cost_and_its_increase_are_shown() -> None:
+    rows = said({"x": "p"}, {"x": "p"}, cost=(0.10, 0.15)).splitlines()
+    assert ["cost", "a", "trial", "$0.10", "$0.15", "+50%"] in [row.split() for row in rows]
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    assert "\x1b" not in said({"\x1b[31mx": "p"}, {"\x1b[31mx": "f"})
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(0.05, "0.05"), (0.0503, "0.0503"), (1, "1"), (1e-9, "< 0.0001")]
+)
+def test_p_values_are_short(p: float, shown: str) -> None:
+    assert p_value(p) == shown
