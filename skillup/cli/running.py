@@ -89,10 +89,8 @@ def hold_run(
         reporter = LiveReporter(plan, console) if live else None
         started = time.monotonic()
         with reporter or PlainReporter(plan, console, quiet=quiet or as_json) as observer:
-            grades, interrupted = _run(plan, directory, options, observer, desk.models)
-        if interrupted:
-            # What is left to do takes a moment, and a second Ctrl-C would lose it.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            grades: dict[str, Grade] = {}
+            interrupted = _run(plan, directory, options, observer, desk.models, grades)
         result = build_result(
             options.run_id,
             info["started_at"],
@@ -195,13 +193,18 @@ def _run(
     options: RunOptions,
     observer: RunObserver,
     models: Models,
-) -> tuple[Mapping[str, Grade], bool]:
-    """:func:`_hold` in an event loop.
+    grades: dict[str, Grade],
+) -> bool:
+    """:func:`_hold` in an event loop: whether it was interrupted.
 
     A run directory that fails in the middle is infrastructure, not a wrong use of skillup.
     """
     try:
-        return anyio.run(_hold, plan, directory, options, observer, models)
+        return anyio.run(_hold, plan, directory, options, observer, models, grades)
+    except KeyboardInterrupt:
+        # Another Ctrl-C, in the moment after the first was obeyed: whatever has finished counts.
+        _ignore_signals()
+        return True
     except BaseExceptionGroup as group:
         refused = _first_refusal(group)
         if refused is None:
@@ -223,9 +226,9 @@ async def _hold(
     options: RunOptions,
     observer: RunObserver,
     models: Models,
-) -> tuple[Mapping[str, Grade], bool]:
-    """Run until it is done or a signal comes; whatever has finished is returned in both cases."""
-    grades: dict[str, Grade] = {}
+    grades: dict[str, Grade],
+) -> bool:
+    """Run until it is done or a signal comes; `grades` has what finished in both cases."""
     interrupted = False
 
     async with anyio.create_task_group() as group:
@@ -244,7 +247,15 @@ async def _hold(
             finally:
                 await models.close()
         group.cancel_scope.cancel()
-    return grades, interrupted
+    if interrupted:
+        _ignore_signals()
+    return interrupted
+
+
+def _ignore_signals() -> None:
+    """What is left to do takes a moment, and a second Ctrl-C would lose it."""
+    for stopping in _stopping_signals():
+        signal.signal(stopping, signal.SIG_IGN)
 
 
 def _stopping_signals() -> list[signal.Signals]:
