@@ -16,6 +16,7 @@ from skillup.errors import UsageError
 from skillup.judges.replay.flips import GradeChange, compare
 from skillup.judges.replay.regrade import Item, Regrader
 from skillup.reports.judgement import Tally
+from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import FileState
@@ -79,7 +80,7 @@ class Judging:
     def _count_rest(self, tally: Tally, seen: set[str]) -> None:
         tally.damaged = len(self.source.damaged)
         for job_id in self.source.damaged:
-            self.say(f"{job_id}: its record is damaged, and was not judged")
+            self.say(f"{shown_id(job_id)}: its record is damaged, and was not judged")
         if not self.selection:
             tally.not_run = len(self.source.planned - seen - set(self.source.damaged))
         if tally.left_out:
@@ -159,7 +160,7 @@ class Judging:
             return self.regrader.recorded_case(subject.record)
         except ValueError:
             raise UsageError(
-                f"{subject.job_id}: this skillup cannot read the case in its record",
+                f"{shown_id(subject.job_id)}: this skillup cannot read the case in its record",
                 hint="give the case as it is now with --cases",
             ) from None
 

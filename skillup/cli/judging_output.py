@@ -21,7 +21,7 @@ from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lin
 from skillup.reports.folding import print_folded
 from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
 from skillup.reports.problems import shown_path
-from skillup.reports.text import plain
+from skillup.reports.text import plain, shown_id
 from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now
 
@@ -128,14 +128,14 @@ def _labels(request: JudgeRequest) -> Callable[[str], str]:
     def label(job_id: str) -> str:
         case, *rest = job_id.rsplit("/", 3)
         told = [part for part, differs in zip(rest, different, strict=False) if differs]
-        return " ".join([case, *told])
+        return " ".join([shown_id(case), *told])
 
     return label
 
 
 def _nothing(request: JudgeRequest, edited: EditedCases | None, tally: Tally) -> UsageError:
     if tally.left_out and edited is not None:
-        known = ", ".join(item.case.id for item in edited.cases[:10])
+        known = ", ".join(shown_id(item.case.id) for item in edited.cases[:10])
         return UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
     if request.selection:
         return UsageError("no record matches the selection", hint="see -k and --tag")

@@ -233,8 +233,7 @@ class _Attempt:
         self.holder.observer.trial_started(job, self.attempt)
 
         def tell(event: TrialEvent) -> None:
-            text = event.text or "waiting for the agent"
-            notify(replace(event, text=f"{text} (shared by {many} trials)"))
+            notify(replace(event, shared_by=many))
 
         scratch = own.scratch / f"shared-{node.count}"
         scratch.mkdir(mode=0o700)

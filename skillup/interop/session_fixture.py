@@ -72,7 +72,9 @@ def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
                 f"{workspace} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
                 hint="copy what the case needs by hand, and name it in `context.fixture`",
             )
-    links = {path: os.readlink(here / path) for path in selected.files if (here / path).is_symlink()}
+    links = {
+        path: str((here / path).readlink()) for path in selected.files if (here / path).is_symlink()
+    }
     for path in broken_links(selected.files, links):
         selected.files.remove(path)
         selected.leave("a link to what is not copied", path)

@@ -38,9 +38,7 @@ def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> JudgeVerdict:
                 }
             )
         )
-    success = [
-        evaluate(check, context, role="success", required=True) for check in judge.success
-    ]
+    success = [evaluate(check, context, role="success", required=True) for check in judge.success]
     results = (*failure, *success)
     matched = next((r for r in failure if not r.passed), None)
     if matched is not None:

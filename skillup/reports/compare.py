@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from skillup.reports.compare_totals import grid, p_value, statements, totals_table
-from skillup.reports.text import one_line, plain
+from skillup.reports.text import one_line, plain, shown_id
 from skillup.trends.changes import CaseChange, Change, could_be_sure
 from skillup.trends.comparison import Comparison
 from skillup.trends.gates import GateResult
@@ -85,7 +85,7 @@ def _changes(
     table = grid()
     for case in cases:
         name = [case.key.suite] if show_suite else []
-        name.append(case.key.case_id)
+        name.append(shown_id(case.key.case_id))
         if show_engine:
             name.append(case.key.engine)
         if case.key.variant != WITH_SKILL:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from skillup.plan import Job, Plan
 from skillup.reports.shared_turns import shared_note
 from skillup.reports.table import print_table
-from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.text import money, one_line, plain, seconds, shown_id, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
@@ -55,7 +55,7 @@ class PlainReporter:
 
     def label(self, job: Job) -> str:
         """The job in a few words: what tells it from the others of this run."""
-        parts = [job.id.rsplit("/", maxsplit=3)[0]]  # a case's own id may hold slashes
+        parts = [shown_id(job.id.rsplit("/", maxsplit=3)[0])]  # a case's id may hold slashes
         if self.show_engine:
             parts.append(job.profile.name)
         if self.show_variant:

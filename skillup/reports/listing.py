@@ -10,7 +10,7 @@ from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.console import make_console
 from skillup.reports.problems import shown_path
 from skillup.reports.table import print_table
-from skillup.reports.text import one_line
+from skillup.reports.text import one_line, shown_id
 from skillup.schema.simulation import lead_of
 from skillup.trial.transcript import turns_of
 
@@ -60,7 +60,7 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
             turns = turn_count(loaded)
             table.add_row(
                 Text(suite.name),
-                Text(loaded.case.id),
+                Text(shown_id(loaded.case.id)),
                 str(turns) if turns else "?",
                 Text(", ".join(loaded.case.tags)),
                 Text(_title(loaded)),

@@ -63,12 +63,13 @@ class LiveReporter(PlainReporter):
         running = self._running.get(event.job)
         if running is None:
             return
+        many = f" (shared by {event.shared_by} trials)" if event.shared_by > 1 else ""
         if event.kind == "turn_started":
             running.turn, running.turns = event.turn, event.turns
             said = f"simulated user: {event.text}" if event.text else ""
-            running.doing = said or "waiting for the agent"
+            running.doing = (said or "waiting for the agent") + many
         elif event.kind == "activity":
-            running.doing = event.text
+            running.doing = event.text + many
 
     def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
         """The line moves up and becomes a result."""

@@ -8,6 +8,9 @@ import re
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_LONGEST_ID = 120
+_END_OF_ID = 40
+
 
 def plain(text: str) -> str:
     """`text` without terminal controls; newlines and tabs stay."""
@@ -18,6 +21,14 @@ def one_line(text: str, width: int = 100) -> str:
     """`text` on one line, shortened to `width` characters."""
     flat = " ".join(plain(text).split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def shown_id(text: str) -> str:
+    """An id as people see it: of a very long one its beginning and its end, which tell most."""
+    flat = one_line(text, len(text) + 1)
+    if len(flat) <= _LONGEST_ID:
+        return flat
+    return f"{flat[: _LONGEST_ID - _END_OF_ID - 1]}…{flat[-_END_OF_ID:]}"
 
 
 def seconds(milliseconds: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillup.reports.compare_json import tally_json
-from skillup.reports.text import money, plain, seconds
+from skillup.reports.text import money, plain, seconds, shown_id
 from skillup.trends.history import CaseHistory, FailingSince, SuiteHistory
 from skillup.trends.index.reading import RunHead
 from skillup.trends.outcomes import WITH_SKILL
@@ -105,7 +105,7 @@ def _table(suite: SuiteHistory, fancy: bool) -> Table:
 
 def _name(suite: SuiteHistory, case: CaseHistory) -> str:
     """The case, with what tells it from the others of the suite."""
-    parts = [case.key.case_id]
+    parts = [shown_id(case.key.case_id)]
     if len({other.key.engine for other in suite.cases}) > 1:
         parts.append(case.key.engine)
     if case.key.variant != WITH_SKILL:

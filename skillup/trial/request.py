@@ -24,6 +24,8 @@ class TrialEvent:
     turn: int = 0
     turns: int = 0
     text: str = ""
+    shared_by: int = 1
+    """How many trials it happens in: above 1, in a turn that is held once for all of them."""
 
 
 T = TypeVar("T")

@@ -81,7 +81,7 @@ def test_a_suite_that_may_not_be_read(project: Project) -> None:
         (["--engine", "scripted", "--engine", "scripted"], "given twice"),
         (["-k", "zzz"], "no case matches the selection"),
         (["--tag", "zzz"], "no case matches the selection"),
-        (["--bogus"], "No such option"),
+        (["--bogus"], "no such option"),
     ],
 )
 def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: str) -> None:
@@ -101,7 +101,7 @@ def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["bogus"], "No such command"),
+        (["bogus"], "no such command"),
         (["schema", "bogus"], "bogus"),
         (["schema", "--out", "s/eval.yaml"], "cannot write to"),
         (["doctor", "nope"], "there is no engine"),

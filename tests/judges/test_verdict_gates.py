@@ -65,3 +65,26 @@ def test_an_optional_check_that_failed_before_the_gate_does_not_outrank_the_skip
         """,
     )
     assert grade["status"] == "SKIP"
+
+
+def test_a_conversation_that_was_stopped_does_not_pass_on_what_came_before(
+    project: Project,
+) -> None:
+    grade = status(
+        project,
+        """
+        input:
+          turns:
+            - {content: one, assertions: [{contains: yes}]}
+            - {content: two, assertions: [{contains: absent}]}
+            - content: three
+              post_condition: {must_contain_any: [walrus], on_fail: skip_remaining}
+        on_turn_failure: stop
+        aggregation: max
+        pass_threshold: 0.5
+        scripted: [{say: "yes"}, {say: "no"}]
+        """,
+    )
+    assert [turn["status"] for turn in grade["turns"]] == ["completed", "completed", "skipped"]
+    assert (grade["status"], grade["score"]) == ("FAIL", 1.0)
+    assert "turn 2" in grade["reason"]

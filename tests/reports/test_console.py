@@ -58,5 +58,19 @@ def test_what_is_the_same_of_several_trials_is_told_once(project: Project) -> No
     outcome = project.run("run", ".")
 
     assert outcome.exit_code == 3, outcome.stderr
-    (told,) = [line for line in outcome.stderr.splitlines() if "it needs no login" in line]
+    (told,) = [line for line in outcome.stderr.splitlines() if "script asked for this" in line]
     assert told.startswith("c/a, c/b: auth: ")
+
+
+def test_a_very_long_id_is_shortened_for_people_and_whole_in_data(project: Project) -> None:
+    case_id = "first-" + "x" * 5000 + "-last"
+    case = f"id: {case_id}\ninput: {{prompt: hi}}\nassertions: [{{contains: no}}]\n"
+    project.write({"s/eval.yaml": "name: s\n", "s/a.yaml": case + "scripted: [{say: hey}]\n"})
+    held = project.run("run", "s", "--out", "run")
+    listed, judged = project.run("list", "s"), project.run("judge", "run")
+    for shown in (held.stderr, listed.stdout, judged.stderr):
+        assert "x" * 200 not in shown
+        assert "first-xxx" in shown
+        assert "xxx-last" in shown
+    assert project.run("list", "s", "--json").data[0]["id"] == case_id
+    assert project.run("judge", "run", "--json").data["cases"][0]["job_id"].startswith(case_id)

@@ -1,0 +1,154 @@
+"""`skillup judge -j`: a large run shared among processes is judged as by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from skillup.judges import grade_record
+from skillup.schema.record import EngineInfo, Record, TurnRecord
+from skillup.store import RunDirectory
+from skillup.store.json_text import no_mask, to_json
+from tests.support.project import GUARD_SECONDS, Project
+
+TRIALS = 2000
+CASE = {
+    "id": "bench",
+    "input": {"turns": [{"content": "Go", "assertions": [{"contains": "done"}]}]},
+}
+EDITED = """\
+id: bench
+input: {turns: [{content: Go, assertions: [{contains: {any: ["7", "half"]}}]}]}
+"""
+
+
+def _record(trial: int) -> Record:
+    turn = TurnRecord(
+        turn_number=1, status="completed", content="Go", response=f"Trial {trial} is done: ½ ✓."
+    )
+    return Record(
+        run_id="large",
+        suite="bench",
+        case_id="bench",
+        case=CASE,
+        engine=EngineInfo(profile="lab", adapter="scripted"),
+        trial=trial,
+        started_at="2026-01-01T00:00:00.000Z",
+        duration_ms=5,
+        turns=[turn],
+    )
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A run that is worth sharing, and in it, all along, trials that are unlike the others."""
+    project = Project(tmp_path_factory.mktemp("large"))
+    project.write({"case.yaml": EDITED})
+    jobs = [f"bench/lab/with_skill/{n}" for n in range(1, TRIALS + 1)]
+    with RunDirectory.create(project.root / "run", {"run_id": "large", "jobs": jobs}) as run:
+        for trial, job in enumerate(jobs, start=1):
+            record = _record(trial)
+            directory = run.trial_directory(job)
+            directory.mkdir(parents=True)
+            text = to_json(record, no_mask, indent=None)
+            grade = to_json(grade_record(record, run.blobs.read_state), no_mask, indent=2)
+            _write(directory, trial, text, grade)
+    return project
+
+
+def _write(directory: Path, trial: int, record: bytes, grade: bytes) -> None:
+    if trial % 100 == 0:
+        record = record.replace(b" is done", b" is not")
+    elif trial % 101 == 0:
+        record = record.replace(b'"case_id":"bench"', b'"case_id":"other"')
+    elif trial % 103 == 0:
+        record = record[:100]
+    elif trial % 107 == 0:
+        grade = b"{"
+    (directory / "record.json").write_bytes(record)
+    if trial % 109:
+        (directory / "grading.json").write_bytes(grade)
+
+
+def _undated(text: str) -> str:
+    return re.sub(r'"judged_at": "[^"]*"', "", text)
+
+
+@pytest.mark.parametrize("options", [(), ("-k", "oth*"), ("--cases", "case.yaml")])
+def test_grades_changes_notes_and_order_are_those_of_one_process(
+    large: Project, options: tuple[str, ...]
+) -> None:
+    one = large.run("judge", "run", "--json", "-j", "1", *options)
+    three = large.run("judge", "run", "--json", "-j", "3", *options)
+    assert one.exit_code == three.exit_code == 3
+    assert _undated(three.stdout) == _undated(one.stdout)
+    assert three.stderr == one.stderr
+    assert json.loads(one.stdout)["damaged"] == TRIALS // 103
+
+
+def test_without_whole_grades_the_counts_and_what_changed_are_the_same(large: Project) -> None:
+    one = large.run("judge", "run", "-q", "-j", "1")
+    assert large.run("judge", "run", "-q", "-j", "2") == one
+    assert "20 failed" in one.stderr
+
+
+def test_what_a_killed_worker_leaves_is_judged_all_the_same(large: Project) -> None:
+    one = large.run("judge", "run", "--json", "-j", "1")
+    with large.start("judge", "run", "--json", "-j", "3") as process:
+        _workers(process, 2)[0].kill()
+        stdout, _ = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 3
+    assert _undated(stdout) == _undated(one.stdout)
+
+
+def test_an_interrupt_leaves_no_worker_behind(large: Project) -> None:
+    # Nobody reads its stdout: it cannot be done before it is interrupted.
+    with large.start("judge", "run", "--json", "-j", "3") as process:
+        workers = _workers(process, 2)
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 130
+    assert psutil.wait_procs(workers, timeout=GUARD_SECONDS)[1] == []
+
+
+def _workers(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
+    while True:
+        children = psutil.Process(process.pid).children()
+        if len(children) >= count:
+            return children
+        time.sleep(0.01)
+
+
+def test_a_worker_says_what_it_found_chunk_by_chunk(large: Project) -> None:
+    run = large.root / "run"
+    places = [(f"t{n}", str(run / f"trials/bench/lab/with_skill/{n}")) for n in (1, 100, 103, 101)]
+    asked = {
+        "run": str(run),
+        "chunks": [places[:3], places[3:]],
+        "globs": ["bench"],
+        "tags": [],
+        "edited": None,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "skillup.cli.judging_worker"],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        env=large.environment(),
+        timeout=GUARD_SECONDS,
+        check=True,
+    )
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert [word for word, _ in first] == ["as before", "new", ""]
+    assert json.loads(first[0][1])["status"] == "PASS"
+    assert json.loads(first[1][1])["turns"][0]["checks"][0]["passed"] is False
+    assert second == [["not wanted", ""]]
