@@ -218,6 +218,10 @@ class Conversation:
         failure = await self._settle(
             None, lambda context: turn_failure(held, turn, context, threshold)
         )
+        if isinstance(failure, TurnError):
+            update = {"status": "error", "reason": failure.message, "error": failure}
+            self.turns[-1] = held.model_copy(update=update)
+            return _why_stop(self.turns[-1])
         return f"not sent: {failure} (on_turn_failure: stop)" if failure else None
 
     async def _settle(

@@ -58,8 +58,7 @@ def test_a_model_on_loopback_judges(project: Project, provider: str) -> None:
         suite(project, model=f"{provider}:judge-1", base_url=server.url + path)
         case = run(project)
     assert (case["status"], case["error"]) == ("PASS", None)
-    # Asked while the conversation went on, and known when it was graded.
-    assert (case["judging"]["calls"], case["judging"]["cached_calls"]) == (2, 1)
+    assert (case["judging"]["calls"], case["judging"]["cached_calls"]) == (1, 0)
     assert case["judging"]["models"] == ["judge-1"]
     assert case["judging"]["usage"]["requests"] == 1
     assert case["usage"]["input_tokens"] == 100, "the agent's own"
@@ -158,3 +157,44 @@ def test_a_resumed_run_keeps_its_judge(project: Project) -> None:
     assert case["judging"]["models"] == ["judge-1"]
     assert case["judging"]["cached_calls"] == case["judging"]["calls"] > 0
     assert len(server.requests) == 1
+
+
+FOLLOWED = """
+    input:
+      turns:
+        - content: Delete the logs
+          assertions:
+            - rubric: It asks before it deletes
+              prompt: Are you sure?
+              assertions: [contains: helped]
+        - Thanks
+    scripted: [{when: sure, say: That helped.}, {say: Deleted.}]
+    """
+
+
+@pytest.mark.parametrize("more", ["", "on_turn_failure: stop"])
+def test_a_judge_that_fails_while_it_decides_what_is_said_next_is_an_error(
+    project: Project, more: str
+) -> None:
+    asking = FOLLOWED if not more else CASE.replace("- content", "- content")
+    project.write({"cases/a.yaml": asking.rstrip() + (f"\n    {more}\n" if more else "\n")})
+    suite(project, model="scripted:judges/logs.yaml")
+    project.write({"cases/judges/logs.yaml": "rules: [{error: out of order}]\n"})
+
+    case = run(project)
+
+    assert (case["status"], case["error"]["kind"]) == ("ERROR", "judge")
+    first = case["turns"][0]
+    assert (first["status"], first["error"]["kind"]) == ("error", "judge")
+    assert "out of order" in first["error"]["message"]
+    assert first["follow_ups"] == []
+
+
+def test_nobody_is_asked_during_the_conversation_where_nothing_hangs_on_it(
+    project: Project,
+) -> None:
+    by_script(project)
+
+    case = run(project)
+
+    assert (case["status"], case["judging"]["calls"]) == ("PASS", 1)
