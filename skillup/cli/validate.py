@@ -39,6 +39,10 @@ def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> 
         from skillup.cli.simulators import unplayable_users
 
         problems.extend(unplayable_users(loaded.suites, Path.cwd(), os.environ))
+    if any(c.case.judge_model is not None for suite in loaded.suites for c in suite.cases):
+        from skillup.cli.judge_models_known import unusable_judges
+
+        problems.extend(unusable_judges(loaded.suites, os.environ))
     cases = sum(len(suite.cases) for suite in loaded.suites)
     if as_json:
         data = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from skillup.plan import Job, Plan
+from skillup.reports.judge_notes import judge_lines, judging_cost
 from skillup.reports.shared_turns import shared_note
 from skillup.reports.table import print_table
 from skillup.reports.text import money, one_line, plain, seconds, shown_id, tokens
@@ -115,6 +116,13 @@ def print_result(
         for said in simulated_lines(grade):
             before = "  " if why else f"{whose}: "
             console.print(Text(before + said, style="dim"), soft_wrap=True)
+    for job, grade in grades:
+        for said in judge_lines(grade):
+            text = Text(f"{reporter.label(job)}: {said}", style="dim")
+            console.print(text, soft_wrap=True)
+    cost = judging_cost(result.summary.judging)
+    if cost is not None:
+        console.print(f"note: {cost}", style="dim", markup=False, soft_wrap=True)
     shared = shared_note([grade for _, grade in grades])
     if shared is not None:
         console.print(f"note: {shared}", style="dim", markup=False, soft_wrap=True)

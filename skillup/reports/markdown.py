@@ -57,11 +57,12 @@ def _figures(result: RunResult) -> Iterator[str]:
     known = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     total = sum(count for count in known if count is not None) if any(known) else None
     rate = "–" if summary.pass_rate is None else f"{summary.pass_rate:.0%}"
-    yield "| pass rate | time | cost | tokens | run |"
-    yield "|---|---|---|---|---|"
+    judges = summary.judging.cost_usd if summary.judging is not None else None
+    yield "| pass rate | time | cost | cost of judges | tokens | run |"
+    yield "|---|---|---|---|---|---|"
     yield (
         f"| {rate} | {seconds(summary.duration_ms)} | {money(summary.cost_usd)} "
-        f"| {tokens(total)} | {escape(result.run_id)} |"
+        f"| {money(judges)} | {tokens(total)} | {escape(result.run_id)} |"
     )
 
 

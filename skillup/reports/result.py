@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from skillup.judges.ledger import joined
 from skillup.schema.grade import Grade, RunResult, Summary
 
 _USAGE = (
@@ -54,6 +55,7 @@ def summarize(grades: Sequence[Grade], duration_ms: int) -> Summary:
         duration_ms=duration_ms,
         cost_usd=sum(costs) if costs else None,
         usage=usage,
+        judging=joined(*(grade.judging for grade in grades)),
     )
 
 

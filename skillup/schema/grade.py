@@ -185,6 +185,9 @@ class Summary(Model):
     duration_ms: int = Field(description="The whole run.")
     cost_usd: float | None = Field(description="Of all trials that told; None: not known.")
     usage: dict[str, Any] = Field(description="Tokens of all trials.")
+    judging: Judging | None = Field(
+        None, description="What judges took in all trials, apart; None: none was asked."
+    )
 
 
 class RunResult(Model):

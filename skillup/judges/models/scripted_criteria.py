@@ -63,9 +63,14 @@ def _verdict(rule: JudgeCriterion, answer: str) -> dict[str, str]:
         match = find(pattern, answer)
         if match is None:
             return {"verdict": "fail", "reason": f"Nothing matches /{pattern}/.", "quote": ""}
-        reason, quote = f"This matches /{pattern}/.", match[0][:_LONGEST_QUOTE]
+        reason, quote = f"This matches /{pattern}/.", _quoted(match[0])
     for pattern in rule.not_found:
         if match := find(pattern, answer):
-            reason, quote = f"This matches /{pattern}/.", match[0][:_LONGEST_QUOTE]
+            reason, quote = f"This matches /{pattern}/.", _quoted(match[0])
             return {"verdict": "fail", "reason": reason, "quote": quote}
     return {"verdict": "pass", "reason": reason, "quote": quote}
+
+
+def _quoted(found: str) -> str:
+    """The first line of it: what stands on several lines may be of several messages."""
+    return found.strip().partition("\n")[0][:_LONGEST_QUOTE]
