@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from skillup.cli.judging_cases import EditedCase, EditedCases, Selection, with_references
+from skillup.cli.judging_secrets import Hidden, has_secrets, without_secrets
 from skillup.cli.judging_share import Shared, share_of
 from skillup.cli.judging_sources import Source, Subject
 from skillup.errors import UsageError
 from skillup.judges.replay.flips import GradeChange, compare
 from skillup.judges.replay.regrade import Item, Regrader
+from skillup.process.secrets import Secrets
 from skillup.reports.judgement import Tally
 from skillup.reports.text import shown_id
-from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import FileState
+from skillup.store.json_text import no_mask
 
 _READ_AT_ONCE = 8
 """Records; how many questions are under way at once, their readers limit themselves."""
@@ -43,17 +46,40 @@ class Judging:
     More than one only with a regrader that has readers."""
     whole: bool = True
     """False: a grade that is as before may come without its turns and checks."""
+    hidden: Hidden = field(default_factory=Hidden)
+    """What must not be shown, of what edited cases and files say, too."""
+    secrets: Secrets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.secrets = self.hidden.secrets(os.environ)
 
     def judge(self, tally: Tally) -> Iterator[Judged]:
         """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
         with collecting_rarely():
             for subject, grade in self.graded(self._offered(tally)):
-                as_before = isinstance(subject, Shared) and subject.as_before
-                change = GradeChange(grade, grade, ()) if as_before else _change(subject, grade)
+                if isinstance(subject, Shared) and subject.as_before:
+                    change: GradeChange | None = GradeChange(grade, grade, ())
+                else:
+                    grade, change = self._compared(subject, grade)
                 tally.add(grade, change)
                 for note in subject.notes:
                     self.say(note)
                 yield subject.job_id, grade, change
+
+    def _compared(
+        self, subject: Subject | Shared, grade: Grade
+    ) -> tuple[Grade, GradeChange | None]:
+        """The grade without secrets, and what changed."""
+        text = as_text(grade)
+        if has_secrets(text, self.secrets):
+            grade = without_secrets(grade, self.secrets)
+            text = as_text(grade)
+        return grade, _change(subject, grade, text, self.secrets)
+
+    def cleaned(self, grade: Grade) -> Grade:
+        """`grade` without secrets."""
+        masked = has_secrets(as_text(grade), self.secrets)
+        return without_secrets(grade, self.secrets) if masked else grade
 
     def items(self, tally: Tally) -> Iterator[tuple[Subject, Item]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
@@ -79,8 +105,8 @@ class Judging:
 
     def _count_rest(self, tally: Tally, seen: set[str]) -> None:
         tally.damaged = len(self.source.damaged)
-        for job_id in self.source.damaged:
-            self.say(f"{shown_id(job_id)}: its record is damaged, and was not judged")
+        for job_id, why in self.source.damaged.items():
+            self.say(f"{shown_id(job_id)}: {why}, and was not judged")
         if not self.selection:
             tally.not_run = len(self.source.planned - seen - set(self.source.damaged))
         if tally.left_out:
@@ -115,7 +141,7 @@ class Judging:
         if not self.selection.takes(record.case_id, _tags(record.case), record.branch_of):
             return None
         if self.edited is None:
-            return self._item(subject, None)
+            return self._recorded(subject)
         edited = self.edited.of(record)
         if edited is None and self.source.is_single:
             edited = self._only()
@@ -142,10 +168,9 @@ class Judging:
             hint="give the case's own file, or choose it with -k",
         )
 
-    def _item(self, subject: Subject, edited: EditedCase | None) -> Item:
-        if edited is None:
-            return Item(subject.record, subject.read_file, self._recorded(subject))
-        record, contents = with_references(subject.record, edited)
+    def _item(self, subject: Subject, edited: EditedCase) -> Item:
+        mask = self.secrets.mask if self.source.is_masked else no_mask
+        record, contents = with_references(subject.record, edited, mask)
         # Scripts, and the files of judges, are those beside the edited case.
         record = record.model_copy(update={"suite_root": str(edited.root)})
 
@@ -155,14 +180,18 @@ class Judging:
 
         return Item(record, read_file, edited.case)
 
-    def _recorded(self, subject: Subject) -> Case:
+    def _recorded(self, subject: Subject) -> Item | None:
+        """By the case in the record; None if that is none, which is one damaged record of many."""
         try:
-            return self.regrader.recorded_case(subject.record)
+            case = self.regrader.recorded_case(subject.record)
         except ValueError:
-            raise UsageError(
-                f"{shown_id(subject.job_id)}: this skillup cannot read the case in its record",
-                hint="give the case as it is now with --cases",
-            ) from None
+            what, hint = "the case in its record", "give the case as it is now with --cases"
+            if self.source.is_single:
+                problem = f"{shown_id(subject.job_id)}: this skillup cannot read {what}"
+                raise UsageError(problem, hint=hint) from None
+            self.source.damaged[subject.job_id] = f"{what} cannot be read ({hint})"
+            return None
+        return Item(subject.record, subject.read_file, case)
 
 
 @contextmanager
@@ -181,15 +210,20 @@ def _tags(case: dict[str, Any]) -> list[str]:
     return [str(tag) for tag in tags] if isinstance(tags, list) else []
 
 
-def _change(subject: Subject | Shared, grade: Grade) -> GradeChange | None:
+def _change(
+    subject: Subject | Shared, grade: Grade, text: bytes | None, secrets: Secrets
+) -> GradeChange | None:
     if subject.grade is None:
         return None
     try:
         before = subject.grade.read_bytes()
         # Mostly nothing changes, and to validate the older grade costs more than to grade anew.
-        if before == as_text(grade):
+        if before == text:
             return GradeChange(grade, grade, ())
-        return compare(Grade.model_validate_json(before), grade)
+        older = Grade.model_validate_json(before)
+        if has_secrets(before, secrets):
+            older = without_secrets(older, secrets)
+        return compare(older, grade)
     except (OSError, ValueError):
         return None
 

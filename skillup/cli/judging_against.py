@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from skillup.cli.judging import Judging, say_on_stderr
 from skillup.cli.judging_cases import Selection, load_edited
 from skillup.cli.judging_desk import desks_for
+from skillup.cli.judging_secrets import hidden_of, masked_cases
 from skillup.cli.judging_sources import Source, Subject
 from skillup.errors import ExitCode, UsageError
 from skillup.judges.replay.labels import (
@@ -95,9 +97,24 @@ def _seats(request: PanelRequest) -> list[Seat]:
 
 def _hear(request: PanelRequest, seats: Sequence[Seat], tally: Tally) -> int:
     """Every seat judges every record; the number of records."""
-    regrader = Regrader(desks_for(request.source, compared=bool(request.against)))
     edited = load_edited(request.cases) if request.cases else None
-    judging = Judging(request.source, request.selection, regrader, edited, say=say_on_stderr)
+    hidden = hidden_of(request.source, edited)
+    secrets = hidden.secrets(os.environ)
+    if edited is not None and request.source.is_masked:
+        edited = masked_cases(edited, secrets)
+    regrader = Regrader(
+        desks_for(
+            request.source, secrets, compared=bool(request.against), edited=bool(request.cases)
+        )
+    )
+    judging = Judging(
+        request.source,
+        request.selection,
+        regrader,
+        edited,
+        say=lambda note: say_on_stderr(secrets.mask(note)),
+        hidden=hidden,
+    )
     trials = 0
 
     def asked() -> Iterator[tuple[tuple[Seat, str, frozenset[str]], Item]]:
@@ -105,17 +122,17 @@ def _hear(request: PanelRequest, seats: Sequence[Seat], tally: Tally) -> int:
         for subject, item in judging.items(tally):
             trials += 1
             for note in subject.notes:
-                say_on_stderr(note)
+                judging.say(note)
             measured = measured_checks(item.case)
             for seat in seats:
                 known = _recorded_grade(subject) if seat.name == RECORDED else None
                 if known is not None:
-                    seat.hear(subject.job_id, known, measured)
+                    seat.hear(subject.job_id, judging.cleaned(known), measured)
                 else:
                     yield (seat, subject.job_id, measured), _by(seat, item)
 
     for (seat, job_id, measured), grade in judging.graded(asked()):
-        seat.hear(job_id, grade, measured)
+        seat.hear(job_id, judging.cleaned(grade), measured)
     return trials
 
 

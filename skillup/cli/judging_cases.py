@@ -5,14 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.plan import is_named
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
+from skillup.store.json_text import masking_bytes
+
+if TYPE_CHECKING:
+    from skillup.load.model import LoadedSuite
 
 _YAML = (".yaml", ".yml")
 
@@ -27,6 +32,8 @@ class EditedCase:
     """What its paths are relative to."""
     branch_of: str | None = None
     """The case that this is one path of; None: it has no branches."""
+    loaded_suite: LoadedSuite | None = None
+    """The suite it is of; None: of none, or it was handed on by another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
             sys.stderr.write(problem_line(warning) + "\n")
         for suite in loaded.or_raise().suites:
             found += [
-                EditedCase(item.case, suite.name, suite.root, item.branch_of)
+                EditedCase(item.case, suite.name, suite.root, item.branch_of, suite)
                 for item in suite.cases
             ]
     found = [replace(edited, case=with_fallback_model(edited.case)) for edited in found]
@@ -124,10 +131,13 @@ def watched(paths: Sequence[Path]) -> dict[str, tuple[int, int, int]]:
     return state
 
 
-def with_references(record: Record, edited: EditedCase) -> tuple[Record, Mapping[str, bytes]]:
+def with_references(
+    record: Record, edited: EditedCase, mask: Callable[[str], str]
+) -> tuple[Record, Mapping[str, bytes]]:
     """The record with the files of the suite that the edited case names, as they are now.
 
-    And their contents, by SHA-256. Those that are not there any more stay as the record has them.
+    And their contents, masked as a run's, by SHA-256. Those that are not there any more stay as the
+    record has them.
     """
     from skillup.trial.references import attachment_paths, golden_paths, script_paths
 
@@ -136,7 +146,7 @@ def with_references(record: Record, edited: EditedCase) -> tuple[Record, Mapping
     references = dict(record.references)
     for name in [*golden_paths(case), *script_paths(case), *attachment_paths(case)]:
         try:
-            content = (edited.root / name).read_bytes()
+            content = masking_bytes(mask)((edited.root / name).read_bytes())
             executable = bool((edited.root / name).stat().st_mode & 0o100)
         except OSError:
             continue

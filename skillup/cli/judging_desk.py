@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +17,21 @@ if TYPE_CHECKING:
     from skillup.judges.desk import JudgeDesk
     from skillup.judges.models.client import Models
     from skillup.judges.settling import Reader
+    from skillup.process.secrets import Secrets
     from skillup.schema.case import Case
     from skillup.schema.profile import Profile
 
 
 def desks_for(
-    source: Source, *, compared: bool = False
+    source: Source, hidden: Secrets, *, compared: bool = False, edited: bool = False
 ) -> Callable[[Record, Case], AbstractAsyncContextManager[Reader]]:
     """Makes the desk for a record and the case it is judged by, the same one where it can be.
 
     What a model answered when the run was judged is read from the run, before anybody is asked.
     What a judge input says for its agent judges, they are taken to have said. Where judges are
-    `compared`, these are asked all the same, and written-down ones are read as they are now.
+    `compared`, these are asked all the same. Written-down judges are read as they are now where
+    judges are `compared` or cases `edited`: they may have been edited, too, and cost nothing.
+    `hidden` and the keys of the judges are masked.
     """
     known: dict[tuple[frozenset[str], bool], JudgeDesk] = {}
 
@@ -38,9 +42,9 @@ def desks_for(
             names.add(case.judge_model.api_key_env)
         keys = frozenset(name for name in names if name)
         model = case.judge_model.model if case.judge_model is not None else ""
-        anew = compared and model.startswith("scripted:")
+        anew = (compared or edited) and model.startswith("scripted:")
         if (keys, anew) not in known:
-            known[keys, anew] = _desk(source, keys, anew=anew)
+            known[keys, anew] = _desk(source, hidden, keys, anew=anew)
         made, results = known[keys, anew], None if compared else source.mock_results
         return made if results is None else _answered_by(results, made)
 
@@ -64,15 +68,32 @@ def with_fallback_model(case: Case) -> Case:
     return with_judge_model(case, None, os.environ.get(FALLBACK_VARIABLE) or None)
 
 
-def _desk(source: Source, keys: frozenset[str], *, anew: bool) -> JudgeDesk:
+def _desk(source: Source, hidden: Secrets, keys: frozenset[str], *, anew: bool) -> JudgeDesk:
     # Most runs are judged by rules alone: these are loaded only where they are needed.
     from skillup.judges.desk import DeskOptions, JudgeDesk
-    from skillup.process.secrets import Secrets
 
+    _registered()
     environment = dict(os.environ)
-    secrets = Secrets.from_environment(environment, keys)
+    secrets = hidden.also_of(environment, keys)
     models = _models(source, environment, secrets.mask, anew=anew)
     return JudgeDesk(models, DeskOptions(environment, secrets.mask, _profiles(source)))
+
+
+@cache
+def _registered() -> None:
+    """Known as a running skillup from now on: a later one ends what a kill of this one leaves."""
+    import atexit
+
+    from skillup.executors.register import default_register_dir, end_what_was_left
+    from skillup.process import ProcessRegister
+
+    end_what_was_left()
+    register = ProcessRegister(default_register_dir())
+    try:
+        register.__enter__()
+    except OSError:
+        return  # no place for it: records can be judged all the same
+    atexit.register(register.__exit__, None, None, None)
 
 
 def _models(

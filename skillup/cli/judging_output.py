@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from skillup import __version__
 from skillup.cli.judging import Judged, Judging, say_on_stderr
 from skillup.cli.judging_cases import EditedCases, Selection, load_edited
 from skillup.cli.judging_desk import desks_for
+from skillup.cli.judging_secrets import hidden_of, masked_cases
 from skillup.cli.judging_share import cores
 from skillup.cli.judging_sources import Source
 from skillup.errors import UsageError
@@ -50,18 +52,23 @@ def judge_once(request: JudgeRequest) -> int:
     there to judge.
     """
     edited = load_edited(request.cases) if request.cases else None
+    hidden = hidden_of(request.source, edited)
+    secrets = hidden.secrets(os.environ)
+    if edited is not None and request.source.is_masked:
+        edited = masked_cases(edited, secrets)
     judging = Judging(
         request.source,
         request.selection,
-        Regrader(desks_for(request.source)),
+        Regrader(desks_for(request.source, secrets, edited=bool(request.cases))),
         edited,
-        say=say_on_stderr,
+        say=lambda note: say_on_stderr(secrets.mask(note)),
+        hidden=hidden,
         workers=request.parallel or min(cores(), _MOST_PROCESSES),
         whole=request.as_json or request.write or not request.quiet,
     )
     tally = Tally()
     judged = judging.judge(tally)
-    head = _head(request)
+    head = secrets.mask_data(_head(request))
     if request.write:
         judged = _written(judged, request, tally, head)
     if request.as_json:

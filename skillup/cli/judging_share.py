@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +111,7 @@ class Share:
             "chunks": [[(job_id, str(directory)) for job_id, directory in chunk] for chunk in mine],
             "globs": judging.selection.globs,
             "tags": judging.selection.tags,
+            "hidden": asdict(judging.hidden),
             "edited": None if judging.edited is None else _as_data(judging.edited),
         }
         return json.dumps(request).encode()

@@ -12,8 +12,9 @@ from typing import Any, Self
 
 from skillup.checks.finding import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.reports.text import shown_id
 from skillup.schema.case import Case
-from skillup.schema.record import FileState, Record
+from skillup.schema.record import RECORD_VERSION, FileState, Record
 from skillup.store import RunDirectory, trials
 from skillup.store.run_directory import RUN_FILE
 
@@ -51,8 +52,8 @@ class Source:
     run: Path | None = None
     """The run that the records belong to, if it is there."""
     planned: frozenset[str] = frozenset()
-    damaged: list[str] = field(default_factory=list)
-    """Jobs whose record cannot be read, of the last reading."""
+    damaged: dict[str, str] = field(default_factory=dict)
+    """Jobs whose record cannot be judged, and what is wrong with it, of the last reading."""
     mock_results: Sequence[Mapping[str, Any]] | None = None
     """What agent judges are taken to have said, of the last reading; None: they are asked."""
     holds: ExitStack = field(default_factory=ExitStack)
@@ -73,6 +74,11 @@ class Source:
     def is_single(self) -> bool:
         """It is one record."""
         return self.kind != "run"
+
+    @property
+    def is_masked(self) -> bool:
+        """Its records were written by a run, secrets masked: what judges them has to be, too."""
+        return self.kind in ("run", "trial", "record")
 
     def subjects(self, case: Case | None = None, suite: str = "") -> Iterator[Subject]:
         """In fixed order. A session is read as one of `case`, which it needs."""
@@ -137,18 +143,30 @@ def _jobs_of(run: Path) -> list[str]:
 
 
 def trial_reader(source: Source) -> Callable[[str, Path], Subject | None]:
-    """Reads trials of a run. A damaged record is None, and noted in the source."""
+    """Reads trials of a run. A record that cannot be read is None, and noted in the source."""
     read_file = RunDirectory.open(source.path).blobs.read_state
 
     def read(job_id: str, directory: Path) -> Subject | None:
         try:
             record = trials.load_record(directory / trials.RECORD_FILE)
         except trials.DamagedRecordError:
-            source.damaged.append(job_id)
+            source.damaged[job_id] = "its record is damaged"
+            return None
+        except trials.ForeignRecordError as error:
+            source.damaged[job_id] = _foreign(error.version)
             return None
         return Subject(job_id, record, read_file, directory / trials.GRADE_FILE)
 
     return read
+
+
+def _foreign(version: str) -> str:
+    """Of a record; what a file says of itself may be anything, and of any length."""
+    form, _, number = version.partition("/")
+    ours, _, last = RECORD_VERSION.partition("/")
+    newer = form == ours and number.isdecimal() and int(number[:9]) > int(last)
+    whose = "a newer skillup" if newer else "another version of skillup"
+    return f"its record was written by {whose} ({shown_id(version)})"
 
 
 def _alone(path: Path, kind: str) -> Source:

@@ -10,7 +10,7 @@ from datetime import datetime
 from skillup.cli.judging_cases import watched
 from skillup.cli.judging_output import JudgeRequest, judge_once
 from skillup.errors import InvalidFilesError, SkillupError
-from skillup.reports.problems import print_problems, shown_path
+from skillup.reports.problems import problem_line, shown_path
 from skillup.reports.text import plain
 
 _SECONDS = 0.25
@@ -40,7 +40,8 @@ def _judge(request: JudgeRequest) -> None:
     try:
         judge_once(request)
     except InvalidFilesError as error:
-        print_problems(error.problems, {})
+        for problem in error.problems:
+            sys.stderr.write(problem_line(problem) + "\n")
     except SkillupError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
         sys.stderr.write(plain(f"error: {error.message}{hint}\n"))

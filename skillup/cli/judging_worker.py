@@ -15,6 +15,7 @@ from typing import Any
 
 from skillup.cli.judging import Judging, as_text, collecting_rarely
 from skillup.cli.judging_cases import EditedCase, EditedCases, Selection
+from skillup.cli.judging_secrets import Hidden, has_secrets
 from skillup.cli.judging_share import AS_BEFORE, LEFT_OUT, NEW, NOT_WANTED, UNSAID, Said
 from skillup.cli.judging_sources import Subject, open_source, trial_reader
 from skillup.errors import SkillupError
@@ -56,7 +57,8 @@ def _judging(asked: dict[str, Any]) -> Judging:
         )
     source = open_source(asked["run"], workspace=None, skill_dir=None)
     selection = Selection(tuple(asked["globs"]), tuple(asked["tags"]))
-    return Judging(source, selection, Regrader(_nobody), edited)
+    hidden = Hidden(**asked["hidden"])
+    return Judging(source, selection, Regrader(_nobody), edited, hidden=hidden)
 
 
 def _nobody(record: Record, case: Case) -> AbstractAsyncContextManager[Reader]:
@@ -77,6 +79,8 @@ def _judged(
         if subject is None:
             return UNSAID
         item = judging.item_of(subject, tally)
+        if job_id in judging.source.damaged:
+            return UNSAID
         grade = judging.regrader.by_rules(item) if item is not None else None
     except SkillupError:
         return UNSAID
@@ -85,7 +89,7 @@ def _judged(
     if grade is None:
         return UNSAID
     text = as_text(grade)
-    if text is None:
+    if text is None or has_secrets(text, judging.secrets):
         return UNSAID
     if subject.grade is not None and _content(subject.grade) == text:
         return (AS_BEFORE, grade.model_copy(update=_NOTHING_OF_IT).model_dump_json(by_alias=True))

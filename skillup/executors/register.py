@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from skillup.judges.scratch import remove_abandoned
 from skillup.process import Leftover, end_leftovers
 
 
@@ -27,6 +28,11 @@ def default_register_dir() -> Path:
 
 
 def end_what_was_left(register_dir: Path | None = None) -> list[Leftover]:
-    """End the agents of skillups that were killed; to be called before a run starts."""
+    """End the agents and scripts of skillups that were killed, and remove where they judged.
+
+    To be called before anything is started.
+    """
     directory = register_dir or default_register_dir()
-    return end_leftovers(directory) if directory.is_dir() else []
+    ended = end_leftovers(directory) if directory.is_dir() else []
+    remove_abandoned()
+    return ended

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +14,7 @@ from skillup.judges.ledger import Ledger
 from skillup.judges.models.client import Models
 from skillup.judges.needed import embedding_models, first_read
 from skillup.judges.place import JudgePlace
+from skillup.judges.scratch import judge_scratch
 from skillup.judges.sitting import Inquiry
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -109,7 +109,7 @@ class JudgeDesk:
     async def _judge(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
         from skillup.judges.whole import read_judge
 
-        with _room() as scratch:
+        with judge_scratch() as scratch:
             return await read_judge(inquiry, ledger, self._place_of(inquiry, scratch))
 
     async def _checks(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
@@ -124,7 +124,7 @@ class JudgeDesk:
     async def _run(self, checks: list[Check], inquiry: Inquiry) -> Sequence[CheckResult]:
         from skillup.judges.whole import read_scripts
 
-        with _room() as scratch:
+        with judge_scratch() as scratch:
             return await read_scripts(checks, inquiry, self._place_of(inquiry, scratch))
 
     async def _ask(
@@ -132,9 +132,10 @@ class JudgeDesk:
     ) -> Sequence[CheckResult]:
         from skillup.judges.reading import read_checks
 
-        root = self._options.suite_root(inquiry.context.record)
-        asked = replace(inquiry, checks=checks)
-        return await read_checks(asked, self.models.seen_from(root), ledger)
+        record = inquiry.context.record
+        root = self._options.suite_root(record)
+        asker = self.models.seen_from(root, suite=record.suite_root, trial=_trial_of(record))
+        return await read_checks(replace(inquiry, checks=checks), asker, ledger)
 
     def _model_problem(self, case: Case, suite_root: Path) -> str | None:
         model = case.judge_model
@@ -162,6 +163,7 @@ class JudgeDesk:
             scratch=scratch,
             profiles=lambda name: self._options.profiles(name or own_profile),
             suite_root=suite_root,
+            answers=self.models.answers,
         )
 
     def _defect(self, inquiry: Inquiry, defect: Exception) -> list[CheckResult]:
@@ -185,6 +187,7 @@ class JudgeDesk:
         ]
 
 
-def _room() -> AbstractContextManager[str]:
-    # What a judge leaves there, whoever owns it, is no reason to lose the verdict.
-    return tempfile.TemporaryDirectory(prefix="skillup-judge-", ignore_cleanup_errors=True)
+def _trial_of(record: Record) -> str:
+    """Tells the trials of a desk apart, while they are held and when they are graded."""
+    parts = (record.run_id, record.suite_root, record.case_id, record.engine.profile)
+    return "\n".join([*parts, record.variant, str(record.trial), str(record.attempt)])

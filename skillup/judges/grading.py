@@ -58,7 +58,7 @@ def grade_record(
     turns = [
         grade_turn(
             turn,
-            wanted[turn.turn_number - 1] if turn.turn_number <= len(wanted) else None,
+            wanted[turn.turn_number - 1] if 1 <= turn.turn_number <= len(wanted) else None,
             context,
         )
         for turn in record.turns

@@ -32,6 +32,14 @@ class Ledger:
         self.usages.append(usage)
         self.costs.append(cost_usd)
 
+    def take(self, other: Ledger) -> None:
+        """All calls of another account."""
+        self.calls += other.calls
+        self.cached_calls += other.cached_calls
+        self.models.extend(name for name in other.models if name not in self.models)
+        self.usages.extend(other.usages)
+        self.costs.extend(other.costs)
+
     def judging(self) -> Judging | None:
         """For a grade or a record; None if nobody was asked."""
         if not self.calls:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillup.judges.models.stored import AnswerCache
 from skillup.schema.profile import Profile
 
 
@@ -23,3 +24,5 @@ class JudgePlace:
     """A profile by its name; None: the record's own. Raises UsageError if there is none."""
     suite_root: Path
     """What the paths of the case are relative to; it need not be there any more."""
+    answers: AnswerCache | None = None
+    """What agents have answered; None: nothing is kept."""

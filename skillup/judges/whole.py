@@ -24,12 +24,17 @@ from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import TurnError
+from skillup.schema.workspace_paths import outside_suite
 from skillup.trial.references import script_paths
 
 
 def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
     """What is known before the first turn: a script that is not there, an agent that is not."""
     for path in script_paths(case):
+        outside = outside_suite(path)
+        if outside is not None:
+            message = place.mask(f"{outside}: put it into the suite")
+            return TurnError(kind="judge", message=message)
         try:
             command_of(place.suite_root / path)
         except ScriptProblemError as problem:

@@ -11,12 +11,27 @@ from pathlib import Path
 
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
+from skillup.schema.workspace_paths import outside_suite
 
 Loc = tuple[str | int, ...]
 
 
 def missing_files(case: Case, root: Path) -> Iterator[tuple[Loc, str]]:
     """Where a missing file is named, and what is missing; paths start from the suite `root`."""
+    for loc, path in _wanted(case):
+        if not (root / path).exists():
+            yield loc, f"there is no {path} (paths start from {root.name}/)"
+
+
+def scripts_outside(case: Case) -> Iterator[tuple[Loc, str]]:
+    """Where a script is named that does not lie in the suite, and why not; an error everywhere."""
+    for loc, path in _wanted(case):
+        why = outside_suite(path) if loc[-1] in ("script", "script_path") else None
+        if why is not None:
+            yield loc, why
+
+
+def _wanted(case: Case) -> list[tuple[Loc, str]]:
     wanted = list(_in_context(case))
     if case.expect is not None:
         wanted.extend(_in_check(case.expect, ("expect",)))
@@ -25,9 +40,7 @@ def missing_files(case: Case, root: Path) -> Iterator[tuple[Loc, str]]:
     for number, turn in enumerate(case.input.turns or ()):
         for index, check in enumerate(turn.assertions):
             wanted.extend(_in_check(check, ("input", "turns", number, "assertions", index)))
-    for loc, path in wanted:
-        if not (root / path).exists():
-            yield loc, f"there is no {path} (paths start from {root.name}/)"
+    return wanted
 
 
 def _in_context(case: Case) -> Iterator[tuple[Loc, str]]:

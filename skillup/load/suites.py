@@ -24,7 +24,7 @@ from skillup.load.discover import (
 )
 from skillup.load.mending import mended
 from skillup.load.merge import merge_defaults
-from skillup.load.missing_files import missing_files
+from skillup.load.missing_files import missing_files, scripts_outside
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems, problem_at, suite_problems
@@ -150,6 +150,12 @@ def _load_case(
         for loc, missing in missing_files(path.case, root)
     ]
     problems.extend(dict.fromkeys(absent))
+    outside = [
+        problem_at(path.document, loc, why, "put it into the suite")
+        for path in paths_of(loaded)
+        for loc, why in scripts_outside(path.case)
+    ]
+    problems.extend(dict.fromkeys(outside))
     problems.extend(
         problem_at(document, loc, message, fix, severity="warning")
         for loc, message, fix in nobody_plays(merged, suite)

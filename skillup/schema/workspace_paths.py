@@ -20,6 +20,19 @@ def outside_problem(path: str) -> str | None:
     return None
 
 
+def outside_suite(script: str) -> str | None:
+    """Why a script with this path does not lie in the suite; None if it does."""
+    plain = script.replace("\\", "/")
+    if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
+        return f"the script {script} is named by an absolute path, and would be missing elsewhere"
+    depth = 0
+    for part in plain.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
+        if depth < 0:
+            return f"the script {script} lies outside of the suite"
+    return None
+
+
 def _inside(value: str) -> str:
     problem = outside_problem(value)
     if problem is not None:

@@ -48,6 +48,17 @@ class DamagedRecordError(Exception):
         self.path = path
 
 
+class ForeignRecordError(RunDirectoryError):
+    """A record in another version's form, mostly a newer one's; ``version`` is the form's."""
+
+    def __init__(self, path: Path, version: str) -> None:
+        self.version = version
+        super().__init__(
+            f"{path} is a {version}; this skillup reads {RECORD_VERSION}",
+            hint="use the version of skillup that held the run",
+        )
+
+
 def trial_directory(trials: Path, job_id: str) -> Path:
     """Where the trial is or would be; nothing is made."""
     return trials / directory_of_job(job_id)
@@ -98,21 +109,27 @@ def _natural(name: str) -> tuple[int, int, str]:
 def load_record(path: Path) -> Record:
     """The record in the file.
 
-    Raises DamagedRecordError if it is no complete record, and RunDirectoryError if it cannot be
-    read or was written by a version of skillup with another form of records.
+    Raises DamagedRecordError if it is no complete record, or its turns are not numbered from 1 in
+    order; ForeignRecordError if it was written by a version of skillup with another form of
+    records; RunDirectoryError if it cannot be read.
     """
     with disk_errors("read", path):
         data = path.read_bytes()
     try:
-        return Record.model_validate_json(data)
+        record = Record.model_validate_json(data)
     except ValidationError:
         version = _version(data)
         if version is not None and version != RECORD_VERSION:
-            raise RunDirectoryError(
-                f"{path} is a {version}; this skillup reads {RECORD_VERSION}",
-                hint="use the version of skillup that held the run",
-            ) from None
+            raise ForeignRecordError(path, version) from None
         raise DamagedRecordError(path) from None
+    if record.schema_version != RECORD_VERSION:
+        # That it looks like one of ours does not say that it means the same.
+        raise ForeignRecordError(path, record.schema_version)
+    for number, turn in enumerate(record.turns, start=1):
+        # Turns find their checks by their numbers: with others, checks would be lost or swapped.
+        if turn.turn_number != number:
+            raise DamagedRecordError(path)
+    return record
 
 
 def load_grade(path: Path) -> Grade | None:
@@ -126,7 +143,7 @@ def load_grade(path: Path) -> Grade | None:
 def _version(data: bytes) -> str | None:
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     version = value.get("schema_version") if isinstance(value, dict) else None
     return version if isinstance(version, str) else None

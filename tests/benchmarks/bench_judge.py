@@ -24,6 +24,7 @@ from skillup.cli.judging_desk import desks_for
 from skillup.cli.judging_sources import open_source
 from skillup.judges import grade_record
 from skillup.judges.replay.regrade import Regrader
+from skillup.process.secrets import Secrets
 from skillup.reports.judgement import Tally
 from skillup.schema.record import (
     EngineInfo,
@@ -143,7 +144,7 @@ def judge_again(path: Path, processes: int = 1) -> int:
     """What `skillup judge RUN --quiet -j PROCESSES` does before it prints."""
     tally = Tally()
     with open_source(str(path), workspace=None, skill_dir=None) as source:
-        regrader = Regrader(desks_for(source))
+        regrader = Regrader(desks_for(source, Secrets.from_environment({})))
         judging = Judging(source, Selection(), regrader, workers=processes, whole=False)
         count = sum(1 for _ in judging.judge(tally))
     assert tally.changed == 0

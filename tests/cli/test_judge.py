@@ -258,7 +258,9 @@ def test_watching_judges_after_each_change_and_outlives_broken_files(project: Pr
         assert process.stderr is not None
         assert any("nothing changed" in line for line in _lines_until(process.stderr, is_waiting))
         path.write_text(whole.replace("contains: written", "contains: ["), "utf-8")
-        assert any("notes.yaml:" in line for line in _lines_until(process.stderr, is_waiting))
+        problems = _lines_until(process.stderr, is_waiting)
+        assert any("notes.yaml:" in line for line in problems)
+        assert [line for line in problems if line.startswith(":")] == []
         path.write_text(whole.replace("contains: written", "contains: erased"), "utf-8")
         assert any("PASS → FAIL" in line for line in _lines_until(process.stderr, is_waiting))
         time.sleep(0.1)

@@ -234,7 +234,7 @@ def test_edited_cases_are_judged_now_and_measured_by_labels(project: Project) ->
     case = project.root / "cases/asks.yaml"
     case.write_text(case.read_text("utf-8").replace("asks before", "asks nothing"), "utf-8")
     own = project.root / "cases/judges/own.yaml"
-    own.write_text(own.read_text("utf-8").replace("asks before", "asks nothing"), "utf-8")
+    own.write_text(own.read_text("utf-8").replace("asks before", "asks (before|nothing)"), "utf-8")
     project.write({"l.csv": "job,check,label\nasks,It asks nothing it deletes,fail\n"})
     [judge] = judged(project, "--labels", "l.csv", "--cases", "cases")["judges"]
     assert judge["name"] == "judged now"

@@ -73,3 +73,28 @@ def test_a_session_is_judged_by_the_path_that_is_chosen(held: Project, tmp_path:
     assert (several.exit_code, "choose it with -k" in several.stderr) == (2, True)
     one = held.run("judge", session, "--cases", "s/z.yaml", "-k", "zoo/", "--json")
     assert [case["grade"]["case_id"] for case in one.data["cases"]] == ["zoo"]
+
+
+def test_branches_are_judged_by_the_edited_paths_of_their_case(held: Project) -> None:
+    edited = CASE.replace(
+        "turns: [two]}", "turns: [{content: two, assertions: [{contains: X}]}]}", 1
+    )
+    held.write({"edited/eval.yaml": "name: s\n", "edited/z.yaml": edited})
+
+    outcome = held.run("judge", "run", "--cases", "edited", "--json", "-k", "zoo")
+
+    assert outcome.exit_code == 1, outcome.stderr
+    found = {case["grade"]["case_id"]: case["grade"]["status"] for case in outcome.data["cases"]}
+    assert found == {"zoo": "PASS", "zoo/later": "FAIL", "zoo/earlier": "PASS"}
+    changed = [case["job_id"] for case in outcome.data["cases"] if case["changes"]]
+    assert changed == ["zoo/later/scripted/with_skill/1"]
+
+
+def test_branches_are_left_out_where_the_edited_case_has_none(held: Project) -> None:
+    held.write({"plain/eval.yaml": "name: s\n"})
+    held.write({"plain/z.yaml": "id: zoo\ninput: {turns: [one, three]}\n"})
+
+    outcome = held.run("judge", "run", "--cases", "plain", "--json")
+
+    assert [case["grade"]["case_id"] for case in outcome.data["cases"]] == ["zoo"]
+    assert outcome.data["left_out"] == 3

@@ -134,7 +134,7 @@ def test_a_script_judges_in_a_copy_of_the_workspace(project: Project) -> None:
 
 
 def test_a_script_judges_where_no_workspace_is_named(project: Project) -> None:
-    script(project, "scripts/check.sh", 'test -z "$(ls)" && cat "$EVAL_TRANSCRIPT_PATH"\n')
+    script(project, "scripts/check.sh", 'test -z "$(ls)" && test -s "$EVAL_TRANSCRIPT_PATH"\n')
     path = given(project, judge={"type": "script", "script_path": "scripts/check.sh"})
     outcome = project.run("judge", path)
     assert outcome.exit_code == 0, outcome.stderr

@@ -299,6 +299,17 @@ def test_turns_that_an_edited_case_adds_were_not_held() -> None:
     assert (grade.status, grade.score) == ("FAIL", 0.5)
 
 
+@pytest.mark.parametrize("number", [-1, 0, 3])
+def test_a_turn_of_a_number_that_the_case_does_not_have_has_no_checks(number: int) -> None:
+    recorded = make_record("yes")
+    stray = recorded.record.turns[0].model_copy(update={"turn_number": number})
+    record = recorded.record.model_copy(update={"turns": [stray]})
+    case = Case.model_validate({"id": "case", "input": turns_of([YES], [YES])})
+    grade = grade_record(record, recorded.read_file, case=case)
+    assert grade.turns[0].checks == []
+    assert grade.status == "FAIL"
+
+
 def test_turns_that_an_edited_case_leaves_out_are_not_judged() -> None:
     grade = edited(["yes", "no"], {"input": turns_of([YES])})
     assert grade.status == "PASS"

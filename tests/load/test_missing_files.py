@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from skillup.load.suites import load_paths
@@ -31,4 +32,26 @@ def test_each_is_a_warning_at_its_place(tmp_path: Path) -> None:
         (3, "fixtures/none.patch"),
         (5, "golden/none.txt"),
         (8, "golden/neither.txt"),
+    ]
+
+
+def test_a_script_outside_of_the_suite_is_an_error_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / "eval.yaml").write_text("name: x\n")
+    case = """\
+        input: {prompt: hi}
+        assertions:
+          - script: ../check.sh
+          - script: sub/../check.sh
+        judge: {type: script, script_path: /bin/true}
+        """
+    (tmp_path / "suite" / "a.yaml").write_text(textwrap.dedent(case))
+    for place in ("check.sh", "suite/check.sh"):
+        (tmp_path / place).write_text("#!/bin/sh\n")
+
+    errors = load_paths([tmp_path / "suite"]).errors
+
+    assert sorted((p.line, p.message.split()[2]) for p in errors) == [
+        (3, "../check.sh"),
+        (5, "/bin/true"),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.schema.record import TurnError
+from skillup.schema.record import TurnError, TurnRecord
 from skillup.store import RunDirectory
 from tests.support.stored import a_grade, a_record, a_result
 
@@ -91,7 +91,9 @@ def test_records_come_in_the_order_of_their_numbers(run: RunDirectory) -> None:
     assert [job for job, _ in run.iter_records()] == jobs
 
 
-@pytest.mark.parametrize("damage", [b"", b'{"run_id": "r', b"\0" * 100, b"[]", b"{}"])
+@pytest.mark.parametrize(
+    "damage", [b"", b'{"run_id": "r', b"\0" * 100, b"[]", b"{}", b"[" * 200_000]
+)
 def test_a_damaged_record_is_set_aside_and_the_trial_can_be_held_again(
     run: RunDirectory, damage: bytes
 ) -> None:
@@ -116,6 +118,24 @@ def test_a_record_of_another_version_is_not_taken_for_damage(run: RunDirectory) 
     with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
         run.finished_jobs()
     assert path.exists()
+
+
+def test_a_record_that_says_to_be_of_another_version_is_not_read_as_one_of_ours(
+    run: RunDirectory,
+) -> None:
+    run.write_record(JOB, a_record().model_copy(update={"schema_version": "skillup.record/9"}))
+    with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
+        run.read_record(JOB)
+
+
+@pytest.mark.parametrize("numbers", [(2,), (0,), (-1,), (1, 1), (2, 1), (1, 3)])
+def test_a_record_whose_turns_are_not_numbered_in_order_is_damaged(
+    run: RunDirectory, numbers: tuple[int, ...]
+) -> None:
+    turns = [TurnRecord(turn_number=n, status="completed", content="") for n in numbers]
+    run.write_record(JOB, a_record().model_copy(update={"turns": turns}))
+    with pytest.raises(RunDirectoryError, match="damaged"):
+        run.read_record(JOB)
 
 
 def test_an_artifact_called_record_json_is_not_a_trial(run: RunDirectory) -> None:

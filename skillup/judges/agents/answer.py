@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skillup.judges.agents.criteria import Asked
+from skillup.judges.strict_json import DoubtfulJsonError, only_object
 
 _KEYS = {"id", "pass", "reason", "evidence"}
 
@@ -26,13 +26,14 @@ class CriterionVerdict:
 
 
 def read_answer(text: str, asked: Sequence[Asked]) -> dict[str, CriterionVerdict]:
-    """The verdicts by criterion id, from the last JSON object of a message.
+    """The verdicts by criterion id, from a message that is one JSON object, or ends with a block.
 
     Raises MalformedAnswerError unless it speaks of every criterion, each once, in the right form.
     """
-    told = _last_object(text)
-    if told is None:
-        raise MalformedAnswerError("the answer holds no JSON object")
+    try:
+        told = only_object(text)
+    except DoubtfulJsonError as doubt:
+        raise MalformedAnswerError(str(doubt)) from None
     given = told.get("criteria")
     if not isinstance(given, list):
         raise MalformedAnswerError("the answer has no list `criteria`")
@@ -66,19 +67,3 @@ def _verdict(part: Any) -> tuple[str, CriterionVerdict]:
     if not isinstance(evidence, list) or not all(isinstance(quote, str) for quote in evidence):
         raise MalformedAnswerError(f"`evidence` of {name!r} is no list of texts")
     return name, CriterionVerdict(passed, reason.strip(), tuple(q for q in evidence if q.strip()))
-
-
-def _last_object(text: str) -> dict[str, Any] | None:
-    """The last JSON object that is not part of another one."""
-    decoder = json.JSONDecoder()
-    found: dict[str, Any] | None = None
-    at = text.find("{")
-    while at != -1:
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            found = value
-        at = text.find("{", end)
-    return found

@@ -12,9 +12,10 @@ import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
-from skillup.errors import SkillupError
+from skillup.errors import RunDirectoryError, SkillupError
 from skillup.judges.agents.asking import NoAnswerError, Sitter, ask
 from skillup.judges.agents.criteria import answer_schema, numbered
+from skillup.judges.agents.kept import Answer, KeptAnswers
 from skillup.judges.agents.materials import MissingAttachmentError
 from skillup.judges.agents.opinion import Verdicts, opinion
 from skillup.judges.agents.profile import answering, profile_of
@@ -84,7 +85,10 @@ async def judge_by_agent(
     ledger: Ledger,
     place: JudgePlace,
 ) -> dict[str, Any]:
-    """The fields of its result: `error` if it could not judge, else verdict, score and children."""
+    """The fields of its result: `error` if it could not judge, else verdict, score and children.
+
+    Raises RunDirectoryError where the run cannot keep its answer.
+    """
     if not judge.criteria:
         return {"error": _NO_CRITERIA}
     notes = [*subject.notes]
@@ -92,6 +96,8 @@ async def judge_by_agent(
         answers = await _answers(judge, subject, read_file, ledger, place, notes)
     except (NoAnswerError, LostFilesError, MissingAttachmentError, PreparationError) as problem:
         return {"error": place.mask(str(problem)), "notes": _once(notes, place)}
+    except RunDirectoryError:
+        raise
     except SkillupError as problem:
         return {"error": place.mask(problem.message), "notes": _once(notes, place)}
     except OSError as problem:
@@ -113,25 +119,58 @@ async def _answers(
     notes: list[str],
 ) -> list[Verdicts]:
     asked = numbered(judge.criteria)
+    kept = await anyio.to_thread.run_sync(KeptAnswers, judge, asked, subject, place)
+    answers: list[Verdicts] = []
+    for sample in range(judge.repeat):
+        known = await anyio.to_thread.run_sync(kept.read, sample)
+        if known is not None:
+            answer, stored = known
+            ledger.add(stored.model, stored.usage, stored.cost_usd, cached=True)
+        else:
+            said = await _asked(judge, subject, read_file, ledger, place, notes, sample)
+            answer = await anyio.to_thread.run_sync(kept.keep, sample, said)
+        answers.append(answer.verdicts)
+        notes.extend(answer.notes)
+    return answers
+
+
+async def _asked(
+    judge: JudgeConfig,
+    subject: Exhibited,
+    read_file: ReadFile,
+    ledger: Ledger,
+    place: JudgePlace,
+    notes: list[str],
+    sample: int,
+) -> Answer:
+    """The agent's answer, in a room of its own; where it has none, what was to note is in `notes`.
+
+    Raises as :func:`set_up` and :func:`ask` do, and SkillupError for its profile.
+    """
+    asked = numbered(judge.criteria)
     profile = profile_of(judge, place)
     engine = get_engine(profile.engine)
     if profile.engine == "scripted" and judge.scripted is None:
         raise NoAnswerError(_NO_SCRIPT)
-    answers: list[Verdicts] = []
-    for sample in range(judge.repeat):
-        room = await anyio.to_thread.run_sync(set_up, judge, subject, read_file, place, engine)
-        try:
-            sitter = Sitter(
-                engine,
-                answering(profile, answer_schema(asked), room.root),
-                judge.scripted,
-                judge.timeout_seconds or DEFAULT_SECONDS,
-            )
-            answers.append(await ask(sitter, room, asked, place.environment, ledger, sample))
-        finally:
-            with anyio.CancelScope(shield=True):
-                notes.extend(await anyio.to_thread.run_sync(_notes_of, room))
-    return answers
+    took = Ledger()
+    room = await anyio.to_thread.run_sync(set_up, judge, subject, read_file, place, engine)
+    found: list[str] = []
+    verdicts: Verdicts | None = None
+    try:
+        sitter = Sitter(
+            engine,
+            answering(profile, answer_schema(asked), room.root),
+            judge.scripted,
+            judge.timeout_seconds or DEFAULT_SECONDS,
+        )
+        verdicts = await ask(sitter, room, asked, place.environment, took, sample)
+    finally:
+        ledger.take(took)
+        with anyio.CancelScope(shield=True):
+            found.extend(await anyio.to_thread.run_sync(_notes_of, room))
+        if verdicts is None:
+            notes.extend(found)
+    return Answer(verdicts, tuple(found), took)
 
 
 def _notes_of(room: Room) -> list[str]:

@@ -41,7 +41,7 @@ def access_to(model: JudgeModel, environment: Mapping[str, str]) -> Access:
     family = _family(named.provider)
     _require(family)
     own = _OWN_ADDRESSES[family]
-    base_url = (model.base_url or environment.get(_ADDRESSES[family]) or own).strip()
+    base_url = (address_of(model, environment) or own).strip()
     if not base_url.startswith(("http://", "https://")):
         raise CannotAskError(f"`base_url: {base_url}` is no address: it begins with http(s)://")
     key = _key(model, family, base_url == own, environment)
@@ -55,9 +55,26 @@ def access_to_embeddings(model: str, like: JudgeModel, environment: Mapping[str,
     """
     if _family(parse_model(model).provider) != "openai":
         raise CannotAskError(f"`{model}` makes no embeddings: write `openai:…`")
-    same = _family(parse_model(like.model).provider) == "openai"
+    return access_to(embedding_model(model, like), environment)
+
+
+def embedding_model(model: str, like: JudgeModel) -> JudgeModel:
+    """The embedding model `model`, with the address and key of `like` if it is of its family.
+
+    Raises CannotAskError: no such provider.
+    """
+    same = _family(parse_model(like.model).provider) == _family(parse_model(model).provider)
     base = like if same else JudgeModel(model=model)
-    return access_to(base.model_copy(update={"model": model}), environment)
+    return base.model_copy(update={"model": model})
+
+
+def address_of(model: JudgeModel, environment: Mapping[str, str]) -> str | None:
+    """The address that `model` is asked at, as far as it is told; None: the provider's own.
+
+    Raises CannotAskError: no such provider.
+    """
+    variable = _ADDRESSES.get(_family(parse_model(model.model).provider), "")
+    return model.base_url or environment.get(variable) or None
 
 
 def _family(provider: Provider) -> str:

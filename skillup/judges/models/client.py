@@ -12,13 +12,14 @@ import anyio
 from pydantic import TypeAdapter, ValidationError
 
 from skillup.judges.models.access import access_to, access_to_embeddings
+from skillup.judges.models.asked import asked_of, embeddings_asked_of, is_scripted
 from skillup.judges.models.failures import CannotAskError
 from skillup.judges.models.flights import Flights
 from skillup.judges.models.names import parse_model
 from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
 from skillup.judges.models.scripted import ScriptedModels
-from skillup.judges.models.stored import AnswerCache, StoredAnswer, form_of, key_of
+from skillup.judges.models.stored import AnswerCache, Asked, StoredAnswer
 from skillup.schema.judge import JudgeModel
 from skillup.store.json_text import to_json
 
@@ -42,6 +43,15 @@ class ModelOptions:
     patience: Patience = field(default_factory=Patience)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """From where a question is asked."""
+
+    suite_root: Path
+    suite: str
+    trial: str | None = None
+
+
 class Models:
     """Every model, whoever provides it.
 
@@ -54,15 +64,30 @@ class Models:
         self._scripted = ScriptedModels()
         self._answers: Flights[ModelAnswer] = Flights()
         self._embeddings: Flights[EmbeddingAnswer] = Flights()
+        self._failed: dict[tuple[str | None, str], ModelAnswer] = {}
+        """By trial and question, until :meth:`close`."""
+        self._failed_embeddings: dict[tuple[str | None, str], EmbeddingAnswer] = {}
 
-    def seen_from(self, suite_root: Path) -> Asker:
-        """For the questions of one suite: files of written-down judges are looked for there."""
-        return Asker(self, suite_root)
+    @property
+    def answers(self) -> AnswerCache:
+        """Where answers are kept."""
+        return self._options.cache
+
+    def seen_from(
+        self, suite_root: Path, *, suite: str | None = None, trial: str | None = None
+    ) -> Asker:
+        """For the questions of one suite: files of written-down judges are looked for there.
+
+        `suite` tells suites apart, wherever they are now: the root as records have it; default:
+        `suite_root`. What could not be answered is not asked again for the same `trial`, which any
+        text may name: a conversation and its grade must not be judged by different answers.
+        """
+        return Asker(self, Seen(suite_root, suite or str(suite_root), trial))
 
     def problem(self, model: JudgeModel, suite_root: Path) -> str | None:
         """Why `model` could not be asked, found without asking it; None: nothing is known."""
         try:
-            if _is_scripted(model.model):
+            if is_scripted(model.model):
                 self._scripted.script(_script_file(model.model, suite_root))
             else:
                 access_to(model, self._options.environment)
@@ -81,85 +106,85 @@ class Models:
     async def close(self) -> None:
         """Closes every connection, also when cancelled."""
         remote, self._remote = self._remote, None
+        self._failed.clear()
+        self._failed_embeddings.clear()
         if remote is not None:
             with anyio.CancelScope(shield=True):
                 await remote.close()
 
-    async def ask(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
+    async def ask(self, question: ModelQuestion, seen: Seen) -> ModelAnswer:
         """See :class:`~skillup.judges.models.question.AskModel`."""
         # What a model is asked is what the record will say: without secrets. So a replay, which
         # has nothing but the record, asks the same.
         texts = self._clean({"system": question.system, "prompt": question.prompt})
         question = replace(question, system=texts["system"], prompt=texts["prompt"])
-        asked = {
-            "model": question.model.model,
-            "base_url": question.model.base_url,
-            "system": question.system,
-            "prompt": question.prompt,
-            "answer": form_of(question.answer),
-            "sample": question.sample,
-        }
-        key = key_of(asked)
+        asked = asked_of(question, seen.suite, self._options.environment, self._clean)
+        failed = self._failed.get((seen.trial, asked.key))
+        if failed is not None:
+            return replace(failed, cached=True)
 
         async def work() -> ModelAnswer:
-            return await self._ask(question, suite_root, asked, key)
+            return await self._ask(question, seen.suite_root, asked)
 
-        answer, shared = await self._answers.join(key, work)
-        return replace(answer, cached=True) if shared and answer.value is not None else answer
+        answer, shared = await self._answers.join(asked.key, work)
+        if answer.value is None:
+            if seen.trial is not None:
+                self._failed[seen.trial, asked.key] = answer
+            return answer
+        return replace(answer, cached=True) if shared else answer
 
-    async def _ask(
-        self, question: ModelQuestion, suite_root: Path, asked: dict[str, Any], key: str
-    ) -> ModelAnswer:
-        # Scripts are edited while suites are written, and asking them costs nothing.
-        share = not _is_scripted(question.model.model)
-        stored = await anyio.to_thread.run_sync(lambda: self._options.cache.read(key, share=share))
+    async def _ask(self, question: ModelQuestion, suite_root: Path, asked: Asked) -> ModelAnswer:
+        stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
         known = _as_answer(stored, question) if stored is not None else None
         if known is not None:
             return known
         try:
-            if share:
-                access = access_to(question.model, self._options.environment)
-                answer = await self._over_the_network().ask(question, access)
-            else:
+            if is_scripted(question.model.model):
                 file = _script_file(question.model.model, suite_root)
                 answer = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
+            else:
+                access = access_to(question.model, self._options.environment)
+                answer = await self._over_the_network().ask(question, access)
         except CannotAskError as problem:
             answer = ModelAnswer(None, str(problem), model=question.model.model)
         if answer.value is None:
             return replace(answer, error=self._options.mask(answer.error or ""))
         data = self._clean(answer.value.model_dump(mode="json", by_alias=True))
         kept = StoredAnswer(
-            asked=asked,
+            asked=asked.own,
             answer=data,
             model=answer.model,
             usage=answer.usage,
             cost_usd=answer.cost_usd,
         )
-        await anyio.to_thread.run_sync(lambda: self._options.cache.write(key, kept, share=share))
+        await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
         masked = _as_answer(kept, question)
         return replace(answer, value=masked.value) if masked is not None else answer
 
-    async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
+    async def embed(
+        self, model: str, texts: Sequence[str], like: JudgeModel, seen: Seen
+    ) -> EmbeddingAnswer:
         """See :class:`~skillup.judges.models.question.AskModel`."""
         texts = self._clean(list(texts))
-        asked = {"embeddings_by": model, "base_url": like.base_url, "texts": texts}
-        key = key_of(asked)
+        asked = embeddings_asked_of(model, texts, like, self._options.environment, self._clean)
+        failed = self._failed_embeddings.get((seen.trial, asked.key))
+        if failed is not None:
+            return replace(failed, cached=True)
 
         async def work() -> EmbeddingAnswer:
-            return await self._embed(model, texts, like, asked, key)
+            return await self._embed(model, texts, like, asked)
 
-        answer, shared = await self._embeddings.join(key, work)
-        return replace(answer, cached=True) if shared and answer.vectors is not None else answer
+        answer, shared = await self._embeddings.join(asked.key, work)
+        if answer.vectors is None:
+            if seen.trial is not None:
+                self._failed_embeddings[seen.trial, asked.key] = answer
+            return answer
+        return replace(answer, cached=True) if shared else answer
 
     async def _embed(
-        self,
-        model: str,
-        texts: Sequence[str],
-        like: JudgeModel,
-        asked: dict[str, Any],
-        key: str,
+        self, model: str, texts: Sequence[str], like: JudgeModel, asked: Asked
     ) -> EmbeddingAnswer:
-        stored = await anyio.to_thread.run_sync(self._options.cache.read, key)
+        stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
         known = _as_embedding(stored) if stored is not None else None
         if known is not None:
             return known
@@ -172,13 +197,13 @@ class Models:
         if answer.vectors is None:
             return replace(answer, error=self._options.mask(answer.error or ""))
         kept = StoredAnswer(
-            asked=asked,
+            asked=asked.own,
             answer=[list(vector) for vector in answer.vectors],
             model=answer.model,
             usage=answer.usage,
             cost_usd=answer.cost_usd,
         )
-        await anyio.to_thread.run_sync(self._options.cache.write, key, kept)
+        await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
         return answer
 
     def _over_the_network(self) -> RemoteModels:
@@ -197,21 +222,17 @@ class Models:
 class Asker:
     """:class:`~skillup.judges.models.question.AskModel` for the questions of one suite."""
 
-    def __init__(self, models: Models, suite_root: Path) -> None:
+    def __init__(self, models: Models, seen: Seen) -> None:
         self._models = models
-        self._suite_root = suite_root
+        self._seen = seen
 
     async def ask(self, question: ModelQuestion) -> ModelAnswer:
         """The answer, from the cache or from the model."""
-        return await self._models.ask(question, self._suite_root)
+        return await self._models.ask(question, self._seen)
 
     async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
         """The vectors of `texts`."""
-        return await self._models.embed(model, texts, like)
-
-
-def _is_scripted(model: str) -> bool:
-    return model.strip().startswith("scripted:")
+        return await self._models.embed(model, texts, like, self._seen)
 
 
 def _script_file(model: str, suite_root: Path) -> Path:

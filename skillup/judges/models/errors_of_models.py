@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic_ai import exceptions as ai
 
+from skillup.judges.models.received import UnpromisedAnswerError
+
 _TEMPORARY = (
     ai.ModelRateLimitError,
     ai.ModelUnavailableError,
@@ -60,6 +62,9 @@ def explain(error: Exception, model: str, *, attempts: int = 1) -> str:
             return f"{model} refused to answer: {_short(error.message)}"
         case ai.OutputTokenLimitExceeded() | ai.IncompleteToolCall():
             return f"{model}: the answer was cut off for its length: {_short(error.message)}"
+        case UnpromisedAnswerError():
+            what = f": {_short(str(error))}" if str(error).strip() else " (it is empty)"
+            return f"{model}: the answer of the server is not what the API promises{what}"
         case ai.UnexpectedModelBehavior():
             return f"{model} gave no answer of the form asked for: {_reason(error)}"
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
@@ -13,6 +13,10 @@ from pydantic_ai.settings import ModelSettings
 from skillup.judges.models.account import Account
 from skillup.judges.models.attempts import Attempts
 from skillup.judges.models.errors_of_models import is_about_temperature
+from skillup.judges.models.received import UnpromisedAnswerError, received
+
+_STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError)
+"""What a client runs into that trusts an answer to be what the API promises."""
 
 
 @dataclass(init=False)
@@ -36,7 +40,16 @@ class PersistentModel(WrapperModel):
 
         async def request() -> ModelResponse:
             settings = model_settings if self.takes_temperature else _cool(model_settings)
-            return await self.wrapped.request(messages, settings, model_request_parameters)
+            body = received()
+            try:
+                return await self.wrapped.request(messages, settings, model_request_parameters)
+            except _STUMBLES as stumble:
+                raise UnpromisedAnswerError(body.text()) from stumble
+            except (UnexpectedModelBehavior, ModelAPIError) as error:
+                # Their kinds are more than that: a status, no connection, a refusal, …
+                if body.is_there and type(error) in (UnexpectedModelBehavior, ModelAPIError):
+                    raise UnpromisedAnswerError(body.text()) from error
+                raise
 
         try:
             response = await self.attempts.make(self.model_name, request)

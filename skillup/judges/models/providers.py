@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from skillup.judges.models.access import Access
+from skillup.judges.models.received import keep_beginning
 
 if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingModel
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _NO_KEY = "none"
 """Sent to servers that ask for no key: the client refuses to have none."""
+_HOOKS: dict[str, list[Any]] = {"response": [keep_beginning]}
 
 
 class Providers:
@@ -50,7 +52,7 @@ class Providers:
         await self._closing.aclose()
 
     def _anthropic(self, access: Access) -> Any:
-        from anthropic import AsyncAnthropic
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
         key = ("anthropic", access.base_url, access.key)
@@ -60,19 +62,23 @@ class Providers:
                 base_url=access.base_url,
                 max_retries=0,
                 open_telemetry=False,
+                http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
             )
             self._closing.push_async_callback(client.close)
             self._open[key] = AnthropicProvider(anthropic_client=client)
         return self._open[key]
 
     def _openai(self, access: Access) -> Any:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
         from pydantic_ai.providers.openai import OpenAIProvider
 
         key = ("openai", access.base_url, access.key)
         if key not in self._open:
             client = AsyncOpenAI(
-                api_key=access.key or _NO_KEY, base_url=access.base_url, max_retries=0
+                api_key=access.key or _NO_KEY,
+                base_url=access.base_url,
+                max_retries=0,
+                http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
             )
             self._closing.push_async_callback(client.close)
             self._open[key] = OpenAIProvider(openai_client=client)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
-from pydantic_ai import Agent
+from pydantic import BaseModel
+from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.settings import ModelSettings
 
 from skillup.judges.models.access import Access
@@ -63,6 +65,7 @@ class RemoteModels:
                 retries=_ASKED_AGAIN,
                 model_settings=_settings(model.wrapped, attempts.seconds),
             )
+            agent.output_validator(_only_one)
             value = (await agent.run(question.prompt)).output
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
             error = explain(trouble, name, attempts=attempts.made)
@@ -92,6 +95,14 @@ class RemoteModels:
 
     def _attempts(self, seconds: float | None) -> Attempts:
         return Attempts(self._limiter, self._patience, seconds or DEFAULT_SECONDS)
+
+
+async def _only_one(context: RunContext[object], value: BaseModel) -> BaseModel:
+    """Raises ModelRetry if the message has several answers: none of them is the one meant."""
+    latest = next((m for m in reversed(context.messages) if isinstance(m, ModelResponse)), None)
+    if latest is not None and sum(isinstance(part, ToolCallPart) for part in latest.parts) > 1:
+        raise ModelRetry("You gave several answers in one message; give exactly one.")
+    return value
 
 
 def _settings(model: Model, seconds: float) -> ModelSettings:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,22 @@ def key_of(asked: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question under the names by which its answer is kept."""
+
+    own: dict[str, Any]
+    """For the run, as its record says it: judging again may know nothing of the environment."""
+    shared: dict[str, Any] | None
+    """For the other runs of the workspace: all that counts, addresses that only the environment
+    names included. None: the answer is not for them."""
+
+    @property
+    def key(self) -> str:
+        """Tells questions of one process apart: it has but one environment."""
+        return key_of(self.own)
+
+
 def form_of(answer: type[BaseModel]) -> dict[str, Any]:
     """The form of an answer, as far as a question depends on it."""
     return answer.model_json_schema()
@@ -51,18 +68,21 @@ class AnswerFolder:
         self._needed = needed
 
     def read(self, key: str) -> StoredAnswer | None:
-        """The answer; None if there is none, or its file is damaged."""
+        """The answer; None if there is none, or its file is damaged, or of another question."""
         try:
             found = StoredAnswer.model_validate_json(self._file(key).read_bytes())
         except (OSError, ValidationError):
             return None
-        return found if found.schema_version == _VERSION else None
+        # A file that was copied, or edited by hand, must not answer what nobody asked.
+        right = found.schema_version == _VERSION and key_of(found.asked) == key
+        return found if right else None
 
-    def write(self, key: str, answer: StoredAnswer) -> None:
+    def write(self, answer: StoredAnswer) -> None:
         """Keeps it, in place of an older one; secrets masked."""
         try:
             make_directory(self.path)
-            write_atomic(self._file(key), to_json(answer, self._mask, indent=1))
+            file = self._file(key_of(answer.asked))
+            write_atomic(file, to_json(answer, self._mask, indent=1))
         except SkillupError:
             if self._needed:
                 raise
@@ -87,26 +107,30 @@ class AnswerCache:
         self._anew = anew
         self._of_this_process: dict[str, StoredAnswer] = {}
 
-    def read(self, key: str, *, share: bool = True) -> StoredAnswer | None:
+    def read(self, asked: Asked) -> StoredAnswer | None:
         """From this process, else from the run, else from the shared cache."""
-        known = self._of_this_process.get(key)
+        known = self._of_this_process.get(asked.key)
         if known is not None or self._anew:
             return known
-        for folder in self._folders(share):
-            found = folder.read(key)
+        for folder, words in self._places(asked):
+            found = folder.read(key_of(words))
             if found is not None:
                 if folder is not self._run and self._run is not None:
-                    self._run.write(key, found)  # so that the run can be judged where it is alone
+                    # So that the run can be judged where it is alone.
+                    self._run.write(found.model_copy(update={"asked": asked.own}))
                 return found
         return None
 
-    def write(self, key: str, answer: StoredAnswer, *, share: bool = True) -> None:
+    def write(self, asked: Asked, answer: StoredAnswer) -> None:
         """Keeps it wherever answers are kept."""
         # Without the question: thousands of them are too much to hold.
-        self._of_this_process[key] = answer.model_copy(update={"asked": {}})
-        for folder in self._folders(share):
-            folder.write(key, answer)
+        self._of_this_process[asked.key] = answer.model_copy(update={"asked": {}})
+        for folder, words in self._places(asked):
+            folder.write(answer.model_copy(update={"asked": words}))
 
-    def _folders(self, share: bool) -> Sequence[AnswerFolder]:
-        folders = (self._run, self._shared if share else None)
-        return [folder for folder in folders if folder is not None]
+    def _places(self, asked: Asked) -> Iterator[tuple[AnswerFolder, dict[str, Any]]]:
+        """Each folder, and what the question is there."""
+        if self._run is not None:
+            yield self._run, asked.own
+        if self._shared is not None and asked.shared is not None:
+            yield self._shared, asked.shared

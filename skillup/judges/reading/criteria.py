@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from skillup.judges.reading.answer_fields import Reason
 from skillup.judges.reading.asking import Sample
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question
 from skillup.judges.reading.subject import Subject
@@ -40,7 +41,7 @@ class CriterionVerdict(BaseModel):
     """The verdict on one criterion."""
 
     id: str = Field(description="The criterion's id, such as c1.")
-    reason: str = Field(description="One sentence: what in the material decides it.")
+    reason: Reason = Field(description="One sentence: what in the material decides it.")
     quote: str = Field(
         "", description="The deciding passage, copied exactly from the material; may be empty."
     )
@@ -110,7 +111,7 @@ def vote_on(sample: Sample[RubricAnswer], wanted: str) -> Vote:
     if not verdicts:
         others = ", ".join(repr(verdict.id) for verdict in sample.value.verdicts[:5]) or "nothing"
         return no_vote(f"the judge gave no verdict on criterion {wanted}; it answered {others}")
-    if len({verdict.verdict for verdict in verdicts}) > 1:
+    if len(verdicts) > 1:
         return no_vote(f"the judge gave two verdicts on criterion {wanted}")
     verdict = verdicts[0]
     passed = verdict.verdict == "pass"

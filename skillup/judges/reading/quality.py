@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from skillup.judges.reading.answer_fields import Number, Reason
 from skillup.judges.reading.asking import Asking, Sample
 from skillup.judges.reading.material import material_of
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question, assembled
@@ -71,11 +72,11 @@ class AspectGrade(BaseModel):
     """The grade in one aspect."""
 
     aspect: str = Field(description="The aspect's name, such as correctness.")
-    reason: str = Field(description="One sentence: what in the material decides it.")
+    reason: Reason = Field(description="One sentence: what in the material decides it.")
     quote: str = Field(
         "", description="The deciding passage, copied exactly from the material; may be empty."
     )
-    grade: Annotated[int, Field(ge=LOWEST, le=HIGHEST)] = Field(
+    grade: Annotated[int, Number, Field(ge=LOWEST, le=HIGHEST)] = Field(
         description="1 (worst) to 5 (best), by the steps of the aspect."
     )
 
@@ -141,7 +142,7 @@ def _vote(sample: Sample[QualityAnswer], aspect: Aspect, spec: AnswerQuality) ->
     grades = [one for one in sample.value.grades if one.aspect.strip().casefold() == aspect]
     if not grades:
         return no_vote(f"the judge gave no grade for {aspect}")
-    if len({one.grade for one in grades}) > 1:
+    if len(grades) > 1:
         return no_vote(f"the judge gave two grades for {aspect}")
     score = (grades[0].grade - LOWEST) / (HIGHEST - LOWEST)
     return Vote(score, reaches(score, spec.threshold), grades[0].reason, grades[0].quote)

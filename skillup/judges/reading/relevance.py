@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import anyio
 from pydantic import BaseModel, Field
 
+from skillup.judges.reading.answer_fields import Reason
 from skillup.judges.reading.asking import Asking, Sample
 from skillup.judges.reading.exchanges import Exchange
 from skillup.judges.reading.material import Material, material_of
@@ -51,11 +52,13 @@ ANSWER = """\
 class WindowAnswer(BaseModel):
     """Whether the answers of one window are relevant."""
 
-    reason: str = Field(description="One sentence: what in the material decides it.")
+    reason: Reason = Field(description="One sentence: what in the material decides it.")
     quote: str = Field(
         "", description="The deciding passage, copied exactly from the material; may be empty."
     )
-    relevant: bool = Field(description="Whether every answer to be judged is relevant.")
+    relevant: bool = Field(
+        strict=True, description="Whether every answer to be judged is relevant."
+    )
 
 
 async def read_relevance(

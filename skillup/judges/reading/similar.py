@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from skillup.checks.evidence import beginning
+from skillup.judges.reading.answer_fields import Number, Reason
 from skillup.judges.reading.asking import Asking
 from skillup.judges.reading.exchanges import Exchange, Part
 from skillup.judges.reading.material import material_of
@@ -42,11 +43,11 @@ ANSWER = """\
 class SimilarityAnswer(BaseModel):
     """How close an answer is in meaning to a reference."""
 
-    reason: str = Field(description="One sentence: what they share, or where they part.")
+    reason: Reason = Field(description="One sentence: what they share, or where they part.")
     quote: str = Field(
         "", description="The deciding passage, copied exactly from the answer; may be empty."
     )
-    score: Annotated[float, Field(ge=0, le=1)] = Field(
+    score: Annotated[float, Number, Field(ge=0, le=1)] = Field(
         description="0 (unrelated or contradictory) to 1 (the same meaning)."
     )
 

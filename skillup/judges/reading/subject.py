@@ -44,7 +44,7 @@ class Subject:
         if not self.is_turn or self.case.input.turns is None:
             return self.case.expected_output or ""
         wanted = self.case.input.turns
-        if step is None or step.asked_by or step.turn_number > len(wanted):
+        if step is None or step.asked_by or not 1 <= step.turn_number <= len(wanted):
             return ""
         return wanted[step.turn_number - 1].expected_output or ""
 

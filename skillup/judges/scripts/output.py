@@ -7,27 +7,26 @@ also print a JSON object, as all of its output or at its end, from the start of 
     {"score": 0.8, "pass": true, "reason": "…",
      "assertions": [{"name": "…", "pass": true, "score": 1.0, "reason": "…"}]}
 
-Every key may be left out; `passed` and `details` are read, too. The exit code has the last word
-against a pass, never for one.
+One of `score`, `pass` and `assertions` must be there; `passed` and `details` are read, too. The
+exit code has the last word against a pass, never for one; nor for a verdict that cannot be read.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skillup.engines.failures import shortened
+from skillup.judges.scripts.crash import crash_of
+from skillup.judges.scripts.told import VERDICT_KEYS, NoVerdictError, told_verdict
 from skillup.process import CompletedOutput
 from skillup.schema.grade import CheckResult
 
 _CANNOT_RUN = {126: "it may not be executed", 127: "a command was not found"}
 _EVIDENCE_CHARACTERS = 2000
-_VERDICT_KEYS = frozenset({"score", "pass", "passed", "assertions", "details"})
-_OBJECT_STARTS = re.compile(r"^\{", re.MULTILINE)
-_MOST_STARTS = 200
 _NAMES = ("name", "text", "id", "criterion", "assertion")
 _REASONS = ("reason", "evidence", "message", "found")
 
@@ -44,30 +43,34 @@ class ScriptVerdict:
     notes: tuple[str, ...] = ()
 
 
-class _NoVerdictError(Exception):
-    """The script printed a verdict that cannot be read; the message says what is wrong with it."""
-
-
 def verdict_of(
-    output: CompletedOutput, *, timeout_seconds: float, pass_threshold: float
+    output: CompletedOutput,
+    *,
+    timeout_seconds: float,
+    pass_threshold: float,
+    workspace: Path | None = None,
 ) -> ScriptVerdict:
-    """What the output means; a score without `pass` passes from `pass_threshold` on."""
+    """What the output means; a score without `pass` passes from `pass_threshold` on.
+
+    `workspace` is where the script ran: it holds the programs of the agent.
+    """
     said = shortened(_readable(output.stdout), _EVIDENCE_CHARACTERS)
     complaint = shortened(_readable(output.stderr), _EVIDENCE_CHARACTERS)
     notes = (f"stderr: {complaint}",) if complaint else ()
-    problem = _problem(output, timeout_seconds)
+    problem = _problem(output, timeout_seconds, workspace)
     if problem is not None:
         words = complaint or said
         return ScriptVerdict(error=f"{problem}: {words}" if words else problem, notes=notes)
     good = output.exit_code == 0
-    told = _verdict_in(output.stdout)
-    if told is None:
-        found = said or complaint or f"exit code {output.exit_code}"
-        return ScriptVerdict(good, float(good), found, notes=notes)
     try:
-        verdict = _from_json(told, good, pass_threshold)
-    except _NoVerdictError as wrong:
-        return ScriptVerdict(error=f"the script printed {wrong}", found=said, notes=notes)
+        told = told_verdict(output.stdout)
+        if told is None:
+            found = said or complaint or f"exit code {output.exit_code}"
+            return ScriptVerdict(good, float(good), found, notes=notes)
+        verdict = _from_json(told, pass_threshold)
+    except NoVerdictError as wrong:
+        error = _readable(f"the script printed {wrong}")
+        return ScriptVerdict(error=error, found=said, notes=notes)
     found = verdict.found or f"score {verdict.score:g}"
     if verdict.passed and not good:
         found = f"exit code {output.exit_code}: {found}"
@@ -80,7 +83,7 @@ def verdict_of(
     )
 
 
-def _problem(output: CompletedOutput, timeout_seconds: float) -> str | None:
+def _problem(output: CompletedOutput, timeout_seconds: float, workspace: Path | None) -> str | None:
     """Why there is no verdict; None: there is one."""
     if output.start_error is not None:
         return f"the script did not start: {output.start_error}"
@@ -93,34 +96,22 @@ def _problem(output: CompletedOutput, timeout_seconds: float) -> str | None:
         return "the script was ended by a signal, or printed more than is allowed"
     if output.exit_code in _CANNOT_RUN:
         return f"the script ended with code {output.exit_code} ({_CANNOT_RUN[output.exit_code]})"
-    if output.exit_code > 128:
+    if output.exit_code >= 128:
         return f"a signal ended the script's work (exit code {output.exit_code})"
-    return None
+    crash = crash_of(output.exit_code, output.stderr, workspace)
+    return f"the script crashed ({shortened(_readable(crash), 200)})" if crash else None
 
 
-def _verdict_in(stdout: str) -> dict[str, Any] | None:
-    """The JSON object that is a verdict: all of the output, or its end."""
-    text = stdout.strip()
-    if not text.endswith("}"):
-        return None
-    starts = [match.start() for match in _OBJECT_STARTS.finditer(text)]
-    for start in starts[:1] + starts[1:][-_MOST_STARTS:]:
-        try:
-            value = json.loads(text[start:])
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and not _VERDICT_KEYS.isdisjoint(value):
-            return value
-    return None
-
-
-def _from_json(told: dict[str, Any], good: bool, pass_threshold: float) -> ScriptVerdict:
-    parts = told.get("assertions", told.get("details"))
+def _from_json(told: dict[str, Any], pass_threshold: float) -> ScriptVerdict:
+    strange = [key for key in told if key not in VERDICT_KEYS and key.lower() in VERDICT_KEYS]
+    if strange:
+        raise NoVerdictError(f"`{strange[0]}`, which is written `{strange[0].lower()}`")
+    parts = _same(told, "assertions", "details")
     children = tuple(_child(n, part) for n, part in enumerate(_list(parts), start=1))
     passed, score = _passed(told), _score(told)
     if score is None and passed is None and not children:
-        score = float(good)
-    if score is None and children and passed is None:
+        raise NoVerdictError("a verdict with neither `score` nor `pass` nor any `assertions`")
+    if score is None and passed is None:
         passed = all(child.passed for child in children)
     if score is None:
         shared = sum(child.score for child in children) / len(children) if children else 0.0
@@ -132,15 +123,15 @@ def _from_json(told: dict[str, Any], good: bool, pass_threshold: float) -> Scrip
 
 def _child(number: int, part: Any) -> CheckResult:
     if not isinstance(part, dict):
-        raise _NoVerdictError(f"an assertion that is no object: {shortened(repr(part), 100)}")
+        raise NoVerdictError(f"an assertion that is no object: {_shown(part)}")
     passed, score = _passed(part), _score(part)
     if passed is None and score is None:
-        raise _NoVerdictError(f"an assertion (number {number}) with neither `pass` nor `score`")
+        raise NoVerdictError(f"an assertion (number {number}) with neither `pass` nor `score`")
     if passed is None:
         passed = score is not None and score >= 1.0
-    name = next((str(part[key]) for key in _NAMES if part.get(key)), f"assertion {number}")
+    named = next((str(part[key]) for key in _NAMES if part.get(key)), f"assertion {number}")
     return CheckResult(
-        name=name,
+        name=_readable(named),
         kind="script",
         passed=passed,
         score=float(passed) if score is None else score,
@@ -152,14 +143,22 @@ def _list(parts: Any) -> list[Any]:
     if parts is None:
         return []
     if not isinstance(parts, list):
-        raise _NoVerdictError("`assertions` that are no list")
+        raise NoVerdictError("`assertions` that are no list")
     return parts
 
 
+def _same(told: dict[str, Any], name: str, other: str) -> Any:
+    """The value of a key that has two names; None: neither is there, or null."""
+    given = [told[key] for key in (name, other) if told.get(key) is not None]
+    if len(given) == 2 and given[0] != given[1]:
+        raise NoVerdictError(f"`{name}` and `{other}` that say different things")
+    return given[0] if given else None
+
+
 def _passed(told: dict[str, Any]) -> bool | None:
-    value = told.get("pass", told.get("passed"))
+    value = _same(told, "pass", "passed")
     if value is not None and not isinstance(value, bool):
-        raise _NoVerdictError(f"`pass` that is neither true nor false: {value!r}")
+        raise NoVerdictError(f"`pass` that is neither true nor false: {_shown(value)}")
     return value
 
 
@@ -168,9 +167,14 @@ def _score(told: dict[str, Any]) -> float | None:
     if value is None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= 1:
-        raise _NoVerdictError(f"a `score` that is no number from 0 to 1: {value!r}")
+    # In this order: isfinite() cannot take integers beyond the range of floats.
+    if not number or not 0 <= value <= 1 or not math.isfinite(value):
+        raise NoVerdictError(f"a `score` that is no number from 0 to 1: {_shown(value)}")
     return float(value)
+
+
+def _shown(value: Any) -> str:
+    return shortened(repr(value), 100)
 
 
 def _reason(told: dict[str, Any]) -> str:

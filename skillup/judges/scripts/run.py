@@ -56,7 +56,10 @@ async def judge_by_script(
         timeout_seconds=seconds,
     )
     verdict = verdict_of(
-        _masked(output, place.mask), timeout_seconds=seconds, pass_threshold=pass_threshold
+        _masked(output, place.mask),
+        timeout_seconds=seconds,
+        pass_threshold=pass_threshold,
+        workspace=setting.copy.root,
     )
     notes = (*setting.script.notes, *subject.notes, *setting.copy.notes(), *verdict.notes)
     return ScriptVerdict(

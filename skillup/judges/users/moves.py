@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from skillup.judges.strict_json import DoubtfulJsonError, only_object
 from skillup.trial.simulator import SimulatorMessage
 
 
@@ -57,18 +57,11 @@ class MalformedMoveError(Exception):
 
 
 def read_move(text: str, form: Form) -> BaseModel:
-    """The last JSON object of an agent's message. Raises MalformedMoveError."""
-    decoder = json.JSONDecoder()
-    found: Any = None
-    at = text.find("{")
-    while at != -1:
-        try:
-            found, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        at = text.find("{", end)
-    if found is None:
-        raise MalformedMoveError("the answer holds no JSON object")
+    """The JSON object that is an agent's message, or its fenced end. Raises MalformedMoveError."""
+    try:
+        found = only_object(text)
+    except DoubtfulJsonError as doubt:
+        raise MalformedMoveError(str(doubt)) from None
     try:
         return form.model_validate(found)
     except ValidationError as error:

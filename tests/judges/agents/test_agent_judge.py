@@ -108,7 +108,7 @@ def test_a_free_text_is_one_criterion(bench: Bench, recorded: Recorded) -> None:
 def test_a_malformed_answer_is_asked_for_once_more_in_the_same_session(
     bench: Bench, recorded: Recorded
 ) -> None:
-    result = bench.judge(judge("All good!", f"Right: {answer(True, True)}"), recorded)
+    result = bench.judge(judge("All good!", answer(True, True)), recorded)
     assert (result.passed, bench.ledger.calls) == (True, 2)
 
     result = bench.judge(judge("All good!", "Really."), recorded)

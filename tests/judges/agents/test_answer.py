@@ -26,10 +26,11 @@ def _text(*parts: Any) -> str:
         _text(A, B),
         _text(B, A),
         f"```json\n{_text(A, B)}\n```",
-        f"I looked {{closely}}. {_text(B)} was wrong, so: {_text(A, B)} That is all.",
+        f"I looked {{closely}}.\n```json\n{_text(A, B)}\n```\n",
+        f"\ufeff{_text(A, B)}\n",
     ],
 )
-def test_the_last_object_of_the_message_is_the_answer(text: str) -> None:
+def test_the_whole_message_or_its_fenced_end_is_the_answer(text: str) -> None:
     assert read_answer(text, ASKED) == {
         "a": CriterionVerdict(True, "yes", ("q",)),
         "b": CriterionVerdict(False, "no"),
@@ -41,7 +42,7 @@ def test_the_last_object_of_the_message_is_the_answer(text: str) -> None:
     [
         ("All good.", "no JSON object"),
         ("", "no JSON object"),
-        ('{"criteria": [', "no JSON object"),
+        ('{"criteria": [', "not one JSON object"),
         ("[1]", "no JSON object"),
         ('{"pass": true}', "no list `criteria`"),
         (_text(A), "says nothing of b"),
@@ -53,8 +54,18 @@ def test_the_last_object_of_the_message_is_the_answer(text: str) -> None:
         (_text({**A, "evidence": "q"}, B), "no list of texts"),
         (_text({**A, "score": 1}, B), "unknown key 'score'"),
         (_text("a", B), "has no `id`"),
-        (_text(A, B) + ' {"criteria": []}', "says nothing of a, b"),
-        ("{" * 100_000, "no JSON object"),
+        (_text(A, B) + ' {"criteria": []}', "not one JSON object"),
+        (f"{_text(A, B)} {{}}", "not one JSON object"),
+        (f"It wrote {_text(A, B)} but I cannot judge.", "other text"),
+        (f"So: {_text(A, B)}", "other text"),
+        (f"{_text(A, B)} That is all.", "not one JSON object"),
+        (f"```json\n{_text(A, B)}\n```\nThat is what it wrote.", "other text"),
+        (f"```json\n{_text(B)}\n```\n```json\n{_text(A, B)}\n```", "more than one"),
+        (f"{_text(A, B)}\n```json\n{_text(A, B)}\n```", "not one JSON object"),
+        (f"It wrote {_text(A)}:\n```json\n{_text(A, B)}\n```", "more than one"),
+        (_text(A, B).replace('"pass": false', '"pass": false, "pass": true'), "twice"),
+        ("{" * 100_000, "not one JSON object"),
+        ('{"criteria": ' + "[" * 100_000, "too deeply"),
     ],
 )
 def test_anything_else_is_malformed(text: str, said: str) -> None:

@@ -104,6 +104,19 @@ def test_timeouts_and_keys_do_not_make_another_question(
     assert again.cached
 
 
+def test_a_file_that_answers_another_question_is_not_there(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    asked, other = (question("anthropic", server.url, text) for text in ("One?", "Other?"))
+    ask(cache(tmp_path), asked)
+    (file,) = tmp_path.glob("*.json")
+    ask(cache(tmp_path), other)
+    (copied,) = set(tmp_path.glob("*.json")) - {file}
+    copied.write_bytes(file.read_bytes())
+    assert not ask(cache(tmp_path), other)[0].cached
+    assert ask(cache(tmp_path), asked)[0].cached
+
+
 def test_errors_are_not_kept(tmp_path: Path) -> None:
     broken = True
 

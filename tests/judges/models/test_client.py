@@ -204,10 +204,31 @@ def test_a_slow_answer_is_an_error_that_names_the_setting(api: str) -> None:
 
 
 @every_api
-def test_a_page_that_is_no_model_is_an_error(api: str) -> None:
-    with ModelServer(lambda request: Garbage()) as server:
+@pytest.mark.parametrize("body", ["<html>busy</html>", "[]", "{}", "NaN", "null", '"PASS"', "1"])
+def test_an_answer_that_is_none_of_the_apis_is_an_error_that_shows_it(api: str, body: str) -> None:
+    with ModelServer(lambda request: Garbage(body)) as server:
         answer = ask(question(api, server.url))
-    said(answer)
+    told = said(answer)
+    assert "the answer of the server is not what the API promises" in told
+    assert told.endswith(body)
+
+
+@every_api
+def test_two_answers_in_one_message_are_none(api: str) -> None:
+    no = {"passed": False, "reason": "It does not."}
+
+    def script(request: ModelRequest) -> Reply:
+        return Structured(no) if request.tool_results else (Structured(RIGHT), Structured(no))
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.value == Verdict.model_validate(no)
+    assert len(server.requests) == 2
+
+    with ModelServer(lambda request: (Structured(RIGHT), Structured(RIGHT))) as server:
+        answer = ask(question(api, server.url))
+    assert "no answer of the form asked for" in said(answer)
+    assert len(server.requests) <= 3
 
 
 @every_api

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 from pydantic import BaseModel
 
@@ -146,8 +147,38 @@ def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Pat
 
 
 def test_a_replay_needs_no_script(tmp_path: Path) -> None:
+    """As a moved run is judged: all that is known of the suite is what the record says."""
+
+    async def from_record(root: Path) -> ModelAnswer:
+        models = Models(ModelOptions({}, str, cache(tmp_path / "run")))
+        return await models.seen_from(root, suite="as recorded").ask(asked())
+
     script(tmp_path, f"rules:\n  - {YES}\n")
-    ask(tmp_path, asked(), run=tmp_path / "run")
-    (answer,) = ask(tmp_path / "elsewhere", asked(), run=tmp_path / "run")
+    assert not anyio.run(from_record, tmp_path).cached
+    answer = anyio.run(from_record, tmp_path / "elsewhere")
     assert answer.cached
     assert answer.value is not None
+
+
+def test_suites_have_judges_of_their_own_at_the_same_path(tmp_path: Path) -> None:
+    for name, said in (("a", YES), ("b", NO)):
+        (tmp_path / name).mkdir()
+        script(tmp_path / name, f"rules:\n  - {said}\n")
+    answers: dict[str, ModelAnswer] = {}
+
+    async def main() -> None:
+        models = Models(ModelOptions({}, str, cache(tmp_path / "run")))
+
+        async def one(name: str) -> None:
+            answers[name] = await models.seen_from(tmp_path / name).ask(asked())
+
+        async with anyio.create_task_group() as group:
+            for name in "ab":
+                group.start_soon(one, name)
+
+    for _ in range(2):
+        anyio.run(main)
+        assert answers["a"].value == Verdict(passed=True, reason="It asks.")
+        assert answers["b"].value == Verdict(passed=False, reason="It does not.")
+    assert answers["a"].cached
+    assert answers["b"].cached

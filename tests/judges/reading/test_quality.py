@@ -51,6 +51,14 @@ def test_an_aspect_without_a_grade_is_an_error() -> None:
     assert (result.passed, result.error) == (False, "the judge gave no grade for completeness")
 
 
+def test_two_grades_for_one_aspect_are_an_error_even_if_they_are_equal() -> None:
+    said = grades(flow=4)
+    said["grades"] *= 2
+    asked = checks({"answer_quality": {"aspects": ["flow"]}})
+    (result,) = read(ScriptedAsker(said), asked, ONE, turn=1)
+    assert result.error == "the judge gave two grades for flow"
+
+
 def test_a_grade_off_the_scale_is_an_error() -> None:
     asked = checks({"answer_quality": {"aspects": ["flow"]}})
     (result,) = read(ScriptedAsker(grades(flow=6)), asked, ONE, turn=1)

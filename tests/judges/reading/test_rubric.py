@@ -85,9 +85,10 @@ def test_a_criterion_without_a_verdict_is_an_error_of_its_check_alone() -> None:
     assert first.notes == ["the judge also gave verdicts that were not asked for: 'c9'"]
 
 
-def test_two_verdicts_on_one_criterion_are_an_error() -> None:
+@pytest.mark.parametrize("second", ["pass", "fail"])
+def test_two_verdicts_on_one_criterion_are_an_error(second: str) -> None:
     said = verdicts(c1="pass")
-    said["verdicts"] += verdicts(c1="fail")["verdicts"]
+    said["verdicts"] += verdicts(c1=second)["verdicts"]
     (result,) = read(ScriptedAsker(said), checks("A"), ONE, turn=1)
     assert result.error == "the judge gave two verdicts on criterion c1"
 

@@ -227,6 +227,34 @@ def test_what_cannot_be_started_is_known_before_the_first_turn(bench: Bench) -> 
     assert bench.problem_before(assertions=[{"script": "good.sh"}]) is None
 
 
+@pytest.mark.parametrize("path", ["../check.sh", "a/../../check.sh", "/bin/true"])
+def test_a_script_outside_of_the_suite_is_refused_before_the_first_turn(
+    bench: Bench, path: str
+) -> None:
+    (bench.base / "check.sh").write_text("#!/bin/sh\n")
+
+    problem = bench.problem_before(judge={"type": "script", "script_path": path})
+
+    assert problem is not None
+    assert problem.kind == "judge"
+    assert path in problem.message
+    assert "put it into the suite" in problem.message
+
+
+def test_a_script_that_crashes_is_an_error_and_a_crash_that_it_found_is_a_fail(
+    bench: Bench,
+) -> None:
+    bench.write("check.py", "raise KeyError('x')")
+    files = {"app.py": "raise KeyError('y')"}
+    recorded = held(make_turn("x", files=files))
+
+    crashed = bench.judge({"type": "script", "script_path": "check.py"}, recorded)
+    found = bench.judge(_sh(bench, f"{sys.executable} app.py || exit 1"), recorded)
+
+    assert "the script crashed (KeyError: 'x')" in (crashed.error or "")
+    assert (found.passed, found.error) == (False, None)
+
+
 def test_a_turn_that_was_not_held_to_its_end_is_not_judged(bench: Bench) -> None:
     recorded = held(make_turn("", status="error"))
 

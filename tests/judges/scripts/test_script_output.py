@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +31,9 @@ def verdict(stdout: str, exit_code: int = 0, *, threshold: float = 1.0) -> Scrip
         ({"score": 1.0}, 3, 1.0, False, 0.0),
         ({"assertions": [{"pass": True}, {"pass": False}]}, 0, 1.0, False, 0.5),
         ({"details": [{"pass": True}, {"score": 1.0}]}, 0, 1.0, True, 1.0),
-        ({"assertions": []}, 0, 1.0, True, 1.0),
-        ({"assertions": []}, 1, 1.0, False, 0.0),
+        ({"assertions": [], "score": 1}, 0, 1.0, True, 1.0),
+        ({"pass": None, "score": 1}, 0, 1.0, True, 1.0),
+        ({"pass": False, "passed": False}, 0, 1.0, False, 0.0),
     ],
 )
 def test_a_json_verdict_counts_and_the_exit_code_can_only_say_no(
@@ -54,9 +56,20 @@ def test_a_json_verdict_counts_and_the_exit_code_can_only_say_no(
         {"assertions": {"a": True}},
         {"assertions": ["a"]},
         {"assertions": [{"name": "a"}]},
+        {"assertions": []},
+        {"pass": None},
+        {"score": None},
+        {"score": 10**400},
+        {"pass": True, "passed": False},
+        {"assertions": [{"pass": True}], "details": [{"pass": False}]},
+        {"pass": True, "Score": 0.1},
+        {"Score": 0.1},
+        {"verdict": "fail"},
+        {"name": "x"},
+        [{"score": 0.1}],
     ],
 )
-def test_a_verdict_that_cannot_be_read_is_an_error(told: dict[str, Any]) -> None:
+def test_a_verdict_that_cannot_be_read_is_an_error(told: Any) -> None:
     result = verdict(json.dumps(told))
 
     assert not result.passed
@@ -65,8 +78,46 @@ def test_a_verdict_that_cannot_be_read_is_an_error(told: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    "before", ["", "checking…\n", "{not json}\n", '{"pass": true}\n', '{"note": 1}\n']
+    "text",
+    [
+        "{'score': 0.1}",
+        '{"score": 0.1,}',
+        '{"score": 0.1, "reason": "cut o',
+        'log\n{"score": 0.1, "reason": "cut o',
+        'result: {"score": 0.1}',
+        'log\nresult: {"score": 0.1}\nlog',
+        '{"score": 0.1}\ndone',
+        '{"score": 0.1}\n{"level": "info"}',
+        '{"pass": false} and more',
+        '{"pass": true}\n{"pass": false}',
+        '{"pass": false, "pass": true}',
+        '{"assertions": [{"pass": false, "pass": true}]}',
+        '{"score": NaN}',
+        '{"score": ' + "1" * 5000 + "}",
+        '{"a":' * 100_000 + "}",
+        "[" * 100_000,
+        '[{"score": 0.1}]',
+        "[1, 2]",
+        "{",
+        "log\n  {'score': 0.1}",
+    ],
 )
+def test_what_looks_like_a_verdict_and_cannot_be_read_is_an_error_and_is_shown(text: str) -> None:
+    result = verdict(text)
+
+    assert not result.passed
+    assert (result.error or "").startswith("the script printed")
+    assert text[:5] in (result.error or "")
+
+
+@pytest.mark.parametrize(
+    "text", ['\ufeff{"score": 0.1}', '  {"score": 0.1}\n', 'log\n  {"score": 0.1}']
+)
+def test_a_byte_order_mark_and_indentation_are_no_part_of_a_verdict(text: str) -> None:
+    assert (verdict(text).score, verdict(text).error) == (0.1, None)
+
+
+@pytest.mark.parametrize("before", ["", "checking…\n", "{not json}\n", '{"note": 1}\n'])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_the_verdict_may_stand_at_the_end_of_other_output(before: str, indent: int | None) -> None:
     result = verdict(before + json.dumps({"pass": False, "reason": "no"}, indent=indent) + "\n")
@@ -74,11 +125,39 @@ def test_the_verdict_may_stand_at_the_end_of_other_output(before: str, indent: i
     assert (result.passed, result.found) == (False, "no")
 
 
-@pytest.mark.parametrize("text", ['{"name": "x"}', "[1, 2]", '{"pass": false} and more', "{"])
+@pytest.mark.parametrize(
+    "text", ["fine", "[ok] 3 of 3", "[1/3] a\n[2/3] b", "f(x) = {x}", "a {b: 1}"]
+)
 def test_other_output_is_evidence_as_it_is(text: str) -> None:
     result = verdict(text)
 
     assert (result.passed, result.found, result.children) == (True, text, ())
+
+
+@pytest.mark.parametrize("code", [126, 127, 128, 129, 137, 255])
+def test_codes_by_which_shells_tell_of_trouble_are_no_verdicts(code: int) -> None:
+    assert verdict('{"pass": true}', code).error is not None
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "{}", line 1, in <module>\nKeyError: 1\n'
+SYNTAX = '  File "{}", line 1\n    def (:\n        ^\nSyntaxError: invalid syntax\n'
+
+
+@pytest.mark.parametrize("told", [TRACEBACK, SYNTAX])
+@pytest.mark.parametrize(
+    ("name", "crashed"),
+    [("/suite/check.py", True), ("<stdin>", True), ("{}/app.py", False), ("app.py", False)],
+)
+def test_a_script_that_crashed_gave_no_verdict_but_the_agents_program_may_crash(
+    tmp_path: Path, told: str, name: str, crashed: bool
+) -> None:
+    stderr = "log\n" + told.format(name.format(tmp_path))
+    output = CompletedOutput(1, "", stderr, timed_out=False, start_error=None)
+
+    result = verdict_of(output, timeout_seconds=30, pass_threshold=1.0, workspace=tmp_path)
+
+    assert not result.passed
+    assert (result.error or "").startswith("the script crashed") is crashed
 
 
 def test_assertions_become_children_with_names_and_reasons() -> None:

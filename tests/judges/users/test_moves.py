@@ -45,10 +45,10 @@ def test_a_stop_has_its_reason_on_one_line() -> None:
     [
         '{"message": "Hello"}',
         'Here it is:\n```json\n{"message": "Hello"}\n```',
-        'Not {this}, but {"message": "Hello"}',
+        'Not {this}, but:\n```json\n{"message": "Hello"}\n```\n',
     ],
 )
-def test_the_last_object_of_an_agents_answer_is_its_move(text: str) -> None:
+def test_the_whole_answer_or_its_fenced_end_is_the_move(text: str) -> None:
     assert as_message(read_move(text, Line)).text == "Hello"
 
 
@@ -58,8 +58,13 @@ def test_the_last_object_of_an_agents_answer_is_its_move(text: str) -> None:
         ("Hello", "no JSON object"),
         ('{"text": "Hello"}', "message"),
         ('{"message": ""}', "message"),
-        ('{"message": {"a": 1}', "message"),
-        ('{"message": ["', "no JSON object"),
+        ('{"message": {"a": 1}', "not one JSON object"),
+        ('{"message": ["', "not one JSON object"),
+        ('{"message": "a", "message": "b"}', "twice"),
+        ('{"message": "a"} {"message": "b"}', "not one JSON object"),
+        ('They said {"message": "b"} to me.', "other text"),
+        ('{"message": "a"}\n```json\n{"message": "b"}\n```', "not one JSON object"),
+        ('x {"message": "a"}\n```json\n{"message": "b"}\n```', "more than one"),
     ],
 )
 def test_what_has_not_the_form_is_refused_with_what_is_wrong(text: str, what: str) -> None:

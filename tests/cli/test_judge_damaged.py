@@ -1,0 +1,103 @@
+"""`skillup judge`: a record that cannot be judged is one of many, and is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+CASE = """
+    input: {turns: [{content: one, assertions: [{contains: first}]}, two]}
+    scripted: [{turn: 1, say: first}, {turn: 2, say: second}]
+    """
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two cases."""
+    project = Project(tmp_path_factory.mktemp("held"))
+    project.write({"cases/eval.yaml": "name: s\n", "cases/a.yaml": CASE, "cases/b.yaml": CASE})
+    assert project.run("run", "cases", "--out", "run").exit_code == 0
+    return project.root
+
+
+@pytest.fixture
+def project(held: Path, tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    return project
+
+
+def record_of(project: Project) -> Path:
+    return project.root / "run/trials/a/scripted/with_skill/1/record.json"
+
+
+def number(*numbers: int) -> Callable[[dict[str, Any]], None]:
+    def edit(record: dict[str, Any]) -> None:
+        turns = [dict(record["turns"][0], turn_number=number) for number in numbers]
+        record["turns"] = turns
+
+    return edit
+
+
+def assert_only_the_other_is_judged(project: Project, says: str) -> None:
+    outcome = project.run("judge", "run", "--json")
+    assert outcome.exit_code == 3, outcome.stderr
+    assert outcome.data["damaged"] == 1
+    assert outcome.data["not_run"] == 0
+    assert [case["job_id"] for case in outcome.data["cases"]] == ["b/scripted/with_skill/1"]
+    assert outcome.stderr.startswith(f"note: a/scripted/with_skill/1: {says}")
+
+
+def test_nesting_without_end_is_damage(project: Project) -> None:
+    record_of(project).write_text("[" * 200_000, "utf-8")
+    assert_only_the_other_is_judged(project, "its record is damaged")
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda record: record.update(case={}), "the case in its record cannot be read"),
+        (lambda record: record["case"].update(input=5), "the case in its record cannot be read"),
+        (lambda record: record.update(case=None), "its record is damaged"),
+        (
+            lambda record: record.update(schema_version="skillup.record/99"),
+            "its record was written by a newer skillup (skillup.record/99)",
+        ),
+        (
+            lambda record: record.update(schema_version="skillup.record/99", more=1),
+            "its record was written by a newer skillup (skillup.record/99)",
+        ),
+        (
+            lambda record: record.update(schema_version="other/1", more=1),
+            "its record was written by another version of skillup (other/1)",
+        ),
+        (number(1, 99), "its record is damaged"),
+        (number(0, 1), "its record is damaged"),
+        (number(-1, 2), "its record is damaged"),
+        (number(1, 1), "its record is damaged"),
+        (number(2, 1), "its record is damaged"),
+    ],
+)
+def test_one_record_that_cannot_be_judged_does_not_keep_the_others_from_it(
+    project: Project, edit: Callable[[dict[str, Any]], None], says: str
+) -> None:
+    record = json.loads(record_of(project).read_text("utf-8"))
+    edit(record)
+    record_of(project).write_text(json.dumps(record), "utf-8")
+    assert_only_the_other_is_judged(project, says)
+
+
+def test_a_single_record_without_a_case_can_be_judged_by_another_one(project: Project) -> None:
+    record = json.loads(record_of(project).read_text("utf-8"))
+    record_of(project).write_text(json.dumps({**record, "case": {}}), "utf-8")
+    alone = project.run("judge", str(record_of(project)))
+    assert (alone.exit_code, "--cases" in alone.stderr) == (2, True)
+    by_another = project.run("judge", str(record_of(project)), "--cases", "cases/a.yaml")
+    assert by_another.exit_code == 0, by_another.stderr
