@@ -28,7 +28,7 @@ FOLDER = ROOT / "docs" / "schema"
 MODELS: dict[str, type[BaseModel]] = {"case": Case, "suite": Suite, "profile": Profile}
 VALIDATORS = {
     name: jsonschema.Draft202012Validator(json_schema(name))
-    for name in ("case", "suite", "profile")
+    for name in ("case", "suite", "profile", "judge")
 }
 HEADER = re.compile(r"# yaml-language-server: \$schema=(\S+)")
 
@@ -46,6 +46,8 @@ SHIPPED = list(shipped())
 def kind_of(path: Path) -> str:
     if path.is_relative_to(ROOT / "engines"):
         return "profile"
+    if path.parent.name == "judges":
+        return "judge"
     return "suite" if path.name == "eval.yaml" else "case"
 
 

@@ -159,7 +159,7 @@ async def _asked(
     try:
         sitter = Sitter(
             engine,
-            answering(profile, answer_schema(asked), room.root),
+            answering(profile, answer_schema(asked), room.root, own_skills=bool(judge.skills)),
             judge.scripted,
             judge.timeout_seconds or DEFAULT_SECONDS,
         )

@@ -33,13 +33,20 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     return profile.model_copy(update=updates)
 
 
-def answering(profile: Profile, schema: Schema, directory: Path) -> Profile:
-    """The profile whose agent is held to `schema`; files that this needs go to `directory`."""
+def answering(
+    profile: Profile, schema: Schema, directory: Path, *, own_skills: bool = False
+) -> Profile:
+    """The profile whose agent is held to `schema`; files that this needs go to `directory`.
+
+    `own_skills`: the judge has skills of its own, and so may not be kept from using any.
+    """
     add = _WAYS.get(profile.engine)
     if add is None:
         return profile
     way = add(schema, directory)
     args, env = [*profile.args, *way.args], {**profile.env, **way.env}
+    if not own_skills:
+        args.extend(way.without_skills)
     return profile.model_copy(update={"args": args, "env": env})
 
 
@@ -63,15 +70,21 @@ class _Way:
 
     args: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
+    without_skills: Sequence[str] = ()
+    """Keeps it from finding the skills of the agent that is judged, where it needs none."""
 
 
 def _of_claude(schema: Schema, _directory: Path) -> _Way:
     """The answer comes as the final message; claude itself asks again if it has not the form.
 
     It reads the CLAUDE.md of every directory that it opens a file in, and those are the work of the
-    agent that is judged.
+    agent that is judged; and so, at times, it finds skills there.
     """
-    return _Way(["--json-schema", json.dumps(schema)], {"CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"})
+    return _Way(
+        ["--json-schema", json.dumps(schema)],
+        {"CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"},
+        ["--disable-slash-commands"],
+    )
 
 
 def _of_codex(schema: Schema, directory: Path) -> _Way:

@@ -59,6 +59,8 @@ def test_an_agent_is_held_to_the_form_by_its_clis_own_means(tmp_path: Path) -> N
 
     assert codex.args[:2] == ["--x", "--output-schema"]
     assert json.loads(Path(codex.args[2]).read_text()) == schema
-    assert claude.args == ["--json-schema", '{"type": "object"}']
+    assert claude.args == ["--json-schema", '{"type": "object"}', "--disable-slash-commands"]
+    with_skills = answering(Profile(engine="claude_code"), schema, tmp_path, own_skills=True)
+    assert with_skills.args == ["--json-schema", '{"type": "object"}']
     assert claude.env == {"A": "1", "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
     assert answering(scripted, schema, tmp_path) is scripted
