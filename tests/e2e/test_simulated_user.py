@@ -73,7 +73,7 @@ def by_agent(request: ModelRequest) -> Reply:
     if "you begin" in request.latest:
         return Text("Please renew my card.")
     if "cannot be read" in request.latest:
-        return Text('Sorry: ```json\n{"message": "Please renew my card."}\n```')
+        return Text('Sorry:\n```json\n{"message": "Please renew my card."}\n```')
     return Text(json.dumps(move_of(request)))
 
 
