@@ -107,3 +107,21 @@ def parse_vars(given: list[str] | None) -> dict[str, str]:
             raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
         values[name] = value
     return values
+
+
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def parse_seconds(given: str | None, option: str) -> float | None:
+    """``"45m"`` → 2700.0; a bare number is seconds. Raises UsageError for anything else."""
+    if given is None:
+        return None
+    text = given.strip().lower()
+    number = text.rstrip("smh")
+    try:
+        value = float(number) * _SECONDS[text[len(number) :]]
+    except (ValueError, KeyError):
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise UsageError(f"{option} {given}: no length of time", hint="for example 90s, 45m or 8h")
+    return value

@@ -27,6 +27,17 @@ class RunRequest:
     variables: tuple[str, ...] = ()
     baseline: bool = False
     max_fail: int | None = None
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+    time_limit: float | None = None
+    """In seconds."""
+    until_decided: bool = False
+    pass_rate: float | None = None
+    """What `until_decided` compares with; None: the suite's gate, else a default."""
+    rate_limit_wait: float | None = None
+    """How long, in seconds, refusals are waited out; None: the default."""
+    executor: str = "local"
+    scheduler: str | None = None
     reports: tuple[str, ...] = ()
     """Besides result.json, and besides those that the suites ask for."""
     judge_model: str | None = None
@@ -35,6 +46,20 @@ class RunRequest:
     no_judge_cache: bool = False
     directory: str = ""
     """Where the paths are relative to."""
+
+
+_GIVEN_ANEW = (
+    "parallel",
+    "max_fail",
+    "max_cost_usd",
+    "max_tokens",
+    "time_limit",
+    "rate_limit_wait",
+    "executor",
+    "scheduler",
+    "no_judge_cache",
+)
+"""What may differ when a run is resumed: how it is held, and no word of what."""
 
 
 def request_from(data: dict[str, Any]) -> RunRequest:
@@ -56,17 +81,24 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     """
     from skillup.store import RunDirectory
 
-    rest = replace(given, parallel=None, max_fail=None, no_judge_cache=False)
+    rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
     if out is not None or rest != RunRequest():
         raise UsageError(
             "--resume goes on with what the run was asked to do",
-            hint="besides it only -j, --max-fail, --no-judge-cache, --quiet, --json and "
-            "--keep-workspaces are taken",
+            hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
+            "--time-limit), --rate-limit-wait, --executor, --scheduler, --no-judge-cache, --quiet, "
+            "--verbose, --json and --keep-workspaces are taken",
         )
     stored = request_from(RunDirectory.open(resume).run_info())
     return replace(
         stored,
         parallel=given.parallel or stored.parallel,
         max_fail=given.max_fail,
+        max_cost_usd=given.max_cost_usd,
+        max_tokens=given.max_tokens,
+        time_limit=given.time_limit,
+        rate_limit_wait=given.rate_limit_wait or stored.rate_limit_wait,
+        executor=given.executor,
+        scheduler=given.scheduler,
         no_judge_cache=given.no_judge_cache or stored.no_judge_cache,
     )

@@ -19,6 +19,7 @@ from skillup.cli.options import (
     Seed,
     Tags,
     Vars,
+    parse_seconds,
 )
 
 
@@ -55,6 +56,32 @@ def run(
     max_fail: Annotated[
         int | None, typer.Option(min=1, help="Start no more trials after so many bad ones.")
     ] = None,
+    max_cost_usd: Annotated[
+        float | None,
+        typer.Option("--max-cost-usd", min=0, help="Start no more trials once so much is spent."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Start no more trials after so many tokens.")
+    ] = None,
+    time_limit: Annotated[
+        str | None, typer.Option(help="Start no more trials after so long: 90s, 45m, 8h.")
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option("--until-decided", help="Stop repeating a case whose pass rate is sure."),
+    ] = False,
+    pass_rate: Annotated[
+        float | None,
+        typer.Option(help="What --until-decided compares with. Default: the suite's gate, or 0.8."),
+    ] = None,
+    rate_limit_wait: Annotated[
+        str | None,
+        typer.Option(help="How long a rate limit or overload is waited out: 10m; 0: not at all."),
+    ] = None,
+    executor: Annotated[str, typer.Option(help="local, or dask: on a cluster.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(help="The Dask scheduler's address: tcp://host:8786.")
+    ] = None,
     judge_model: JudgeModelName = None,
     no_judge_cache: NoJudgeCache = False,
     report: Annotated[
@@ -66,6 +93,9 @@ def run(
     ] = False,
     index: IndexUrl = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the closing table.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the conversations as they are held.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run suites, single cases, or a skill's evals/.
@@ -92,6 +122,14 @@ def run(
         variables=tuple(var or ()),
         baseline=baseline,
         max_fail=max_fail,
+        max_cost_usd=max_cost_usd,
+        max_tokens=max_tokens,
+        time_limit=parse_seconds(time_limit, "--time-limit"),
+        until_decided=until_decided,
+        pass_rate=pass_rate,
+        rate_limit_wait=parse_seconds(rate_limit_wait, "--rate-limit-wait"),
+        executor=executor,
+        scheduler=scheduler,
         reports=parse_formats(report or ()),
         judge_model=judge_model,
         no_judge_cache=no_judge_cache,
@@ -103,6 +141,7 @@ def run(
         out=out,
         resume=resume,
         quiet=quiet,
+        verbose=verbose,
         as_json=as_json,
         keep=keep_workspaces,
         index=index,

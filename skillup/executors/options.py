@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skillup.executors.register import default_register_dir
+from skillup.executors.stopping import Limits
 from skillup.judges.settling import Reader
 from skillup.judges.users import Casting
 from skillup.plan import Job
@@ -27,8 +28,8 @@ class RunOptions:
     secrets: Secrets
     parallel: int = 4
     """Trials at once."""
-    max_fail: int | None = None
-    """Start no more trials after so many that failed or met an error."""
+    limits: Limits = field(default_factory=Limits)
+    """When no more trials are started."""
     variables: Mapping[str, str] = field(default_factory=dict)
     register_dir: Path = field(default_factory=default_register_dir)
     """Where this process is known as a live owner of the agents it starts."""

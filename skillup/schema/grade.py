@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from skillup.schema.analysis import Analysis
 from skillup.schema.base import Model
 
 GRADE_VERSION = "skillup.grade/1"
@@ -190,6 +191,15 @@ class Summary(Model):
     )
 
 
+class Stop(Model):
+    """Why a run ended before all of its trials were held."""
+
+    kind: Literal[
+        "max_fail", "max_cost_usd", "max_tokens", "time_limit", "quota", "interrupted"
+    ] = Field(description="The limit that was reached, or what kept it from going on.")
+    message: str = Field(description="What happened, in one line.")
+
+
 class RunResult(Model):
     """`result.json`."""
 
@@ -200,6 +210,16 @@ class RunResult(Model):
     summary: Summary = Field(description="Counts and sums.")
     cases: list[Grade] = Field(description="Every grade, in the order of the plan.")
     not_run: list[str] = Field(default_factory=list, description="Trials that were not held.")
+    stopped: Stop | None = Field(
+        None, description="Why trials were not held; None: nothing ended the run early."
+    )
+    not_needed: list[str] = Field(
+        default_factory=list,
+        description="Trials that `--until-decided` saved: their cases were decided without them.",
+    )
+    analysis: Analysis | None = Field(
+        None, description="What all trials together say: rates, uplift, triggering, engines."
+    )
 
 
 CheckResult.model_rebuild()

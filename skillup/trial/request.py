@@ -11,6 +11,7 @@ from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
 from skillup.schema.grade import Judging
+from skillup.schema.record import TurnError
 from skillup.trial.simulator import UserSimulator
 from skillup.workspace import BlobStore
 
@@ -43,6 +44,26 @@ class LiveJudge(Protocol):
         ...
 
 
+class Patience(Protocol):
+    """What a trial does about a provider that wants fewer requests; all trials share its state."""
+
+    async def ready(self) -> float:
+        """Waits until a message may be sent; how long that was, in seconds."""
+        ...
+
+    async def refused(self, error: TurnError, times: int) -> Literal["again", "error", "leave"]:
+        """The provider refused a message for the `times`-th time in a row.
+
+        `again`: after having waited, the message is sent once more. `error`: the turn ends with
+        `error`. `leave`: the run ends; the trial is left as it is, for a later `--resume`.
+        """
+        ...
+
+    def accepted(self) -> None:
+        """A message was answered."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
     """One job and the places and circumstances it is held in."""
@@ -69,4 +90,6 @@ class TrialRequest:
     """None: a check that needs a judge cannot be evaluated."""
     simulator: UserSimulator | None = None
     """None: nobody can play the user."""
+    patience: Patience | None = None
+    """None: a refusal is an error at once."""
     notify: Callable[[TrialEvent], None] = lambda _: None

@@ -1,0 +1,70 @@
+"""From a request to the plan of a run, and what of it must never be shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from skillup.cli.engines import profiles_for, require_scripts
+from skillup.cli.judges import with_judges
+from skillup.cli.options import parse_vars
+from skillup.cli.request import RunRequest
+from skillup.engines.registry import tokens_of
+from skillup.errors import UsageError
+from skillup.load.sampling import Sampling, sampled
+from skillup.load.suites import load_paths
+from skillup.plan import Plan, Selection, make_plan
+from skillup.process.secrets import Secrets
+from skillup.reports.problems import problem_line
+
+
+def plan_of(request: RunRequest) -> tuple[Plan, int]:
+    """The plan that `request` asks for, and how many trials at once the suites ask for.
+
+    Raises UsageError and InvalidFilesError; warnings go to stderr.
+    """
+    base = Path(request.directory or ".")
+    variables = parse_vars(list(request.variables))
+    loaded = load_paths([base / path for path in request.paths], variables=variables)
+    for warning in loaded.warnings:
+        sys.stderr.write(problem_line(warning) + "\n")
+    loaded.or_raise()
+    suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
+    suites = with_judges(suites, request.judge_model, request.judge_model_fallback)
+    profiles = profiles_for(suites, request.engines, request.model, base)
+    baseline = request.baseline or any(s.suite.benchmark.enabled for s in loaded.suites)
+    plan = make_plan(
+        suites,
+        profiles,
+        Selection(
+            case_globs=request.cases,
+            tags=request.tags,
+            trials=request.trials,
+            trials_from_turn=request.trials_from_turn,
+            variants=("with_skill", "without_skill") if baseline else ("with_skill",),
+            variables=variables,
+        ),
+    )
+    if not plan.jobs:
+        known = ", ".join(plan.left_out[:10]) or "none"
+        raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
+    require_scripts(plan)
+    given = [s.suite.cases.parallelism for s in loaded.suites if s.suite.cases.parallelism]
+    return plan, max(given, default=os.cpu_count() or 2)
+
+
+def secrets_of(plan: Plan, environment: Mapping[str, str]) -> Secrets:
+    """What nothing of this run may show: the user's credentials, and those in files of the plan."""
+    profiles = {job.profile.name: job.profile for job in plan.jobs}
+    suites = {job.suite.path: job.suite.suite for job in plan.jobs}
+    names = {profile.api_key_env for profile in profiles.values()}
+    secrets = Secrets.from_environment(environment, names)
+    for profile in profiles.values():
+        secrets = secrets.also_of(profile.env, names)
+        secrets = secrets.also(tokens_of(profile.engine, environment))
+    for suite in suites.values():
+        # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
+        secrets = secrets.also_of(suite.environment.env, names)
+    return secrets

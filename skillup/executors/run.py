@@ -1,0 +1,216 @@
+"""What the trials of one run share, wherever they are held: order, judging, when it is enough."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import anyio
+
+from skillup.engines.base import Availability, Engine
+from skillup.engines.registry import get_engine
+from skillup.executors.family import with_note
+from skillup.executors.options import RunObserver, RunOptions
+from skillup.executors.retry import retry_reason
+from skillup.executors.stopping import Stopping
+from skillup.judges import grade, grade_record
+from skillup.judges.settling import LiveJudge
+from skillup.judges.users.casting import Place
+from skillup.plan import Job, Plan
+from skillup.schema.grade import Grade
+from skillup.schema.profile import Profile
+from skillup.schema.record import Record, TurnError
+from skillup.store import RunDirectory, TrialPlace
+from skillup.trial import TrialRequest, hold_trial, record_without_turns
+from skillup.trial.simulator import UserSimulator
+
+
+class Venue(Protocol):
+    """Where trials are held: on this machine, or on others."""
+
+    async def hold(self, jobs: Sequence[Job]) -> None:
+        """Hold and conclude `jobs` (one, or a family), which wait for nothing but a free place."""
+        ...
+
+    async def skip(self, job: Job, reason: str) -> None:
+        """Conclude a job that what it depends on keeps back."""
+        ...
+
+
+class Run:
+    """The state that the trials of one run share."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        options: RunOptions,
+        observer: RunObserver,
+        grades: dict[str, Grade],
+    ) -> None:
+        self.directory = directory
+        self.options = options
+        self.observer = observer
+        self.grades = grades
+        self.done: dict[str, anyio.Event] = {}
+        self.engines: dict[str, tuple[Engine, Availability]] = {}
+        self.unplayable: dict[str, TurnError] = {}
+        self.stopping = Stopping(options.limits)
+
+    async def look_at_engines(self, plan: Plan) -> None:
+        """Ask each profile's engine once whether it can be run at all."""
+        profiles: Mapping[str, Profile] = {job.profile.name: job.profile for job in plan.jobs}
+        for name, profile in profiles.items():
+            engine = get_engine(profile.engine)
+            self.engines[name] = (engine, await engine.check(profile, self.options.environment))
+
+    async def look_at_simulators(self, plan: Plan) -> None:
+        """Find out whom nobody can play the user for."""
+        simulators = self.options.simulators
+        if simulators is not None:
+            for job in plan.jobs:
+                given, root = job.suite.suite.user_simulator, job.suite.root
+                problem = await simulators.problem(job.loaded.case, given, root)
+                if problem is not None:
+                    self.unplayable[job.id] = problem
+
+    async def take_over_finished(self, plan: Plan) -> None:
+        """Trials that an earlier start of this run has finished are kept."""
+        finished = self.directory.finished_jobs()
+        for job in plan.jobs:
+            self.done[job.id] = anyio.Event()
+            if job.id in finished:
+                record = self.directory.read_record(job.id)
+                await self.conclude(job, record, self.directory.read_grade(job.id), new=False)
+
+    async def hold(self, jobs: Sequence[Job], venue: Venue) -> None:
+        """Wait for what `jobs`, one or a family, depend on; then have them held."""
+        try:
+            for needed in dict.fromkeys(name for job in jobs for name in job.depends_on):
+                if needed in self.done:
+                    await self.done[needed].wait()
+            ready = [job for job in jobs if not await self._skipped(job, venue)]
+            if ready:
+                await venue.hold(ready)
+        finally:
+            # Those that were not held any more (--max-fail) must not be waited for either.
+            for job in jobs:
+                self.done[job.id].set()
+
+    async def _skipped(self, job: Job, venue: Venue) -> bool:
+        """Whether something that `job` depends on keeps it back; then it is concluded so."""
+        unmet = self._unmet(job)
+        if unmet is not None:
+            await venue.skip(job, unmet)
+        return unmet is not None
+
+    async def skip(self, job: Job, reason: str) -> None:
+        """Conclude a job that is not held; to be called when it has a place."""
+        if not self.is_enough():
+            self.observer.trial_started(job, 1)
+            await self.conclude(job, record_without_turns(self.request(job, 1), skipped=reason))
+
+    def is_enough(self) -> bool:
+        """No more trials are to be started; `stopping.reason` says why."""
+        return self.stopping.reason is not None
+
+    def _unmet(self, job: Job) -> str | None:
+        for needed in job.depends_on:
+            grade = self.grades.get(needed)
+            if grade is None:
+                return f"depends on {_case_of(needed)}, which was not run"
+            if grade.status != "PASS":
+                return f"depends on {_case_of(needed)}, which ended as {grade.status}"
+        return None
+
+    async def attempts(self, job: Job, first: int = 1, note: str | None = None) -> None:
+        """Hold a trial by itself, as often as it has to be; the record says `note`."""
+        problem = self.problem(job)
+        attempt = first
+        while True:
+            request = self.request(job, attempt)
+            try:
+                if problem is not None:
+                    record = record_without_turns(request, error=problem)
+                else:
+                    record = await hold_trial(request)
+            finally:
+                if not self.options.keep_scratch:
+                    self.directory.remove_scratch(job.id)
+            record = with_note(record, note)
+            reason = retry_reason(record, job.loaded.case.retry_policy)
+            if reason is None:
+                await self.conclude(job, record)
+                return
+            self.directory.write_attempt(job.id, record)
+            self.observer.trial_retried(job, record, reason)
+            attempt += 1
+            self.observer.trial_started(job, attempt)
+
+    def request(self, job: Job, attempt: int) -> TrialRequest:
+        """Begin an attempt: its directories are made anew."""
+        engine, available = self.engines[job.profile.name]
+        place = self.directory.begin_trial(job.id)
+        return TrialRequest(
+            run_id=self.options.run_id,
+            job=job,
+            engine=engine,
+            raw_dir=place.raw,
+            artifacts_dir=place.files,
+            blobs=self.directory.blobs,
+            scratch=place.scratch,
+            environment=self.options.environment,
+            variables=self.options.variables,
+            attempt=attempt,
+            # The same job draws the same lots in every run; each of its trials draws its own.
+            seed=zlib.crc32(job.id.encode()),
+            engine_version=available.version,
+            judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
+            simulator=self._player(job, place, attempt),
+            notify=self.observer.trial_event,
+        )
+
+    def _player(self, job: Job, place: TrialPlace, attempt: int) -> UserSimulator | None:
+        simulators = self.options.simulators
+        seed = zlib.crc32(job.id.encode())
+        where = Place(place.scratch / "user", place.raw / "user", attempt, seed)
+        return simulators.player(job, where) if simulators is not None else None
+
+    def problem(self, job: Job) -> TurnError | None:
+        """What keeps the trial from being held, or from being judged once it was."""
+        case, reader = job.loaded.case, self.options.reader
+        if case.input.transcript is None:  # else no agent is asked
+            found = self.engines[job.profile.name][1].problem
+            if found is not None:
+                return found
+        if job.id in self.unplayable:
+            return self.unplayable[job.id]
+        return reader.problem(case) if reader is not None else None
+
+    async def conclude(
+        self, job: Job, record: Record, known: Grade | None = None, *, new: bool = True
+    ) -> None:
+        """Record first, then judge; then let others know. A grade that is `known` stands."""
+        if new:
+            self.directory.write_record(job.id, record)
+            # As it is stored, secrets masked: so whoever judges it again finds the same.
+            record = self.directory.read_record(job.id)
+        graded = known or await self._grade(record)
+        if known is None:
+            self.directory.write_grade(job.id, graded)
+        self.grades[job.id] = graded
+        self.stopping.count(graded)
+        self.done[job.id].set()
+        if new:
+            self.observer.trial_finished(job, record, graded)
+
+    async def _grade(self, record: Record) -> Grade:
+        read_file, reader = self.directory.blobs.read_state, self.options.reader
+        if reader is None:
+            return grade_record(record, read_file)
+        return await grade(record, read_file, reader)
+
+
+def _case_of(job_id: str) -> str:
+    """A job id without profile, variant and trial; the case's own id may contain slashes."""
+    return job_id.rsplit("/", 3)[0]

@@ -1,0 +1,151 @@
+"""What the trials of a run say together: how often cases pass, what the skill adds, who was best.
+
+Derived from the grades alone, and derivable again. Rates are over verdicts (PASS and FAIL) only.
+The arithmetic of every number, and its source, is in ``docs/nightly.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillup.schema.base import Model
+
+
+class Rate(Model):
+    """How often something passed, and where its true rate lies (Wilson's interval)."""
+
+    passed: int = Field(description="Passes.")
+    held: int = Field(description="Verdicts.")
+    rate: float | None = Field(description="passed / held; None if there is no verdict.")
+    low: float | None = Field(description="The interval's lower end.")
+    high: float | None = Field(description="The interval's upper end.")
+
+
+class AtK(Model):
+    """The chances that k trials have."""
+
+    k: int = Field(description="So many trials, from 1 to those held.")
+    pass_at_k: float = Field(description="That at least one passes.")
+    pass_hat_k: float = Field(description="That all pass (pass^k).")
+
+
+class TurnReliability(Model):
+    """One turn over all trials of a case that have a verdict."""
+
+    turn_number: int = Field(description="From 1.")
+    rate: Rate = Field(description="Of the trials that held it.")
+    at_k: list[AtK] = Field(default_factory=list, description="Of the turn, for each k.")
+    first_failures: int = Field(description="Trials in which it is the first turn that failed.")
+    unfailed: float | None = Field(
+        description="The share of trials in which no turn up to this one failed: the "
+        "first-failing-turn curve."
+    )
+
+
+class Decision(Model):
+    """What a sequential test said of a case's pass rate (`--until-decided`)."""
+
+    verdict: Literal["above", "below", "undecided"] = Field(
+        description="Surely above or below the threshold, or not decided within the trials."
+    )
+    threshold: float = Field(description="The pass rate it was compared with.")
+    error_rate: float = Field(description="The chance of a wrong `above`, and of a wrong `below`.")
+    trials: int = Field(description="Verdicts that it took.")
+    saved: int = Field(description="Trials that were planned and not needed.")
+
+
+class CaseReliability(Model):
+    """All trials of one case, on one engine, in one variant."""
+
+    suite: str = Field(description="The suite's name.")
+    case_id: str = Field(description="The case's id.")
+    engine: str = Field(description="The profile's name.")
+    variant: str = Field(description="With the skill under test, or without.")
+    rate: Rate = Field(description="Of its verdicts.")
+    error: int = Field(0, description="Trials that ended as ERROR: not run.")
+    skip: int = Field(0, description="Trials that were skipped.")
+    not_run: int = Field(0, description="Trials that were planned and not held, nor saved.")
+    flaky: bool = Field(False, description="Some of its verdicts are passes and some are not.")
+    at_k: list[AtK] = Field(default_factory=list, description="For each k up to its verdicts.")
+    turns: list[TurnReliability] = Field(default_factory=list, description="In order.")
+    decision: Decision | None = Field(None, description="Of `--until-decided`.")
+
+
+class Difference(Model):
+    """The mean of a quantity with and without the skill, over the cases that tell it in both."""
+
+    with_skill: float = Field(description="The mean over cases of their trials' mean.")
+    without_skill: float = Field(description="The same, without the skill.")
+    difference: float = Field(description="with_skill - without_skill.")
+    low: float | None = Field(None, description="The interval's lower end; None: too few cases.")
+    high: float | None = Field(None, description="The interval's upper end.")
+    cases: int = Field(description="The cases it is over.")
+
+
+class Uplift(Model):
+    """What the skill adds: paired by case, trials with the skill against those without."""
+
+    suite: str = Field(description="The suite's name.")
+    engine: str = Field(description="The profile's name.")
+    case_id: str | None = Field(None, description="None: all cases of the suite together.")
+    with_skill: Rate = Field(description="With the skill.")
+    without_skill: Rate = Field(description="Without.")
+    uplift: float | None = Field(
+        description="The difference of pass rates; of a suite, the mean over its cases."
+    )
+    low: float | None = Field(None, description="The uplift's interval, lower end.")
+    high: float | None = Field(None, description="The uplift's interval, upper end.")
+    p: float | None = Field(None, description="The chance of such a difference if there is none.")
+    turns: Difference | None = Field(None, description="Turns held; None: not told in both.")
+    tokens: Difference | None = Field(None, description="Input and output tokens.")
+    cost_usd: Difference | None = Field(None, description="The agent's cost.")
+    duration_ms: Difference | None = Field(None, description="Time.")
+
+
+class Triggering(Model):
+    """Whether a skill is used when it should be, and only then.
+
+    From checks `skill_used` and `skill_not_used` that name it, in trials with the skill.
+    """
+
+    suite: str = Field(description="The suite's name.")
+    engine: str = Field(description="The profile's name.")
+    skill: str = Field(description="The skill's name.")
+    used_rightly: int = Field(description="Should be used, and was (true positives).")
+    not_used_wrongly: int = Field(description="Should be used, and was not (false negatives).")
+    used_wrongly: int = Field(description="Should not be used, and was (false positives).")
+    not_used_rightly: int = Field(description="Should not be used, and was not (true negatives).")
+    precision: float | None = Field(description="Of its uses, the share that was right.")
+    recall: float | None = Field(description="Of the times it should be used, the share it was.")
+    f1: float | None = Field(description="The harmonic mean of both.")
+    neighbours: list[str] = Field(
+        default_factory=list, description="Skills that were installed beside it."
+    )
+
+
+class EngineColumn(Model):
+    """One engine (profile) over all cases of a suite, with the skill."""
+
+    suite: str = Field(description="The suite's name.")
+    engine: str = Field(description="The profile's name.")
+    rate: Rate = Field(description="Of all verdicts.")
+    error: int = Field(0, description="Trials that ended as ERROR.")
+    score: float | None = Field(None, description="The mean score of its verdicts.")
+    turns: float | None = Field(None, description="Turns held, per trial with a verdict.")
+    tokens: float | None = Field(None, description="Input and output, per trial that tells.")
+    cost_usd: float | None = Field(None, description="Per trial that tells.")
+    duration_ms: float | None = Field(None, description="Per trial with a verdict.")
+
+
+class Analysis(Model):
+    """All of it; lists are in the order of the plan."""
+
+    confidence: float = Field(0.95, description="Of every interval.")
+    cases: list[CaseReliability] = Field(default_factory=list, description="Each case.")
+    uplift: list[Uplift] = Field(
+        default_factory=list, description="Of each suite and engine, then of its cases."
+    )
+    triggering: list[Triggering] = Field(default_factory=list, description="Each skill.")
+    engines: list[EngineColumn] = Field(default_factory=list, description="Each engine.")
