@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.support.project import Project
+
+
+def pytest_configure() -> None:
+    """Tests that press Ctrl-C also work where the test run itself was started in the background.
+
+    A shell without job control has such commands ignore SIGINT, and children inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
