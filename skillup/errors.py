@@ -4,6 +4,7 @@
     ├── UsageError                the command line is wrong                          exit 2
     ├── InvalidFilesError         files that do not validate; every problem listed   exit 2
     ├── RunDirectoryError         a run directory cannot be read, written or resumed exit 2
+    ├── FullDiskError             a disk is full: the run ends, to be resumed       exit 3
     ├── IndexTroubleError         the index of past runs cannot be read or written   exit 3
     └── InterruptedRunError       the user stopped the run; what finished is kept    exit 130
 
@@ -50,6 +51,10 @@ class RunDirectoryError(SkillupError):
     """A run directory is missing, damaged, or not one of ours."""
 
     exit_code = ExitCode.USAGE
+
+
+class FullDiskError(SkillupError):
+    """A disk has no room left; the trial that met that is unfinished, and no more are held."""
 
 
 class IndexTroubleError(SkillupError):

@@ -7,7 +7,9 @@ import typer
 from skillup.cli import (
     compare,
     doctor,
+    export,
     import_suite,
+    init,
     judge,
     list_cases,
     report,
@@ -15,6 +17,7 @@ from skillup.cli import (
     schema,
     trends,
     validate,
+    view,
 )
 from skillup.cli.session import session_app
 
@@ -32,11 +35,14 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("judge")(judge.judge)
 app.command("report")(report.report)
+app.command("view")(view.view)
 app.command("compare")(compare.compare)
 app.command("trends")(trends.trends)
 app.command("validate")(validate.validate)
 app.command("list")(list_cases.list_cases)
+app.command("init")(init.init)
 app.command("import")(import_suite.import_suite)
+app.command("export")(export.export)
 app.command("schema")(schema.schema)
 app.command("doctor")(doctor.doctor)
 app.add_typer(session_app, name="session")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from skillup.errors import SkillupError
 
 if TYPE_CHECKING:
+    from skillup.load.model import LoadedSuite
     from skillup.plan import Plan
 
 
 def recorded_suites(plan: Plan) -> dict[str, dict[str, Any]]:
-    """By name, the suites of `plan`: their file, their gates, and what jobs call their cases.
+    """By name, the suites of `plan`: file, gates, installed skills, and what jobs call their cases.
 
     Gates are kept as they were when the run was held, so that a comparison in a month's time asks
     what the suite asked for then. Suites of the same name are one here, as they are in grades.
@@ -22,10 +23,24 @@ def recorded_suites(plan: Plan) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for job in plan.jobs:
         suite = job.suite
-        about = found.setdefault(suite.name, {"path": str(suite.path), "gates": {}, "cases": {}})
+        about = found.setdefault(
+            suite.name,
+            {"path": str(suite.path), "gates": {}, "cases": {}, **_installed_skills(suite)},
+        )
         about["gates"].update(suite.suite.gates.model_dump(mode="json", exclude_none=True))
         about["cases"][job.id.rsplit("/", maxsplit=3)[0]] = job.loaded.case.id
     return found
+
+
+def _installed_skills(suite: LoadedSuite) -> dict[str, list[str]]:
+    """By name, those under test and those beside them; of skills that are none, nothing."""
+    from skillup.trial.skills import skills_for
+
+    found = skills_for(suite, "with_skill")
+    names: dict[str, list[str]] = {"skills": [], "neighbours": []}
+    for skill in found if isinstance(found, list) else ():
+        names["neighbours" if skill.role == "neighbour" else "skills"].append(skill.name)
+    return names
 
 
 def index_finished_run(path: Path, start: Path, given: str | None) -> None:

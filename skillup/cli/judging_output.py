@@ -11,6 +11,7 @@ from typing import Any
 
 from skillup import __version__
 from skillup.cli.judging import Judged, Judging, say_on_stderr
+from skillup.cli.judging_analysis import JudgedRun
 from skillup.cli.judging_cases import EditedCases, Selection, load_edited
 from skillup.cli.judging_desk import desks_for
 from skillup.cli.judging_secrets import hidden_of, masked_cases
@@ -24,6 +25,7 @@ from skillup.reports.folding import print_folded
 from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
 from skillup.reports.problems import shown_path
 from skillup.reports.text import plain, shown_id
+from skillup.store import RunDirectory
 from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now
 
@@ -68,17 +70,30 @@ def judge_once(request: JudgeRequest) -> int:
     )
     tally = Tally()
     judged = judging.judge(tally)
+    run = _judged_run(request)
+    if run is not None:
+        judged = run.watch(judged)
     head = secrets.mask_data(_head(request))
     if request.write:
-        judged = _written(judged, request, tally, head)
+        judged = _written(judged, request, tally, head, run)
     if request.as_json:
-        for chunk in judgement_chunks(head, judged, tally):
+        analysis = run.analysis if run is not None else None
+        for chunk in judgement_chunks(head, judged, tally, analysis):
             sys.stdout.write(chunk)
     else:
         _show(judged, request, tally, compared=request.source.kind not in ("session", "input"))
     if not tally.total and not tally.damaged:
         raise _nothing(request, edited, tally)
     return tally.exit_code()
+
+
+def _judged_run(request: JudgeRequest) -> JudgedRun | None:
+    """Who makes the analysis of the run; None: it is no run, or nobody will see it."""
+    source = request.source
+    if source.is_single or source.run is None or not (request.write or request.as_json):
+        return None
+    selected = bool(request.selection or request.cases)
+    return JudgedRun(RunDirectory.open(source.run), selected=selected)
 
 
 def _head(request: JudgeRequest) -> dict[str, Any]:
@@ -94,7 +109,11 @@ def _head(request: JudgeRequest) -> dict[str, Any]:
 
 
 def _written(
-    judged: Iterator[Judged], request: JudgeRequest, tally: Tally, head: dict[str, Any]
+    judged: Iterator[Judged],
+    request: JudgeRequest,
+    tally: Tally,
+    head: dict[str, Any],
+    run: JudgedRun | None,
 ) -> Iterator[Judged]:
     """Each grade goes to disk on its way; nothing is made if there is none."""
     assert request.source.home is not None
@@ -108,7 +127,10 @@ def _written(
         yield job_id, grade, change
     if writer is not None:
         summary = tally.summary().model_dump(mode="json", by_alias=True)
-        writer.finish({**head, "summary": summary, "changes": tally.changes(), "trials": changes})
+        info = {**head, "summary": summary, "changes": tally.changes(), "trials": changes}
+        if run is not None:
+            info["analysis"] = run.analysis().model_dump(mode="json")
+        writer.finish(info)
         sys.stderr.write(plain(f"the new grades are in {shown_path(writer.path)}\n"))
 
 

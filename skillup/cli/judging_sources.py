@@ -117,7 +117,7 @@ def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) 
 
 
 def _run(path: Path) -> Source:
-    planned = frozenset(_jobs_of(path))
+    planned = frozenset(_jobs_of(path)).difference(_not_needed(path))
     return Source(path, "run", _of_run, home=path, run=path, planned=planned)
 
 
@@ -140,6 +140,14 @@ def trials_of(source: Source) -> Iterator[tuple[str, Path]]:
 def _jobs_of(run: Path) -> list[str]:
     jobs = RunDirectory.open(run).run_info().get("jobs")
     return [job for job in jobs if isinstance(job, str)] if isinstance(jobs, list) else []
+
+
+def _not_needed(run: Path) -> list[str]:
+    """Trials that the run left out on purpose; a run that was killed has not said so yet."""
+    try:
+        return RunDirectory.open(run).read_result().not_needed
+    except RunDirectoryError:
+        return []
 
 
 def trial_reader(source: Source) -> Callable[[str, Path], Subject | None]:

@@ -8,21 +8,70 @@ from typing import Annotated
 
 import typer
 
+from skillup.cli.options import IndexUrl
+
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run's directory, its id or the beginning of it, or `last`."
+        ),
+    ],
     formats: Annotated[
         list[str] | None,
-        typer.Option("--report", help="junit, markdown; with commas, or repeated."),
+        typer.Option("--report", help="html, junit, markdown, benchmark; with commas."),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="An earlier run to stand beside it in report.html; or `previous`."
+        ),
+    ] = None,
+    index: IndexUrl = None,
 ) -> int:
-    """Write a run's reports from its result.json; default: all of them."""
-    from skillup.reports.formats import FORMATS, parse_formats, write_reports
+    """Write a run's reports from its files; default: all of them."""
+    from skillup.cli.runs_named import run_path
+    from skillup.errors import UsageError
+    from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
     from skillup.store import RunDirectory
+    from skillup.store.run_directory import RESULT_FILE
+    from skillup.trends.analysis import with_analysis
 
-    directory = RunDirectory.open(run)
+    directory = RunDirectory.open(run_path(run))
     names = parse_formats(formats or [",".join(FORMATS)])
-    # What is in a result.json was masked when it was written.
-    for path in write_reports(directory.read_result(), names, directory.path, lambda text: text):
+    if against is not None and HTML not in names:
+        raise UsageError("--against is for report.html", hint="add --report html")
+    beside = None if against is None else _beside(against, directory.path, index)
+    there = (directory.path / RESULT_FILE).exists()
+    result = directory.read_result() if there and names != (HTML,) else None
+    if result is not None:
+        # Those of older versions have no analysis.
+        result = with_analysis(result, directory.run_info())
+    # What is in a run's files was masked when it was written.
+    written = write_reports(
+        result, names, directory.path, lambda text: text, index=index, against=beside
+    )
+    for path in written:
         sys.stdout.write(f"{path}\n")
     return 0
+
+
+def _beside(name: str, run: Path, index: str | None) -> Path:
+    """The other run's directory. Raises UsageError, and IndexTroubleError for `previous`."""
+    import os
+
+    from skillup.cli.runs_named import run_path
+    from skillup.errors import UsageError
+    from skillup.load.discover import workspace_root
+    from skillup.trends.index.finding import PREVIOUS, run_before
+    from skillup.trends.index.place import index_url
+    from skillup.trends.reading import read_run
+
+    path = run_path(name) if name != PREVIOUS or Path(name).exists() else None
+    if path is None:
+        url = index_url(index, os.environ, workspace_root(Path()), write=False)
+        path = Path(run_before(read_run(run), url).path)
+    if path.resolve() == run.resolve():
+        raise UsageError(f"--against {name}: that is the run itself", hint="name another one")
+    return path

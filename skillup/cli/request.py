@@ -97,7 +97,9 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
         max_cost_usd=given.max_cost_usd,
         max_tokens=given.max_tokens,
         time_limit=given.time_limit,
-        rate_limit_wait=given.rate_limit_wait or stored.rate_limit_wait,
+        rate_limit_wait=(
+            stored.rate_limit_wait if given.rate_limit_wait is None else given.rate_limit_wait
+        ),
         executor=given.executor,
         scheduler=given.scheduler,
         no_judge_cache=given.no_judge_cache or stored.no_judge_cache,

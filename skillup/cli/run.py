@@ -86,7 +86,9 @@ def run(
     no_judge_cache: NoJudgeCache = False,
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", help="Also write: junit, markdown; with commas, or repeated."),
+        typer.Option(
+            "--report", help="Also write: html, junit, markdown; with commas, or repeated."
+        ),
     ] = None,
     keep_workspaces: Annotated[
         bool, typer.Option("--keep-workspaces", help="Leave each trial's scratch directory.")
@@ -101,7 +103,7 @@ def run(
     """Run suites, single cases, or a skill's evals/.
 
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR
-    (infrastructure; outranks 1), 130 interrupted.
+    (infrastructure; outranks 1) or nothing failed and trials were not run, 130 interrupted.
     """
     from skillup.cli.request import RunRequest, requested_again
     from skillup.cli.running import hold_run

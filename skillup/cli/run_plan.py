@@ -11,6 +11,7 @@ from skillup.cli.engines import profiles_for, require_scripts
 from skillup.cli.judges import with_judges
 from skillup.cli.options import parse_vars
 from skillup.cli.request import RunRequest
+from skillup.cli.run_limits import check_deciding
 from skillup.engines.registry import tokens_of
 from skillup.errors import UsageError
 from skillup.load.sampling import Sampling, sampled
@@ -25,6 +26,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
 
     Raises UsageError and InvalidFilesError; warnings go to stderr.
     """
+    check_deciding(request)
     base = Path(request.directory or ".")
     variables = parse_vars(list(request.variables))
     loaded = load_paths([base / path for path in request.paths], variables=variables)

@@ -5,34 +5,40 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from skillup import __version__
+from skillup.cli.executors import check_executor, cluster_of
 from skillup.cli.indexing import index_finished_run, recorded_suites
 from skillup.cli.judges import answer_cache, desk_of, with_judges_keys
 from skillup.cli.options import default_paths, parse_vars
 from skillup.cli.reporters import reporter_for
 from skillup.cli.request import RunRequest
+from skillup.cli.run_limits import deciding_of, go_on_with, stopping_of
 from skillup.cli.run_loop import run_until_stopped
 from skillup.cli.run_plan import plan_of, secrets_of
 from skillup.cli.simulators import casting_of, with_users
 from skillup.errors import ExitCode
 from skillup.executors import RunOptions
 from skillup.executors.register import end_what_was_left
-from skillup.executors.stopping import Limits
 from skillup.judges.models.choice import FALLBACK_VARIABLE
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
 from skillup.process.secrets import Secrets
-from skillup.reports.console import make_console, print_result
+from skillup.reports.console import make_console, print_ending, print_result
 from skillup.reports.formats import write_reports
 from skillup.reports.problems import shown_path
-from skillup.reports.result import build_result
-from skillup.schema.grade import Grade, RunResult
+from skillup.reports.result import Ending, build_result
+from skillup.schema.grade import Grade, RunResult, Stop
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.json_text import to_json
+from skillup.trends.analysis import with_analysis
 from skillup.trial.message import now
+
+PATIENCE_SECONDS = 600.0
+"""How long rate limits and overload are waited out, where nobody says."""
 
 
 def hold_run(
@@ -55,14 +61,20 @@ def hold_run(
             directory=str(Path.cwd()),
             judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
         )
+    check_executor(request, keep=keep)
     plan, parallelism = plan_of(request)
     console = make_console()
+
+    def warn(text: str) -> None:
+        console.print(f"warning: {text}", style="yellow", markup=False, soft_wrap=True)
+
     end_what_was_left()
     environment = dict(os.environ)
     base = Path(request.directory or ".")
     secrets = with_users(secrets_of(plan, environment), plan, base, environment)
     secrets = with_judges_keys(secrets, plan, environment)
-    directory = _directory(request, plan, out, resume, secrets)
+    cluster = cluster_of(request, plan, environment)
+    directory = directory_for(request, plan, out, resume, secrets)
     with directory:
         info = directory.run_info()
         options = RunOptions(
@@ -70,11 +82,10 @@ def hold_run(
             environment=environment,
             secrets=secrets,
             parallel=request.parallel or parallelism,
-            limits=Limits(
-                max_fail=request.max_fail,
-                max_cost_usd=request.max_cost_usd,
-                max_tokens=request.max_tokens,
-                time_limit_seconds=request.time_limit,
+            stopping=stopping_of(request, warn),
+            deciding=deciding_of(request, plan, warn),
+            patience_seconds=(
+                PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
             ),
             variables=parse_vars(list(request.variables)),
             keep_scratch=keep,
@@ -86,38 +97,50 @@ def hold_run(
         simulators = casting_of(desk.models, base, environment, secrets)
         options = replace(options, reader=desk, simulators=simulators)
         started = time.monotonic()
-        with reporter_for(plan, console, quiet=quiet or as_json, verbose=verbose) as observer:
+        with reporter_for(
+            plan,
+            console,
+            quiet=quiet or as_json,
+            verbose=verbose,
+            mask=secrets.mask,
+            finished=directory.finished_jobs() if resume is not None else (),
+        ) as observer:
             grades: dict[str, Grade] = {}
-            interrupted = run_until_stopped(plan, directory, options, observer, desk.models, grades)
+            interrupted = run_until_stopped(
+                plan, directory, options, observer, desk.models, grades, cluster
+            )
         result = build_result(
             options.run_id,
             info["started_at"],
             grades,
             [job.id for job in plan.jobs],
             round((time.monotonic() - started) * 1000),
+            ending_of(plan, options, grades, interrupted=interrupted),
         )
+        result = with_analysis(result, info)
         directory.write_result(result)
-        write_reports(result, _formats(request, plan), directory.path, secrets.mask)
+        write_reports(result, formats_of(request, plan), directory.path, secrets.mask, index=index)
     if as_json:
         sys.stdout.write(to_json(result, secrets.mask, indent=2).decode())
     else:
         pairs = [(job, grades[job.id]) for job in plan.jobs if job.id in grades]
         print_result(result, plan, pairs, shown_path(directory.path), console)
-    if interrupted:
-        sys.stderr.write(f"interrupted; go on with: skillup run --resume {directory.path}\n")
+    go_on = go_on_with(result.stopped, options.stopping, directory.path)
+    print_ending(result, go_on, console)
     index_finished_run(directory.path, base, index)
     return ExitCode.INTERRUPTED if interrupted else exit_code(result)
 
 
-def _formats(request: RunRequest, plan: Plan) -> list[str]:
+def formats_of(request: RunRequest, plan: Plan) -> list[str]:
     """The reports that the command line or one of the suites asks for."""
     suites = {job.suite.path: job.suite.suite for job in plan.jobs}
     return [*request.reports, *(name for s in suites.values() for name in s.report.formats)]
 
 
-def _directory(
+def directory_for(
     request: RunRequest, plan: Plan, out: Path | None, resume: Path | None, secrets: Secrets
 ) -> RunDirectory:
+    """The run's directory, open for writing: that of `resume`, or a new one."""
     if resume is not None:
         return RunDirectory.open(resume, writable=True, mask=secrets.mask)
     run_id = new_run_id()
@@ -135,10 +158,29 @@ def _directory(
     return RunDirectory.create(path, info, mask=secrets.mask)
 
 
+def ending_of(
+    plan: Plan, options: RunOptions, grades: Mapping[str, Grade], *, interrupted: bool
+) -> Ending:
+    """Why trials of `plan` have no grade."""
+    stop = options.stopping.reason
+    if interrupted:
+        stop = Stop(kind="interrupted", message="interrupted by a signal")
+    saved = [
+        job.id
+        for job in plan.jobs
+        if options.deciding is not None and job.id not in grades and not options.deciding.needs(job)
+    ]
+    return Ending(stop, frozenset(saved), tuple(options.stopping.warnings))
+
+
 def exit_code(result: RunResult) -> ExitCode:
-    """Errors outrank failures; what was not run is neither, but it is not a pass."""
+    """Errors outrank failures. What was not run is neither, but it is not a pass.
+
+    That trials failed until it was enough is a failure; anything else that kept trials from being
+    held (a budget, a quota) is trouble of the infrastructure, for nobody failed.
+    """
     if result.summary.error:
         return ExitCode.ERROR
-    if result.summary.fail or result.not_run:
+    if result.summary.fail:
         return ExitCode.FAILED
-    return ExitCode.PASSED
+    return ExitCode.ERROR if result.not_run else ExitCode.PASSED

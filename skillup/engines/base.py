@@ -26,6 +26,15 @@ Progress = Callable[[str], None]
 """Told, in a few words, what the agent is doing right now."""
 
 
+@runtime_checkable
+class ItemWatcher(Protocol):
+    """A `Progress` that wants to see what is said, called and given as it comes."""
+
+    def item(self, item: TranscriptItem) -> None:
+        """The transcript has one item more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
     """One user message to deliver."""
@@ -43,6 +52,8 @@ class TurnRequest:
     """The most steps the agent may take within the turn; None: the engine's own limit."""
     previous: SessionFingerprint | None = None
     """The session as the turn before left it; None on the first turn."""
+    sending: int = 1
+    """Above 1: the provider has refused it before, in this attempt at the trial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from skillup.engines.failures import Failure, kind_of_status
@@ -17,7 +18,7 @@ _BY_SUBTYPE: dict[str, ErrorKind] = {
 _BY_API_ERROR: dict[str, ErrorKind] = {
     "authentication_failed": "auth",
     "oauth_org_not_allowed": "auth",
-    "billing_error": "auth",
+    "billing_error": "quota",
     "rate_limit": "rate_limit",
     "overloaded": "overloaded",
     "model_not_found": "model_error",
@@ -35,13 +36,23 @@ _BY_TEXT: tuple[tuple[str, ErrorKind], ...] = (
     ("Request timed out", "network"),
     ("Not logged in", "auth"),
     ("Invalid API key", "auth"),
-    ("Credit balance is too low", "auth"),
     ("cannot be used with root", "engine_not_usable"),
     ("error: unknown option", "engine_not_usable"),
     ("error: option", "engine_not_usable"),
     ("error: unknown command", "engine_not_usable"),
     ("Error: Settings file not found", "engine_not_usable"),
     ("Error: Invalid MCP configuration", "engine_not_usable"),
+)
+
+# How texts about an allowance that is used up go on or begin: a subscription's limit for five hours
+# or a week, an organisation's spending limit, prepaid credits. All come with the status 429 or 400,
+# as passing trouble does.
+_QUOTA = re.compile(
+    r"^You['’]ve (?:hit|reached) your (?!fast limit)"
+    r"|^You['’]re out of (?:usage credits|extra usage)"
+    r"|^Your org is out of usage|^Your (?:group|seat|usage allocation)\b"
+    r"|usage limit reached|credit balance is too low",
+    re.IGNORECASE,
 )
 
 _LOCAL_ANSWERS = ("Unknown command:", "Unknown skill:", "Unknown slash command:")
@@ -71,6 +82,8 @@ def failure_of(result: dict[str, Any], api_error: str | None) -> Failure | None:
 def _kind(result: dict[str, Any], subtype: str, api_error: str | None, said: str) -> ErrorKind:
     if subtype in _BY_SUBTYPE:
         return _BY_SUBTYPE[subtype]
+    if _QUOTA.search(said):
+        return "quota"
     status = result.get("api_error_status")
     if isinstance(status, int):
         return kind_of_status(status)
@@ -85,4 +98,6 @@ def _kind(result: dict[str, Any], subtype: str, api_error: str | None, said: str
 
 def kind_of_text(text: str) -> ErrorKind | None:
     """The kind that a known message of the CLI means."""
+    if _QUOTA.search(text):
+        return "quota"
     return next((kind for part, kind in _BY_TEXT if part in text), None)

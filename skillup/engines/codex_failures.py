@@ -14,12 +14,15 @@ _BY_BEGINNING: tuple[tuple[str, ErrorKind], ...] = (
     ("Missing environment variable", "auth"),
     ("Your access token could not be refreshed", "auth"),
     ("Not logged in", "auth"),
-    ("You've hit your usage limit", "rate_limit"),
-    ("Quota exceeded", "rate_limit"),
+    ("You've hit your usage limit", "quota"),
+    ("You've reached your usage limit", "quota"),
+    ("You hit your spend cap", "quota"),
+    ("You hit the spend cap", "quota"),
+    ("Your workspace is out of credits", "quota"),
+    ("Quota exceeded", "quota"),
     ("Rate limit reached", "rate_limit"),
     ("Selected model is at capacity", "overloaded"),
-    # The text for the status 500, with a typographic apostrophe or a plain one.
-    ("We’re currently experiencing high demand", "overloaded"),
+    # The text for the status 500.
     ("We're currently experiencing high demand", "overloaded"),
     ("Connection failed", "network"),
     ("stream disconnected before completion", "network"),
@@ -47,8 +50,9 @@ def failure_of_text(message: str) -> Failure:
     status = _STATUS.match(message)
     if status:
         return Failure(kind_of_status(int(status[1])), message)
+    plain = message.replace("’", "'")  # codex 0.169 writes typographic ones
     for beginning, kind in _BY_BEGINNING:
-        if message.startswith(beginning):
+        if plain.startswith(beginning):
             return Failure(kind, message)
     return Failure("model_error", message)
 

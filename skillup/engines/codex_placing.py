@@ -16,6 +16,7 @@ from skillup.engines.failures import Cli, turn_error
 from skillup.engines.session_files import of_a_history
 from skillup.engines.session_versions import VersionRange, format_problem
 from skillup.schema.record import ErrorKind, HistoryItem
+from skillup.workspace.full_disk import refuse_full_disk
 
 SEEDED_VERSIONS = (VersionRange("0.145.0", "0.169.0"),)
 """Seeding and forking was tried with versions from one end of each range to the other."""
@@ -48,6 +49,7 @@ def place_history(
     try:
         _write(path, map(row_bytes, rows))
     except OSError as error:
+        refuse_full_disk(error, home)
         return _failed(cli, "setup", f"the history could not be written: {error}")
     return Placed(SessionRef(trial.session_id), of_a_history(fingerprint(home, trial.session_id)))
 
@@ -81,6 +83,7 @@ def place_fork(
             lines.seek(0)
             _write(path, forked_lines(lines, session.id, trial.session_id, directories))
     except OSError as error:
+        refuse_full_disk(error, home)
         return _failed(cli, "setup", f"the thread {session.id} could not be forked: {error}")
     return _placed(home, trial.session_id)
 

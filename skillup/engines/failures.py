@@ -12,6 +12,7 @@ _ANSWER_CHARACTERS = 1000
 _ADVICE: dict[ErrorKind, str] = {
     "auth": "{login}",
     "rate_limit": "wait, or run fewer trials at once (-j)",
+    "quota": "waiting for minutes is no use; once there is allowance, resume the run",
     "overloaded": "try again later",
     "network": "check the connection and the profile's `base_url`",
     "model_error": "check the profile's `model`",
@@ -51,6 +52,8 @@ def kind_of_status(status: int) -> ErrorKind:
     """The kind of an HTTP status of the model's server."""
     if status in (401, 403):
         return "auth"
+    if status == 402:
+        return "quota"
     if status == 429:
         return "rate_limit"
     if status in (503, 529):

@@ -111,7 +111,7 @@ class ScriptedEngine:
             return TurnOutcome(session=None, error=_no_script())
         home = agent_home(trial.home)
         arguments = _arguments(trial.script, turn, trial.profile, home)
-        environment = _environment(trial)
+        environment = _environment(trial, turn.sending)
         invocation = Invocation(
             argv=(*_command(trial.profile), *arguments, f"{option}={session_id}"),
             env=environment,
@@ -212,10 +212,11 @@ def _arguments(script: Script, turn: TurnRequest, profile: Profile, home: Path) 
     return [*arguments, *profile.args]
 
 
-def _environment(trial: TrialContext) -> dict[str, str]:
+def _environment(trial: TrialContext, sending: int) -> dict[str, str]:
     lots = {
         "SKILLUP_SCRIPTED_SEED": str(trial.seed),
-        "SKILLUP_SCRIPTED_ATTEMPT": str(trial.attempt),
+        # A message that is sent once more may fare better, as in another attempt.
+        "SKILLUP_SCRIPTED_ATTEMPT": str(trial.attempt + sending - 1),
     }
     if trial.profile.isolation == "shared":
         return {**trial.environment, **trial.extra_env, **lots}

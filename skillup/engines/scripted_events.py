@@ -25,6 +25,7 @@ _STATUSES: dict[str, Literal["success", "error", "unknown"]] = {
 _ERROR_KINDS: dict[str, ErrorKind] = {
     "auth": "auth",
     "rate_limit": "rate_limit",
+    "quota": "quota",
     "overloaded": "overloaded",
     "model_error": "model_error",
     "max_turns": "max_turns",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from skillup.engines.base import Progress
+from skillup.engines.base import ItemWatcher, Progress
 from skillup.engines.failures import Failure
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, Usage
@@ -48,17 +48,24 @@ class Transcript:
         self.notices: list[str] = []
         self.unknown = 0
         self._progress = progress
+        whoever: object = progress
+        self._watcher = whoever if isinstance(whoever, ItemWatcher) else None
+
+    def _add(self, item: TranscriptItem) -> None:
+        self.items.append(item)
+        if self._watcher is not None:
+            self._watcher.item(item)
 
     def message(self, text: str, agent: str | None = None) -> None:
         """Something the agent (or a sub-agent) said."""
         if text:
-            self.items.append(TranscriptItem(type="message", text=text, agent=agent))
+            self._add(TranscriptItem(type="message", text=text, agent=agent))
             self._progress("writes")
 
     def reasoning(self, text: str, agent: str | None = None) -> None:
         """Something the agent thought."""
         if text:
-            self.items.append(TranscriptItem(type="reasoning", text=text, agent=agent))
+            self._add(TranscriptItem(type="reasoning", text=text, agent=agent))
             self._progress("thinks")
 
     def call(
@@ -71,7 +78,7 @@ class Transcript:
     ) -> None:
         """A tool is called."""
         call = ToolCall(id=call_id, name=name, kind=kind, arguments=dict(arguments))
-        self.items.append(TranscriptItem(type="tool_call", tool_call=call, agent=agent))
+        self._add(TranscriptItem(type="tool_call", tool_call=call, agent=agent))
         first = next((value for value in arguments.values() if isinstance(value, str)), "")
         self._progress(f"{name} {' '.join(first.split())[:60]}".rstrip())
 
@@ -87,20 +94,20 @@ class Transcript:
             left_out = len(content) - _CONTENT_CHARACTERS
             content = f"{content[:_CONTENT_CHARACTERS]}\n… {left_out} characters left out …"
         result = ToolResult(call_id=call_id, status=status, content=content)
-        self.items.append(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
+        self._add(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
 
     def notice(self, text: str) -> None:
         """A warning that is no failure."""
         if text and text not in self.notices:
             self.notices.append(text)
-            self.items.append(TranscriptItem(type="notice", text=text))
+            self._add(TranscriptItem(type="notice", text=text))
 
     def unknown_event(self, event: Any) -> None:
         """An event that we do not understand: counted, and kept in short."""
         self.unknown += 1
         text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
         text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
-        self.items.append(TranscriptItem(type="notice", text=text))
+        self._add(TranscriptItem(type="notice", text=text))
 
 
 def read_event(line: bytes) -> dict[str, Any] | str | None:

@@ -12,6 +12,7 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine, SessionResumer
 from skillup.executors.common_turns import Node, Span, node_of, owned
 from skillup.executors.options import RunObserver, RunOptions
+from skillup.executors.pace import MOST_ANEW
 from skillup.executors.retry import retry_reason
 from skillup.judges.settling import LiveJudge
 from skillup.plan import Job
@@ -46,6 +47,10 @@ class Holder(Protocol):
 
     async def attempts(self, job: Job, first: int = 1, note: str | None = None) -> None:
         """Holds a trial by itself, as often as it has to be; the record says `note`."""
+        ...
+
+    def give_up(self, job: Job, record: Record, reason: str) -> None:
+        """Keeps the record of an attempt; the trial is tried again."""
         ...
 
     async def conclude(self, job: Job, record: Record) -> None:
@@ -139,10 +144,12 @@ class _Attempt:
             request = fork.request if fork is not None else self._shared_request(node)
             start = len(fork.held) if fork is not None else 0
             shared = await hold_shared(request, node.count, fork)
+            if _was_left(request):
+                return
             spans = [*spans, Span(start, node.count, shared.judging)]
             if shared.ended:
                 ends = [(job, await shared.record_of(self._request(job))) for job in node.jobs]
-                again = await self._conclude_all(ends, spans)
+                again = await self._conclude_all(ends, spans, _refused(request, ends[0][1]))
             else:
                 forks = [(c, await self._fork(shared, node, c)) for c in node.children]
                 if not self.holder.options.keep_scratch:
@@ -176,7 +183,10 @@ class _Attempt:
             self.holder.observer.trial_started(job, self.attempt)
             record = fork if isinstance(fork, Record) else await hold_rest(fork)
             self._remove_scratch(job)
-            reason = retry_reason(record, job.loaded.case.retry_policy)
+            if not isinstance(fork, Record) and _was_left(fork.request):
+                return
+            refused = None if isinstance(fork, Record) else _refused(fork.request, record)
+            reason = refused or retry_reason(record, job.loaded.case.retry_policy)
             if reason is None:
                 await self._conclude(job, record, spans)
                 return
@@ -188,11 +198,14 @@ class _Attempt:
             await self.holder.attempts(job, self.attempt + 1, note)
 
     async def _conclude_all(
-        self, records: Sequence[tuple[Job, Record]], spans: list[Span]
+        self, records: Sequence[tuple[Job, Record]], spans: list[Span], refused: str | None = None
     ) -> str | None:
-        """Conclude jobs that ended together; or say why they are held again together."""
+        """Conclude jobs that ended together; or say why they are held again together.
+
+        `refused` says that the provider did, and that only another attempt can go on.
+        """
         first, record = records[0]
-        reason = retry_reason(record, first.loaded.case.retry_policy)
+        reason = refused or retry_reason(record, first.loaded.case.retry_policy)
         for job, record in records:
             if reason is None:
                 await self._conclude(job, record, spans)
@@ -242,12 +255,26 @@ class _Attempt:
 
     def _give_up(self, job: Job, record: Record, reason: str) -> None:
         """This attempt's record is kept, and the trial is tried again."""
-        self.holder.directory.write_attempt(job.id, record)
-        self.holder.observer.trial_retried(job, record, reason)
+        self.holder.give_up(job, record, reason)
 
     def _remove_scratch(self, job: Job) -> None:
         if job.id in self._requests and not self.holder.options.keep_scratch:
             self.holder.directory.remove_scratch(job.id)
+
+
+def _was_left(request: TrialRequest) -> bool:
+    """Whether the run ended in the midst of its conversation: then there is no record of it."""
+    return request.patience is not None and request.patience.left
+
+
+def _refused(request: TrialRequest, record: Record) -> str | None:
+    """The refusal after which the trial can only go on in another attempt; None: there is none."""
+    error = record.first_error()
+    if request.patience is None or request.patience.anew is None or error is None:
+        return None
+    if request.attempt > MOST_ANEW:
+        return None
+    return error.kind
 
 
 def with_note(record: Record, note: str | None) -> Record:

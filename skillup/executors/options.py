@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from skillup.executors.deciding import Deciding
 from skillup.executors.register import default_register_dir
-from skillup.executors.stopping import Limits
+from skillup.executors.stopping import Stopping
 from skillup.judges.settling import Reader
 from skillup.judges.users import Casting
 from skillup.plan import Job
@@ -28,8 +29,12 @@ class RunOptions:
     secrets: Secrets
     parallel: int = 4
     """Trials at once."""
-    limits: Limits = field(default_factory=Limits)
-    """When no more trials are started."""
+    stopping: Stopping = field(default_factory=Stopping)
+    """When no more trials are started; afterwards, why none were."""
+    deciding: Deciding | None = None
+    """Which trials need not be held (`--until-decided`); None: all of them are."""
+    patience_seconds: float = 0.0
+    """How long rate limits and overload are waited out; 0: they are errors at once."""
     variables: Mapping[str, str] = field(default_factory=dict)
     register_dir: Path = field(default_factory=default_register_dir)
     """Where this process is known as a live owner of the agents it starts."""

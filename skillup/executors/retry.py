@@ -5,18 +5,22 @@ from __future__ import annotations
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import Record
 
-# A defect of the case or of the installation comes back every time: trying again only costs.
+# A defect of the case or of the installation comes back every time, and so does an allowance that
+# is used up: trying again only costs.
 _NEVER = frozenset(
-    {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal"}
+    {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal", "quota"}
 )
 
 
-def retry_reason(record: Record, policy: RetryPolicy | None) -> str | None:
+def retry_reason(record: Record, policy: RetryPolicy | None, uncounted: int = 0) -> str | None:
     """Why this trial is held again (an error kind, or `turn_precondition_fail`); None: it is not.
 
-    `record.attempt` counts from 1; the policy allows ``max_retries`` attempts beyond the first.
+    `record.attempt` counts from 1; the policy allows ``max_retries`` attempts beyond the first, and
+    beyond those that are `uncounted`, for the provider refused them.
     """
-    if policy is None or record.attempt > policy.max_retries or record.skipped is not None:
+    if policy is None or record.skipped is not None:
+        return None
+    if record.attempt - uncounted > policy.max_retries:
         return None
     wanted = set(policy.retry_on)
     error = record.first_error()

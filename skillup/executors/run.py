@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import anyio
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
-from skillup.executors.family import with_note
+from skillup.executors.admission import Admission
+from skillup.executors.attempts import hold_attempts
+from skillup.executors.deciding import Deciding
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.retry import retry_reason
-from skillup.executors.stopping import Stopping
+from skillup.executors.pace import Paces, TrialPatience
 from skillup.judges import grade, grade_record
 from skillup.judges.settling import LiveJudge
 from skillup.judges.users.casting import Place
 from skillup.plan import Job, Plan
-from skillup.schema.grade import Grade
+from skillup.schema.checkpoint import Checkpoint
+from skillup.schema.grade import Grade, Stop
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
-from skillup.trial import TrialRequest, hold_trial, record_without_turns
+from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.simulator import UserSimulator
+from skillup.workspace.full_disk import refuse_without_room
 
 
 class Venue(Protocol):
@@ -55,7 +61,14 @@ class Run:
         self.done: dict[str, anyio.Event] = {}
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.unplayable: dict[str, TurnError] = {}
-        self.stopping = Stopping(options.limits)
+        self.stopping = options.stopping
+        self.paces = Paces(options.patience_seconds, self._end_for_quota)
+        self.deciding = options.deciding
+        self.admission = Admission(
+            options.parallel,
+            breadth=options.deciding is not None,
+            has_room=self.stopping.leaves_room,
+        )
 
     async def look_at_engines(self, plan: Plan) -> None:
         """Ask each profile's engine once whether it can be run at all."""
@@ -76,12 +89,29 @@ class Run:
 
     async def take_over_finished(self, plan: Plan) -> None:
         """Trials that an earlier start of this run has finished are kept."""
+        self.admission.expect(plan.jobs)
         finished = self.directory.finished_jobs()
         for job in plan.jobs:
             self.done[job.id] = anyio.Event()
+            for attempt in self.directory.attempts(job.id):
+                self.stopping.count_attempt(attempt)
             if job.id in finished:
                 record = self.directory.read_record(job.id)
                 await self.conclude(job, record, self.directory.read_grade(job.id), new=False)
+        if self.deciding is not None:
+            self._journal_decisions(self.deciding)
+
+    def _journal_decisions(self, deciding: Deciding) -> None:
+        """Those that an earlier start came to and was killed before it could say so."""
+        told = [
+            event.items()
+            for event in self.directory.events()
+            if event.get("event") == "case_decided"
+        ]
+        for test in deciding.tests():
+            about = test.about()
+            if test.side != "undecided" and not any(about.items() <= event for event in told):
+                self.directory.journal("case_decided", **about)
 
     async def hold(self, jobs: Sequence[Job], venue: Venue) -> None:
         """Wait for what `jobs`, one or a family, depend on; then have them held."""
@@ -89,13 +119,20 @@ class Run:
             for needed in dict.fromkeys(name for job in jobs for name in job.depends_on):
                 if needed in self.done:
                     await self.done[needed].wait()
-            ready = [job for job in jobs if not await self._skipped(job, venue)]
+            ready = [j for j in jobs if self._is_needed(j) and not await self._skipped(j, venue)]
             if ready:
-                await venue.hold(ready)
+                async with self.admission.place(ready):
+                    # Others have ended meanwhile.
+                    wanted = [job for job in ready if self._is_needed(job)]
+                    if wanted and not self.is_enough():
+                        await venue.hold(wanted)
         finally:
             # Those that were not held any more (--max-fail) must not be waited for either.
             for job in jobs:
                 self.done[job.id].set()
+
+    def _is_needed(self, job: Job) -> bool:
+        return self.deciding is None or self.deciding.needs(job)
 
     async def _skipped(self, job: Job, venue: Venue) -> bool:
         """Whether something that `job` depends on keeps it back; then it is concluded so."""
@@ -109,6 +146,9 @@ class Run:
         if not self.is_enough():
             self.observer.trial_started(job, 1)
             await self.conclude(job, record_without_turns(self.request(job, 1), skipped=reason))
+
+    def _end_for_quota(self, why: str) -> None:
+        self.stopping.stop(Stop(kind="quota", message=why))
 
     def is_enough(self) -> bool:
         """No more trials are to be started; `stopping.reason` says why."""
@@ -125,32 +165,23 @@ class Run:
 
     async def attempts(self, job: Job, first: int = 1, note: str | None = None) -> None:
         """Hold a trial by itself, as often as it has to be; the record says `note`."""
-        problem = self.problem(job)
-        attempt = first
-        while True:
-            request = self.request(job, attempt)
-            try:
-                if problem is not None:
-                    record = record_without_turns(request, error=problem)
-                else:
-                    record = await hold_trial(request)
-            finally:
-                if not self.options.keep_scratch:
-                    self.directory.remove_scratch(job.id)
-            record = with_note(record, note)
-            reason = retry_reason(record, job.loaded.case.retry_policy)
-            if reason is None:
-                await self.conclude(job, record)
-                return
-            self.directory.write_attempt(job.id, record)
-            self.observer.trial_retried(job, record, reason)
-            attempt += 1
-            self.observer.trial_started(job, attempt)
+        await hold_attempts(self, job, first, note)
 
-    def request(self, job: Job, attempt: int) -> TrialRequest:
-        """Begin an attempt: its directories are made anew."""
+    def give_up(self, job: Job, record: Record, reason: str) -> None:
+        """Keep the record of an attempt; the trial is tried again."""
+        self.directory.write_attempt(job.id, record)
+        self.stopping.count_attempt(record)
+        self.observer.trial_retried(job, record, reason)
+
+    def request(
+        self, job: Job, attempt: int, place: TrialPlace | None = None, uncounted: int = 0
+    ) -> TrialRequest:
+        """Begin an attempt: its directories are made anew; those of `place` are gone on with.
+
+        `uncounted` are the attempts before that no `retry_policy` counts.
+        """
         engine, available = self.engines[job.profile.name]
-        place = self.directory.begin_trial(job.id)
+        place = place or self.directory.begin_trial(job.id)
         return TrialRequest(
             run_id=self.options.run_id,
             job=job,
@@ -167,8 +198,23 @@ class Run:
             engine_version=available.version,
             judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
             simulator=self._player(job, place, attempt),
+            patience=self._patience(job, attempt),
+            note_down=partial(self._note_down, job, uncounted),
             notify=self.observer.trial_event,
         )
+
+    def _patience(self, job: Job, attempt: int) -> TrialPatience:
+        def tell(text: str) -> None:
+            self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
+
+        def note(error: TurnError, times: int) -> None:
+            self.directory.journal("message_refused", job=job.id, error=error.kind, times=times)
+
+        return TrialPatience(self.paces.of(job.profile), tell, note, attempt=attempt)
+
+    def _note_down(self, job: Job, uncounted: int, checkpoint: Checkpoint) -> None:
+        noted = checkpoint.model_copy(update={"uncounted": uncounted})
+        self.directory.write_checkpoint(job.id, noted)
 
     def _player(self, job: Job, place: TrialPlace, attempt: int) -> UserSimulator | None:
         simulators = self.options.simulators
@@ -196,11 +242,18 @@ class Run:
             # As it is stored, secrets masked: so whoever judges it again finds the same.
             record = self.directory.read_record(job.id)
         graded = known or await self._grade(record)
-        if known is None:
+        if known is None and graded.status == "ERROR":
+            # Where judges had no room it is graded when the run goes on; the record is kept.
+            refuse_without_room(Path(tempfile.gettempdir()))
+        if known is None or new:
             self.directory.write_grade(job.id, graded)
         self.grades[job.id] = graded
-        self.stopping.count(graded)
+        self.stopping.count(record, graded)
+        decided = self.deciding.count(job, graded) if self.deciding is not None else None
+        if decided is not None and new:
+            self.directory.journal("case_decided", **decided.about())
         self.done[job.id].set()
+        self.admission.ended(job)
         if new:
             self.observer.trial_finished(job, record, graded)
 

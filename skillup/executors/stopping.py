@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from skillup.executors.spending import Account, Spending
 from skillup.schema.grade import Grade, Stop
+from skillup.schema.record import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +26,106 @@ class Limits:
 
 
 class Stopping:
-    """Counts what finished trials took; says when it is enough, and why."""
+    """Counts what finished trials took; says when it is enough, and why.
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    Trials of an earlier start of the run count, too; of its time only this start's does.
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`warn` is told, once each, of those that a budget cannot count."""
+        self.limits = limits or Limits()
+        self.warnings: list[str] = []
+        self._warn = warn
         self._started = time.monotonic()
         self._bad = 0
+        self._spending = Spending()
         self._reason: Stop | None = None
+        self._look_at_budgets()
 
     @property
     def reason(self) -> Stop | None:
         """Why no more trials are started; None: more are."""
-        limit = self._limits.time_limit_seconds
+        limit = self.limits.time_limit_seconds
         if self._reason is None and limit is not None:
             passed = time.monotonic() - self._started
             if passed >= limit:
                 self.stop(Stop(kind="time_limit", message=f"the time limit of {limit:g} s is up"))
         return self._reason
 
+    def spent(self) -> tuple[float, int]:
+        """USD and tokens, as far as they were told."""
+        return self._spending.cost_usd.total, round(self._spending.tokens.total)
+
     def stop(self, reason: Stop) -> None:
         """Start no more trials; the first reason stands."""
         self._reason = self._reason or reason
 
-    def count(self, grade: Grade) -> None:
+    def count(self, record: Record, grade: Grade) -> None:
         """A trial has finished."""
         self._bad += grade.status in ("FAIL", "ERROR")
-        limit = self._limits.max_fail
+        limit = self.limits.max_fail
         if limit is not None and self._bad >= limit:
             many = "1 trial" if self._bad == 1 else f"{self._bad} trials"
             self.stop(Stop(kind="max_fail", message=f"{many} failed or met an error"))
+        self._spending.add(record, grade)
+        self._look_at_budgets()
+
+    def count_attempt(self, record: Record) -> None:
+        """An attempt was given up, and is tried again: what it took was taken."""
+        self._spending.add(record, None)
+        self._look_at_budgets()
+
+    def leaves_room(self, running: int) -> bool:
+        """Whether the budgets are likely to leave something for one trial beside `running` others.
+
+        Each of those is taken to need what an average finished one took. True if it is enough
+        anyway: then there is nothing to wait for.
+        """
+        if self.reason is not None:
+            return True
+        return all(
+            not account.has_reached(limit, running * account.average())
+            for limit, account in self._budgets().values()
+        )
+
+    def _budgets(self) -> dict[str, tuple[float, Account]]:
+        """By option, those that are given: the limit, and what counts."""
+        accounts = {
+            "--max-cost-usd": (self.limits.max_cost_usd, self._spending.cost_usd),
+            "--max-tokens": (self.limits.max_tokens, self._spending.tokens),
+        }
+        return {
+            name: (limit, account)
+            for name, (limit, account) in accounts.items()
+            if limit is not None
+        }
+
+    def _look_at_budgets(self) -> None:
+        for option, (limit, account) in self._budgets().items():
+            what = "cost" if option == "--max-cost-usd" else "tokens"
+            for who in account.untold:
+                text = f"{who} tells no {what}, so {option} cannot count what it takes"
+                if text not in self.warnings:
+                    self.warnings.append(text)
+                    self._warn(text)
+            if account.has_reached(limit):
+                stop = _used_up(option, limit, account.total)
+                if self._reason is not None and self._reason.kind == stop.kind:
+                    self._reason = stop  # with what trials took that were running still
+                self.stop(stop)
+
+
+def _used_up(option: str, limit: float, taken: float) -> Stop:
+    if option == "--max-cost-usd":
+        text = f"the budget of {_usd(limit)} USD is spent ({_usd(taken)} USD)"
+        return Stop(kind="max_cost_usd", message=text)
+    text = f"the budget of {limit:.0f} tokens is used up ({taken:.0f})"
+    return Stop(kind="max_tokens", message=text)
+
+
+def _usd(amount: float) -> str:
+    if 0 < amount < 0.0001:
+        return f"{amount:.2g}"
+    return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:.2f}"

@@ -22,6 +22,7 @@ from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
+from skillup.workspace.full_disk import refuse_full_disk
 
 NO_MODEL = (
     "`{key}` is read by a model, and none is named: write `judge: {{model: …}}` in eval.yaml, "
@@ -95,7 +96,8 @@ class JudgeDesk:
     async def read(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
         """One result for each of the inquiry's checks, in order; of a judge, all it says.
 
-        Raises nothing but RunDirectoryError, where the run cannot keep the answers.
+        Raises nothing but RunDirectoryError, where the run cannot keep the answers, and
+        FullDiskError.
         """
         try:
             if inquiry.judge is not None:
@@ -104,6 +106,8 @@ class JudgeDesk:
         except SkillupError:
             raise
         except Exception as defect:  # noqa: BLE001  a defect of ours must not become a verdict
+            if isinstance(defect, OSError):
+                refuse_full_disk(defect)
             return self._defect(inquiry, defect)
 
     async def _judge(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:

@@ -34,8 +34,6 @@ def ignored_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
     """What the suite says and a run can do without, because the command line outranks it."""
     if suite.engine is not None and suite.engine.custom is not None:
         yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
-    if "html" in suite.report.formats:
-        yield ("report", "formats"), "`html` is not written yet; `json`, `junit` and `markdown` are"
 
 
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:

@@ -11,6 +11,7 @@ knows which of them are ours, ``ending`` ends them, ``supervise`` brings it toge
 
 from __future__ import annotations
 
+from skillup.process.ending import kill_running
 from skillup.process.leftovers import ProcessRegister, end_leftovers
 from skillup.process.markers import OWNER_VARIABLE, TRIAL_VARIABLE, new_marker
 from skillup.process.quiet import run_quiet
@@ -37,6 +38,7 @@ __all__ = [
     "ProcessRequest",
     "Redact",
     "end_leftovers",
+    "kill_running",
     "new_marker",
     "run_process",
     "run_quiet",

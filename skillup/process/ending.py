@@ -79,6 +79,12 @@ def kill_at_once(tree: ProcessTree) -> None:
         time.sleep(_FIRST_PAUSE_SECONDS)
 
 
+def kill_running() -> None:
+    """SIGKILL for every turn that is being held here; whoever supervises them sees them end."""
+    for tree in ProcessTree.all_running():
+        kill_at_once(tree)
+
+
 async def walk(steps: Generator[float, None, Answer]) -> Answer:
     """Takes the steps in a running event loop."""
     while True:

@@ -122,10 +122,10 @@ class OutputStream:
         return [self._finished(line) for line in self._splitter.finish()]
 
     def close(self) -> None:
-        """Closes the copy; safe to call again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Closes the copy; safe to call again, also if the first call raised OSError."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def _finished(self, line: Line) -> bytes:
         text, cut = line.text, line.truncated

@@ -74,7 +74,10 @@ class OutputPump:
             self._fail(error)
         finally:
             self._pipe.close()
-            self._stream.close()
+            try:
+                self._stream.close()
+            except OSError as error:  # no room for what was still in memory
+                self._fail(error)
             self.done.set()
 
     def stop_delivering(self) -> None:

@@ -13,13 +13,15 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeAlias, cast
 
 from skillup.process.markers import OWNER_VARIABLE, TRIAL_VARIABLE, owner_id
 from skillup.process.orphans import adopt_orphans
 from skillup.process.request import ProcessRequest
 from skillup.process.table import Row, read_row
 from skillup.process.tree import ProcessTree, starting
+
+Apart: TypeAlias = subprocess.Popen[bytes]
 
 
 class StartError(Exception):
@@ -64,6 +66,22 @@ def start(request: ProcessRequest, marker: str) -> Child:
         tree = ProcessTree(main, f"{TRIAL_VARIABLE}={marker}".encode())
     stdout, stderr = cast("IO[bytes]", popen.stdout), cast("IO[bytes]", popen.stderr)
     return Child(popen.pid, tree, popen.stdin, stdout, stderr, popen)
+
+
+def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Apart:
+    """Starts another skillup, which looks after its own processes; it is the caller's to end.
+
+    For programs that are not skillup's own: nothing is adopted, watched or ended in this process.
+    Raises OSError.
+    """
+    return subprocess.Popen(
+        argv,
+        cwd=cwd,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        start_new_session=True,
+    )
 
 
 def _unseen(pid: int) -> Row:

@@ -54,6 +54,11 @@ class ProcessTree:
         """Whether some turn is being held."""
         return bool(_running)
 
+    @staticmethod
+    def all_running() -> list[ProcessTree]:
+        """Those of all turns that are being held."""
+        return list(_running)
+
     def close(self) -> None:
         """Forgets the turn: its processes are gone."""
         _running.discard(self)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from skillup.plan import Job, Plan
+from skillup.reports.analysis.console import print_analysis
+from skillup.reports.heartbeat import Heartbeat
 from skillup.reports.judge_notes import judge_lines, judging_cost
+from skillup.reports.live_view import going_words
 from skillup.reports.shared_turns import shared_note
+from skillup.reports.standing import Standing
+from skillup.reports.stops import stop_lines
+from skillup.reports.streaming import ConversationStream
 from skillup.reports.table import print_table
 from skillup.reports.text import money, one_line, plain, seconds, shown_id, tokens
 from skillup.schema.grade import Grade, RunResult
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
 STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
 _WIDE = 200
 """Columns to assume where the output is no terminal, so that nothing is folded in log files."""
+_WIDEST_LABEL = 50
+"""Cells that the lines of trials are aligned to; what is longer sticks out by itself."""
 _NAMED = 6
 _FIRST_WORDS = 60
 """Characters of a reason, in the line of a trial that has just ended."""
@@ -37,22 +45,44 @@ def make_console(stream: TextIO | None = None) -> Console:
 
 
 class PlainReporter:
-    """A line for each trial that ends. Also what the live display prints above itself."""
+    """A line for each trial that ends. Also what the live display prints above itself.
 
-    def __init__(self, plan: Plan, console: Console, *, quiet: bool = False) -> None:
+    Where nothing ends for `heartbeat` seconds (None: however long) a line says that it goes on.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        console: Console,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        mask: Callable[[str], str] = str,
+        finished: Iterable[str] = (),
+        heartbeat: float | None = None,
+    ) -> None:
         self.plan = plan
         self.console = console
         self.quiet = quiet
+        self.mask = mask
+        self.standing = Standing(plan, finished=finished)
+        self.stream = ConversationStream(console, mask) if verbose else None
+        self._jobs = {job.id: job for job in plan.jobs}
+        self._heart = Heartbeat(self._beat, heartbeat) if heartbeat and not quiet else None
         self.show_engine = len({job.profile.name for job in plan.jobs}) > 1
         self.show_variant = len({job.variant for job in plan.jobs}) > 1
         self.show_trial = any(job.trial > 1 for job in plan.jobs)
-        self.widest = max((len(self.label(job)) for job in plan.jobs), default=0)
+        widest = max((text_cells(self.label(job)) for job in plan.jobs), default=0)
+        self.widest = min(widest, _WIDEST_LABEL, console.width // 3)
 
     def __enter__(self) -> PlainReporter:
+        if self._heart is not None:
+            self._heart.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        return None
+        if self._heart is not None:
+            self._heart.stop()
 
     def label(self, job: Job) -> str:
         """The job in a few words: what tells it from the others of this run."""
@@ -67,13 +97,32 @@ class PlainReporter:
 
     def trial_started(self, job: Job, attempt: int) -> None:
         """Nothing to say yet."""
+        self.standing.start(job, attempt)
 
     def trial_event(self, event: TrialEvent) -> None:
-        """Too much for plain output."""
+        """Too much to be told, unless it is asked for."""
+        self.standing.hear(event)
+        job = self._jobs.get(event.job)
+        if self.stream is not None and job is not None:
+            self.stream.hear(event, self.label(job))
+
+    def stopping(self, times: int) -> None:
+        """Ctrl-C was pressed for the first, or the second time."""
+        words = stopping_words(len(self.standing.running), times)
+        self.console.print(words, markup=False, style="bold yellow", soft_wrap=True)
+
+    def abandon(self) -> None:
+        """The end: the terminal is left as it was found."""
+        self.console.show_cursor(True)
+
+    def _beat(self) -> None:
+        parts = [f"{self.standing.done}/{self.standing.total} trials", *going_words(self.standing)]
+        self.console.print(", ".join(parts), markup=False, style="dim", soft_wrap=True)
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
         """Say that a trial is held again."""
         del record
+        self._spoke()
         if not self.quiet:
             self.console.print(
                 f"RETRY  {self.label(job)}  ({reason})", markup=False, style="yellow"
@@ -84,17 +133,41 @@ class PlainReporter:
         from rich.text import Text
 
         del record
+        self.standing.end(job, grade)
+        if self.stream is not None:
+            self.stream.end(job.id, self.label(job), grade)
+        self._spoke()
         if self.quiet:
             return
         line = Text()
         line.append(f"{grade.status:<5}", style=STYLE[grade.status])
         turns = sum(turn.status != "skipped" for turn in grade.turns)
-        line.append(f"  {self.label(job):<{self.widest}}")
+        label = self.label(job)
+        line.append("  " + label + " " * (self.widest - text_cells(label)))
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
         # All of it stands once, under the table.
         why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _FIRST_WORDS)}"
         line.append(why, style="dim" if grade.status == "SKIP" else "")
         self.console.print(line, soft_wrap=True)
+
+    def _spoke(self) -> None:
+        if self._heart is not None:
+            self._heart.said()
+
+
+def text_cells(text: str) -> int:
+    """How much room `text` takes in a terminal; many characters take two cells."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def stopping_words(running: int, times: int) -> str:
+    """What is said at once when a signal asks the run to end."""
+    if times > 1:
+        return "leaving at once"
+    agents = "1 agent" if running == 1 else f"{running} agents"
+    return f"stopping: ending {agents}; Ctrl-C again to leave at once"
 
 
 def print_result(
@@ -128,8 +201,18 @@ def print_result(
         console.print(f"note: {shared}", style="dim", markup=False, soft_wrap=True)
     for warning in dict.fromkeys(text for _, grade in grades for text in grade.warnings):
         console.print(f"note: {warning}", style="yellow", markup=False, soft_wrap=True)
+    print_analysis(result.analysis, console)
     console.print()
     console.print(_counts(result), Text(plain(where)), sep="   ", soft_wrap=True)
+
+
+def print_ending(result: RunResult, go_on: str, console: Console) -> None:
+    """What was not run, why, and the command `go_on` that holds it.
+
+    Said also where the rest of the result is not printed: without it an exit code tells nothing.
+    """
+    for line in stop_lines(result, go_on):
+        console.print(plain(line), style="yellow", markup=False, soft_wrap=True)
 
 
 def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Table:
@@ -216,6 +299,7 @@ def _counts(result: RunResult) -> str:
         (counts.error, "errors" if counts.error > 1 else "error", "bold magenta"),
         (counts.skip, "skipped", "yellow"),
         (len(result.not_run), "not run", "yellow"),
+        (len(result.not_needed), "not needed", "dim"),
     ):
         if number:
             parts.append(f"[{style}]{number} {word}[/]")

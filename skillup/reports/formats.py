@@ -3,28 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import UsageError
 from skillup.schema.grade import RunResult
 from skillup.store.atomic import write_atomic
+from skillup.store.json_text import Mask, no_mask
+
+HTML = "html"
 
 
-def _junit(result: RunResult) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What reports are made of."""
+
+    directory: Path
+    """The run's, which reports are written into."""
+    result: RunResult | None
+    """None: the run has none yet, which only `html` can do without."""
+    mask: Mask = no_mask
+    index: str | None = None
+    """The index of past runs, as `--index`; None: the usual one."""
+    against: Path | None = None
+    """Another run, to stand beside this one in `html`."""
+
+
+def _junit(source: Source) -> bytes:
     from skillup.reports.junit import junit_xml
 
-    return junit_xml(result)
+    return _masked(junit_xml(_result(source)), source)
 
 
-def _markdown(result: RunResult) -> bytes:
+def _markdown(source: Source) -> bytes:
     from skillup.reports.markdown import markdown
 
-    return markdown(result).encode("utf-8", "replace")
+    return _masked(markdown(_result(source)).encode("utf-8", "replace"), source)
 
 
-FORMATS: Mapping[str, tuple[str, Callable[[RunResult], bytes]]] = {
+def _benchmark(source: Source) -> bytes:
+    from skillup.reports.benchmark import benchmark_json
+
+    return _masked(benchmark_json(_result(source)), source)
+
+
+def _html(source: Source) -> bytes:
+    from skillup.reports.page.report import html_report
+
+    # Masked text by text: the page's conversations are compressed.
+    return html_report(
+        source.directory, mask=source.mask, index=source.index, against=source.against
+    )
+
+
+def _masked(report: bytes, source: Source) -> bytes:
+    return source.mask(report.decode("utf-8")).encode("utf-8", "replace")
+
+
+def _result(source: Source) -> RunResult:
+    if source.result is None:
+        raise UsageError(
+            f"{source.directory} has no result.json: the run goes on, or was killed",
+            hint="finish it with `skillup run --resume`; `--report html` shows what there is",
+        )
+    return source.result
+
+
+FORMATS: Mapping[str, tuple[str, Callable[[Source], bytes]]] = {
     "junit": ("junit.xml", _junit),
     "markdown": ("summary.md", _markdown),
+    "benchmark": ("benchmark.json", _benchmark),
+    HTML: ("report.html", _html),
 }
 """By name: the file in the run directory, and what writes it. `json` is always there."""
 
@@ -45,15 +94,25 @@ def parse_formats(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def write_reports(
-    result: RunResult, names: Iterable[str], directory: Path, mask: Callable[[str], str]
+    result: RunResult | None,
+    names: Iterable[str],
+    directory: Path,
+    mask: Callable[[str], str],
+    *,
+    index: str | None = None,
+    against: Path | None = None,
 ) -> list[Path]:
-    """Writes the reports `names` into `directory`, in place of older ones; the files."""
+    """Writes the reports `names` into `directory`, in place of older ones; the files.
+
+    `index`: the index of past runs, for trends. `against`: an earlier run to stand beside this one.
+    Raises UsageError for a report that needs the run's result where `result` is None.
+    """
+    source = Source(directory, result, mask, index, against)
     written: list[Path] = []
     for name in dict.fromkeys(names):
         if name not in FORMATS:
             continue
         file, write = FORMATS[name]
-        text = mask(write(result).decode("utf-8")).encode("utf-8", "replace")
-        write_atomic(directory / file, text)
+        write_atomic(directory / file, write(source))
         written.append(directory / file)
     return written

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from skillup.errors import ExitCode
 from skillup.judges.replay.flips import Flip, GradeChange
+from skillup.schema.analysis import Analysis
 from skillup.schema.grade import CheckResult, Grade, Summary
 from skillup.schema.record import Usage
 
@@ -81,8 +82,9 @@ class Tally:
         """As a run's."""
         if self.statuses["ERROR"] or self.damaged:
             return ExitCode.ERROR
-        failed = self.statuses["FAIL"] or self.not_run
-        return ExitCode.FAILED if failed else ExitCode.PASSED
+        if self.statuses["FAIL"]:
+            return ExitCode.FAILED
+        return ExitCode.ERROR if self.not_run else ExitCode.PASSED
 
 
 def change_as_dict(change: GradeChange) -> dict[str, Any]:
@@ -97,9 +99,15 @@ def change_as_dict(change: GradeChange) -> dict[str, Any]:
 
 
 def judgement_chunks(
-    head: Mapping[str, Any], judged: Iterator[tuple[str, Grade, GradeChange | None]], tally: Tally
+    head: Mapping[str, Any],
+    judged: Iterator[tuple[str, Grade, GradeChange | None]],
+    tally: Tally,
+    analysis: Callable[[], Analysis] | None = None,
 ) -> Iterator[str]:
-    """``{…head, cases: [{job_id, grade, changes}], summary, changes, …}``, case by case."""
+    """``{…head, cases: [{job_id, grade, changes}], summary, changes, …}``, case by case.
+
+    `analysis` is asked at the end, when all of `judged` has come.
+    """
     opening = json.dumps(dict(head), ensure_ascii=False, indent=2).removesuffix("\n}")
     yield f'{opening},\n  "cases": ['
     separator = "\n"
@@ -117,6 +125,7 @@ def judgement_chunks(
         "left_out": tally.left_out,
         "not_run": tally.not_run,
         "damaged": tally.damaged,
+        "analysis": analysis().model_dump(mode="json") if analysis is not None else None,
     }
     yield "\n  ],\n" + json.dumps(end, ensure_ascii=False, indent=2).removeprefix("{\n") + "\n"
 

@@ -1,15 +1,30 @@
 """`junit.xml`: a run in the form that CI systems read. ERROR is an error, SKIP is skipped.
 
-Source of the format: the JUnit XML that Ant writes and Jenkins, GitLab and others read; written by
-junitparser.
+There is no standard, but two schemas that readers check against, and this is valid by both: Ant's
+(https://github.com/windyroad/JUnit-Schema) and Jenkins' junit-10.xsd
+(https://github.com/jenkinsci/xunit-plugin). By them only a suite may have properties and output, so
+each test's figures are properties of its suite, and the conversation is in what did not pass.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from junitparser import Error, Failure, JUnitXml, Properties, Property, Skipped, TestCase, TestSuite
+from junitparser import (
+    Error,
+    Failure,
+    JUnitXml,
+    Properties,
+    Property,
+    Skipped,
+    SystemErr,
+    SystemOut,
+    TestCase,
+    TestSuite,
+)
+from junitparser.junitparser import Attr, IntAttr
 
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult, Grade, RunResult
@@ -19,67 +34,105 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _ANSWER_CHARACTERS = 4000
 
 
+class _Suite(TestSuite):
+    """With the attributes of Ant's schema that junitparser does not know."""
+
+    package = Attr()
+    id = IntAttr()
+
+
 def junit_xml(result: RunResult) -> bytes:
     """The run as XML: a test suite for each suite, engine and variant, a test case for each trial.
 
-    A trial that was planned and not held is an error: it must not look like a pass.
+    A trial that was planned and not held is skipped, in a suite of its own, and says why.
     """
-    xml = JUnitXml("skillup")
+    xml: Any = JUnitXml()
     groups: dict[tuple[str, str, str], list[Grade]] = {}
     for grade in result.cases:
         groups.setdefault((grade.suite, grade.engine, grade.variant), []).append(grade)
-    for (suite, engine, variant), grades in groups.items():
-        tests = TestSuite(_text(f"{suite} ({engine}, {variant.replace('_', ' ')})"))
-        tests.timestamp = result.started_at
-        for grade in grades:
-            tests.add_testcase(_test(grade))
-        xml.add_testsuite(tests)
+    suites: list[tuple[str, str, list[TestCase], list[tuple[str, object]]]] = [
+        (
+            f"{suite} ({engine}, {variant.replace('_', ' ')})",
+            suite,
+            [_test(grade) for grade in grades],
+            [("engine", engine), ("variant", variant), *_figures(grades)],
+        )
+        for (suite, engine, variant), grades in groups.items()
+    ]
     if result.not_run:
-        tests = TestSuite("not run")
-        for job in result.not_run:
-            case = TestCase(_text(job), classname="not run", time=0.0)
-            case.result = [Error("this trial was planned and not held", "not_run")]
-            tests.add_testcase(case)
-        xml.add_testsuite(tests)
+        suites.append(("not run", "skillup", list(_not_run(result)), []))
+    for number, (name, package, tests, figures) in enumerate(suites):
+        made: Any = _Suite(_text(name))
+        made.package = _text(package)
+        made.id = number
+        made.hostname = "localhost"  # where it ran is nobody's business
+        made.timestamp = result.started_at[:19]  # Ant's schema has neither fractions nor zones
+        made.append(_properties([("run_id", result.run_id), *figures]))
+        made.add_testcases(tests)
+        made.append(SystemOut(""))
+        made.append(SystemErr(""))
+        xml.append(made)
     text: bytes = xml.tostring()
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
 
 
+def _not_run(result: RunResult) -> Iterator[TestCase]:
+    why = f": {result.stopped.message}" if result.stopped is not None else ""
+    for job in result.not_run:
+        case = TestCase(_text(job), classname="not run", time=0.0)
+        case.result = [Skipped(_text(f"this trial was planned and not held{why}"))]
+        yield case
+
+
+def _name(grade: Grade) -> str:
+    return grade.case_id + (f" #{grade.trial}" if grade.trial > 1 else "")
+
+
 def _test(grade: Grade) -> TestCase:
-    several = f" #{grade.trial}" if grade.trial > 1 else ""
     case = TestCase(
-        _text(grade.case_id + several),
+        _text(_name(grade)),
         classname=_text(f"{grade.suite}.{grade.engine}.{grade.variant}"),
         time=grade.duration_ms / 1000,
     )
-    message, details = _text(grade.reason), _text("\n".join(_details(grade)))
+    message = _text(grade.reason)
     if grade.status == "FAIL":
         case.result = [Failure(message, "fail")]
-        case.result[0].text = details
+        case.result[0].text = _told(grade)
     elif grade.status == "ERROR":
         kind = str((grade.error or {}).get("kind", "error"))
-        case.result = [Error(message, kind)]
-        case.result[0].text = details
+        case.result = [Error(message, _text(kind))]
+        case.result[0].text = _told(grade)
     elif grade.status == "SKIP":
         case.result = [Skipped(message)]
-    case.append(_properties(grade))
-    case.system_out = _text("\n".join(_conversation(grade)))
     return case
 
 
-def _properties(grade: Grade) -> Properties:
-    values: dict[str, object] = {
-        "score": grade.score,
-        "session_id": grade.session_id,
-        "cost_usd": grade.cost_usd,
-        "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
-        **{name: count for name, count in (grade.usage or {}).items() if name.endswith("_tokens")},
-        "tags": ", ".join(grade.tags) or None,
-    }
+def _told(grade: Grade) -> str:
+    """What was not met, then the conversation it was not met in."""
+    parts = ["\n".join(_details(grade)), "\n".join(_conversation(grade))]
+    return _text("\n\n".join(part for part in parts if part))
+
+
+def _figures(grades: Sequence[Grade]) -> Iterator[tuple[str, object]]:
+    """What each test came to and took: ``NAME: score`` and the like."""
+    for grade in grades:
+        values: dict[str, object] = {
+            "trial": grade.trial,
+            "score": grade.score,
+            "session_id": grade.session_id,
+            "cost_usd": grade.cost_usd,
+            "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
+            **{n: count for n, count in (grade.usage or {}).items() if n.endswith("_tokens")},
+            "tags": ", ".join(grade.tags) or None,
+        }
+        yield from ((f"{_name(grade)}: {name}", value) for name, value in values.items())
+
+
+def _properties(values: Iterable[tuple[str, object]]) -> Properties:
     properties = Properties()
-    for name, value in values.items():
+    for name, value in values:
         if value is not None:
-            properties.add_property(Property(name, _text(str(value))))
+            properties.add_property(Property(_text(name), _text(str(value))))
     return properties
 
 
@@ -101,6 +154,8 @@ def _unmet(where: str, check: CheckResult) -> Iterator[str]:
     if check.passed:
         return
     yield f"{where}{check.name}: {check.error or check.found}"
+    if check.expected:
+        yield f"    expected: {check.expected}"
     if check.excerpt:
         yield f"    {check.excerpt}"
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from skillup.reports.analysis.markdown import markdown_analysis
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import CheckResult, Grade, RunResult
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
+# GitHub looks for these in the finished text, where an escaped sign is a plain one again.
+_REFERENCE = re.compile(r"(@|\\#)(?=\w)")
+_ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
+_AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
 _MOST_TOLD = 50
+_MOST_ROWS = 1000
+_MOST_BYTES = 1 << 20
+"""GitHub shows no job summary that is larger."""
 
 
 def markdown(result: RunResult) -> str:
@@ -23,6 +31,7 @@ def markdown(result: RunResult) -> str:
     }
     shown = [name for name, wanted in several.items() if wanted]
     lines += _table(result, shown)
+    lines += markdown_analysis(result.analysis, escape)
     bad = [grade for grade in result.cases if grade.status in ("FAIL", "ERROR")]
     if bad:
         lines += ["", "## What did not pass"]
@@ -30,15 +39,37 @@ def markdown(result: RunResult) -> str:
         lines += ["", *_told(grade, shown)]
     if len(bad) > _MOST_TOLD:
         lines += ["", f"… and {len(bad) - _MOST_TOLD} more; `result.json` has them all."]
+    lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]
     if result.not_run:
         lines += ["", f"## Not run ({len(result.not_run)})", ""]
+        if result.stopped is not None:
+            lines += [f"The run was stopped: {escape(result.stopped.message)}.", ""]
         lines += [f"- {escape(job)}" for job in result.not_run[:_MOST_TOLD]]
-    return "\n".join(lines) + "\n"
+    return _within(lines, _MOST_BYTES)
+
+
+def _within(lines: list[str], most: int) -> str:
+    """The lines, as many as go into `most` bytes of UTF-8."""
+    text = "\n".join(lines) + "\n"
+    if len(text.encode("utf-8", "replace")) <= most:
+        return text
+    note = "\n… cut here, as GitHub shows no larger summary; `result.json` has all of it.\n"
+    room = most - len(note.encode())
+    kept: list[str] = []
+    for line in text.splitlines(keepends=True):
+        room -= len(line.encode("utf-8", "replace"))
+        if room < 0:
+            break
+        kept.append(line)
+    return "".join(kept) + note
 
 
 def escape(text: str, width: int = 300) -> str:
     """`text` on one line, so that nothing in it is Markdown, HTML or a terminal's control."""
-    return _SPECIAL.sub(r"\\\1", one_line(plain(text), width))
+    line = _SPECIAL.sub(r"\\\1", one_line(plain(text), width))
+    line = _REFERENCE.sub("\\g<1>\u2060", line)  # a word joiner: nobody sees it
+    line = _ADDRESS.sub(r"\\", line)
+    return _AT_THE_START.sub(r"\g<number>\\", line)
 
 
 def _headline(result: RunResult) -> str:
@@ -70,7 +101,10 @@ def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
     heads = ["", "case", *shown, "turns", "checks", "score", "time", "cost"]
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
-    for grade in result.cases:
+    rows = result.cases
+    if len(rows) > _MOST_ROWS:
+        rows = sorted(rows, key=lambda grade: grade.status == "PASS")[:_MOST_ROWS]
+    for grade in rows:
         held = sum(turn.status == "completed" for turn in grade.turns)
         checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
         cells = [
@@ -84,6 +118,9 @@ def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
             money(grade.cost_usd),
         ]
         yield "| " + " | ".join(cells) + " |"
+    if len(rows) < len(result.cases):
+        yield ""
+        yield f"… and {len(result.cases) - len(rows)} more trials; `result.json` has them all."
 
 
 def _told(grade: Grade, shown: list[str]) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from skillup.judges.ledger import joined
-from skillup.schema.grade import Grade, RunResult, Summary
+from skillup.schema.grade import Grade, RunResult, Stop, Summary
 
 _USAGE = (
     "input_tokens",
@@ -17,16 +18,33 @@ _USAGE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why trials of a run were not held."""
+
+    stop: Stop | None = None
+    """What kept more trials from being started, if something did."""
+    not_needed: frozenset[str] = frozenset()
+    """Jobs that `--until-decided` saved."""
+    warnings: tuple[str, ...] = ()
+
+
 def build_result(
     run_id: str,
     started_at: str,
     grades: Mapping[str, Grade],
     planned: Sequence[str],
     duration_ms: int,
+    ending: Ending | None = None,
 ) -> RunResult:
-    """The result of a run: `grades` by job id, in the order of `planned` (all job ids)."""
+    """The result of a run: `grades` by job id, in the order of `planned` (all job ids).
+
+    What stopped the run is told only if trials were not run for it.
+    """
+    ending = ending or Ending()
     ordered = [grades[job] for job in planned if job in grades]
-    not_run = [job for job in planned if job not in grades]
+    without = [job for job in planned if job not in grades]
+    not_run = [job for job in without if job not in ending.not_needed]
     return RunResult(
         run_id=run_id,
         started_at=started_at,
@@ -34,6 +52,9 @@ def build_result(
         summary=summarize(ordered, duration_ms),
         cases=ordered,
         not_run=not_run,
+        stopped=ending.stop if not_run else None,
+        not_needed=[job for job in without if job in ending.not_needed],
+        warnings=list(ending.warnings),
     )
 
 

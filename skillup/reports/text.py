@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # C0 and C1 controls and escape sequences could move the cursor or recolour the user's terminal.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -29,6 +30,12 @@ def shown_id(text: str) -> str:
     if len(flat) <= _LONGEST_ID:
         return flat
     return f"{flat[: _LONGEST_ID - _END_OF_ID - 1]}…{flat[-_END_OF_ID:]}"
+
+
+def listed_ids(ids: Sequence[str], most: int = 10) -> str:
+    """Ids with commas, and how many more there are than `most`."""
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return ", ".join(map(shown_id, ids[:most])) + more
 
 
 def seconds(milliseconds: int) -> str:

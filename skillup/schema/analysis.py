@@ -32,10 +32,13 @@ class AtK(Model):
 
 
 class TurnReliability(Model):
-    """One turn over all trials of a case that have a verdict."""
+    """One turn over all trials of a case that have a verdict.
+
+    A turn passes if it completed, its gate opened and all of its checks passed.
+    """
 
     turn_number: int = Field(description="From 1.")
-    rate: Rate = Field(description="Of the trials that held it.")
+    rate: Rate = Field(description="Of the times it was held; where trials share it, that is once.")
     at_k: list[AtK] = Field(default_factory=list, description="Of the turn, for each k.")
     first_failures: int = Field(description="Trials in which it is the first turn that failed.")
     unfailed: float | None = Field(
@@ -93,11 +96,16 @@ class Uplift(Model):
     with_skill: Rate = Field(description="With the skill.")
     without_skill: Rate = Field(description="Without.")
     uplift: float | None = Field(
-        description="The difference of pass rates; of a suite, the mean over its cases."
+        description="The difference of pass rates; of a suite, the mean over its cases; None: no "
+        "case has a verdict in both variants."
     )
     low: float | None = Field(None, description="The uplift's interval, lower end.")
     high: float | None = Field(None, description="The uplift's interval, upper end.")
     p: float | None = Field(None, description="The chance of such a difference if there is none.")
+    cases: int = Field(0, description="The cases it is over: those with a verdict in both.")
+    not_counted: list[str] = Field(
+        default_factory=list, description="Cases without a verdict in one of the variants."
+    )
     turns: Difference | None = Field(None, description="Turns held; None: not told in both.")
     tokens: Difference | None = Field(None, description="Input and output tokens.")
     cost_usd: Difference | None = Field(None, description="The agent's cost.")

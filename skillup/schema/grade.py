@@ -217,6 +217,9 @@ class RunResult(Model):
         default_factory=list,
         description="Trials that `--until-decided` saved: their cases were decided without them.",
     )
+    warnings: list[str] = Field(
+        default_factory=list, description="What a reader of the whole run should know."
+    )
     analysis: Analysis | None = Field(
         None, description="What all trials together say: rates, uplift, triggering, engines."
     )

@@ -25,6 +25,7 @@ ErrorKind = Literal[
     "engine_not_usable",
     "auth",
     "rate_limit",
+    "quota",
     "overloaded",
     "model_error",
     "network",

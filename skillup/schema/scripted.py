@@ -79,9 +79,9 @@ class Misbehave(Model):
     exit_code: Int | None = Field(
         None, description="End with this code, without a result; below 0: by that signal."
     )
-    error: Literal["auth", "rate_limit", "overloaded", "model_error", "max_turns"] | None = Field(
-        None, description="Report this error, as a CLI agent does when its model refuses."
-    )
+    error: (
+        Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
+    ) = Field(None, description="Report this error, as a CLI agent does when its model refuses.")
     garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
     no_result: Bool = Field(False, description="End with code 0 and no result event.")
     hang: Bool = Field(False, description="Never answer.")
@@ -94,7 +94,7 @@ class Misbehave(Model):
         1.0, description="How often it happens; drawn from the seed in SKILLUP_SCRIPTED_SEED."
     )
     times: PositiveInt | None = Field(
-        None, description="Only in the first so many attempts of a trial."
+        None, description="Only the first so many times: each attempt and each sending counts."
     )
 
 

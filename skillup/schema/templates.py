@@ -62,3 +62,21 @@ def render(text: str, variables: Mapping[str, str]) -> str:
         return variables[name]
 
     return _TEMPLATE.sub(value, text)
+
+
+def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | None]]:
+    """What :func:`render` gives, in pieces: each with the name of the variable that it came from.
+
+    A name without a value stays as it is written.
+    """
+    found: list[tuple[str, str | None]] = []
+    place = 0
+    for match in _TEMPLATE.finditer(text):
+        found.append((text[place : match.start()], None))
+        name: str | None = None if match["escape"] else match["name"] or match["brace"]
+        if name is not None and name in variables:
+            found.append((variables[name], name))
+        else:
+            found.append((match[0][1:] if match["escape"] else match[0], None))
+        place = match.end()
+    return [*found, (text[place:], None)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from skillup.errors import RunDirectoryError
+from skillup.errors import ExitCode, RunDirectoryError
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space, then go on with --resume",
@@ -19,6 +19,8 @@ _HINTS = {
     errno.ENAMETOOLONG: "the path is too long for this file system: choose a shorter --out",
 }
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def disk_errors(doing: str, path: Path) -> Iterator[None]:
@@ -28,4 +30,7 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
     except OSError as error:
         hint = _HINTS.get(error.errno or 0)
         reason = error.strerror or str(error)
-        raise RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint) from error
+        refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
+        if error.errno in _FULL:
+            refused.exit_code = ExitCode.ERROR  # the machine's trouble, no wrong use
+        raise refused from error

@@ -2,7 +2,7 @@
 
 RUN/run.json                 what was asked for: plan, versions, options
 RUN/events.jsonl             the journal
-RUN/trials/<job>/            record.json, grading.json, raw/, files/
+RUN/trials/<job>/            record.json, grading.json, raw/, files/; checkpoint.json until then
 RUN/blobs/                   contents of workspace files, by their SHA-256
 RUN/judge-answers/           what models answered to judges, so that the run can be judged offline
 RUN/result.json              every grade
@@ -21,9 +21,10 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError
+from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
-from skillup.store import trials
+from skillup.store import checkpoints, trials
 from skillup.store.atomic import (
     is_temporary,
     make_directory,
@@ -42,7 +43,7 @@ from skillup.workspace.blobs import BlobStore
 RUN_FILE = "run.json"
 RESULT_FILE = "result.json"
 JOURNAL_FILE = "events.jsonl"
-_LOCK_FILE = "lock"
+LOCK_FILE = "lock"
 
 
 class RunDirectory:
@@ -71,7 +72,7 @@ class RunDirectory:
         path = path.absolute()
         _check_free(path)
         make_directory(path)
-        lock = RunLock(path / _LOCK_FILE)
+        lock = RunLock(path / LOCK_FILE)
         try:
             _check_free(path)  # another process may have come and gone
             remove_temporary_files(path)
@@ -96,7 +97,7 @@ class RunDirectory:
             raise RunDirectoryError(f"{path} {what}", hint=hint)
         if not writable:
             return cls(path, None, mask)
-        lock = RunLock(path / _LOCK_FILE)
+        lock = RunLock(path / LOCK_FILE)
         try:
             remove_temporary_files(path)
             BlobStore(path / "blobs").remove_temporary_files()
@@ -163,10 +164,37 @@ class RunDirectory:
         )
         trials.make_fresh(place.raw)
         trials.make_fresh(place.files)
+        checkpoints.drop_checkpoint(directory)
         self._scratch.remove(job_id)
         self._scratch.directory(job_id)
         self.journal("trial_started", job=job_id)
         return place
+
+    def reopen_trial(self, job_id: str) -> TrialPlace | None:
+        """The directories of an unfinished trial, to go on with it; None if its scratch is gone."""
+        self._writing()
+        scratch = self._scratch.existing(job_id)
+        if scratch is None:
+            return None
+        directory = trials.make_trial_directory(self._trials, job_id)
+        trials.make_fresh(directory / "files")
+        make_directory(directory / "raw")
+        return TrialPlace(directory, directory / "raw", directory / "files", scratch)
+
+    def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
+        """Stores ``checkpoint.json``, in place of an older one; gone when the trial finishes."""
+        self._writing()
+        directory = trials.make_trial_directory(self._trials, job_id)
+        checkpoints.save_checkpoint(directory, checkpoint, self._mask)
+
+    def read_checkpoint(self, job_id: str) -> Checkpoint | None:
+        """How far an unfinished trial has come; None: nothing is known that could be used."""
+        return checkpoints.load_checkpoint(self.trial_directory(job_id))
+
+    def set_checkpoint_aside(self, job_id: str) -> None:
+        """The trial is begun anew: its checkpoint is kept as ``checkpoint.json.unused-<n>``."""
+        self._writing()
+        checkpoints.set_checkpoint_aside(self.trial_directory(job_id))
 
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""
@@ -191,6 +219,7 @@ class RunDirectory:
         self.journal(
             "trial_finished", durable=True, job=job_id, error=error.kind if error else None
         )
+        checkpoints.drop_checkpoint(path.parent)
 
     def write_attempt(self, job_id: str, record: Record) -> None:
         """Keeps the record of an attempt that is tried again, as ``attempt-<n>.json``.
@@ -205,6 +234,14 @@ class RunDirectory:
         self.journal(
             "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
         )
+
+    def attempts(self, job_id: str) -> Iterator[Record]:
+        """What :meth:`write_attempt` has kept of a trial; damaged ones are left out."""
+        for path in sorted(self.trial_directory(job_id).glob("attempt-*.json")):
+            try:
+                yield trials.load_record(path)
+            except DamagedRecordError:
+                continue
 
     def _place_record(self, path: Path, record: Record) -> None:
         with disk_errors("write", self.blobs.directory):
@@ -289,6 +326,6 @@ def _check_free(path: Path) -> None:
     if RUN_FILE in names:
         hint = f"go on with it by --resume {path}, or choose another --out"
         raise RunDirectoryError(f"{path} holds a run already", hint=hint)
-    if any(name != _LOCK_FILE and not is_temporary(name) for name in names):
+    if any(name != LOCK_FILE and not is_temporary(name) for name in names):
         hint = "choose a new or empty directory with --out"
         raise RunDirectoryError(f"{path} is not empty", hint=hint)

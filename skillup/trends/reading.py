@@ -16,6 +16,7 @@ from skillup.store.errors_of_disk import disk_errors
 from skillup.store.run_directory import RESULT_FILE, RUN_FILE
 from skillup.store.trials import GRADE_FILE
 from skillup.trends.outcomes import CaseKey, RunOutcomes, Status, TrialOutcome
+from skillup.trends.planned import planned_key
 
 _LONGEST_REASON = 500
 
@@ -102,23 +103,7 @@ def _not_held(
     held = {(trial.key, trial.trial) for trial in trials}
     missing = []
     for job in info.get("jobs") or () if result is None else result.get("not_run") or ():
-        key, number = _planned(str(job), suites, {key.suite for key, _ in held})
+        key, number = planned_key(str(job), suites, {key.suite for key, _ in held})
         if (key, number) not in held:
             missing.append(TrialOutcome(key, number, "NOT_HELD", reason="not held"))
     return missing
-
-
-def _planned(job_id: str, suites: Mapping[str, Any], known: set[str]) -> tuple[CaseKey, int]:
-    """A job id (`CASE/PROFILE/VARIANT/N`) as the key of its grade.
-
-    `run.json` names the suite of each case, and its id where the job has another name for it. A run
-    of a version that did not: the suite is the one of the run's grades, if there is one only.
-    """
-    label, engine, variant, trial = [*job_id.rsplit("/", maxsplit=3), "", "", ""][:4]
-    number = int(trial) if trial.isdecimal() else 1
-    for name, about in suites.items():
-        case_id = (about.get("cases") or {}).get(label)
-        if case_id is not None:
-            return CaseKey(name, str(case_id), engine, variant), number
-    suite = next(iter(known)) if len(known) == 1 else ""
-    return CaseKey(suite, label, engine, variant), number

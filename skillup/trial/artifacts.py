@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skillup.schema.record import FileState
 from skillup.workspace import BlobStore, Snapshot, matches_any_glob
+from skillup.workspace.full_disk import refuse_full_disk
 
 
 def collect_artifacts(
@@ -28,6 +29,7 @@ def collect_artifacts(
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         except OSError as error:
+            refuse_full_disk(error, target)
             missed.append(f"{path} was not collected: {error.strerror or error}")
     return missed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -13,15 +14,20 @@ from skillup.engines.base import TurnRequest
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Turn
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord
 from skillup.schema.simulation import lead_of
 from skillup.trial.assertions import turn_failure
+from skillup.trial.checkpoint import note_down
 from skillup.trial.deadline import Deadline
 from skillup.trial.follow_ups import hold_follow_ups
+from skillup.trial.keeper import Keeper
 from skillup.trial.message import LiveSession, not_sent
 from skillup.trial.request import TrialEvent, TrialRequest
+from skillup.trial.sending import Sender
 from skillup.trial.simulated_user import SimulatedUser, unwritten
+from skillup.trial.sums import sum_of_judging
+from skillup.trial.telling import spent_in
 
 T = TypeVar("T")
 
@@ -47,11 +53,14 @@ class Conversation:
         held: Sequence[TurnRecord] = (),
         *,
         held_seconds: float = 0.0,
+        began: float | None = None,
+        judging: Judging | None = None,
     ) -> None:
         """`record` is the trial's so far, without turns: what checks see beside the turn.
 
-        `held` are turns that were held already, by the parent of a fork; none of them ended the
-        conversation. They took `held_seconds` of the conversation's time.
+        `held` are turns that were held already, by the parent of a fork or by another process; none
+        of them ended the conversation. They took `held_seconds` of the conversation's time, and
+        `judging` of judges. `began` is when the trial did (monotonic clock), less what came before.
         """
         self.request = request
         self.case = request.job.loaded.case
@@ -61,7 +70,12 @@ class Conversation:
         self.turns: list[TurnRecord] = list(held)
         self.simulated_end: SimulatedEnd | None = None
         self._stop: str | None = None
+        now = time.monotonic()
+        self._began, self._opened = now if began is None else began, now - held_seconds
+        self._earlier_judging = judging
         self._deadline = Deadline.after(self.case.timeout_seconds, used=held_seconds)
+        self._keeper = Keeper(live)
+        self._sender = Sender(request.patience, live, self._deadline, self._keeper)
         self.user = SimulatedUser(request, record, self._deadline)
         # With skill-up's scenario, `max_turns` counts the user's messages.
         counts_messages = self.case.user_simulator is not None and lead_of(self.case) is not None
@@ -84,6 +98,8 @@ class Conversation:
                 self.turns.append(not_sent(number, turn.content or turn.respond or "", self._stop))
                 continue
             await self.hold_next(turn, of=len(turns))
+            if number < len(turns) and not self.ended:
+                await self._note_down()
         return self.turns
 
     async def hold_next(self, turn: Turn, *, of: int, message: Message | None = None) -> None:
@@ -101,8 +117,27 @@ class Conversation:
             else await self._hold_turn(turn, written, number)
         )
         self.turns.append(held)
-        self._notify("turn_ended", number, of, held.status)
+        took, cost = spent_in(held)
+        self._notify("turn_ended", number, of, held.status, tokens=took, cost_usd=cost)
         self._stop = _why_stop(held) or await self._stop_for_assertions(held, turn)
+
+    def judging(self) -> Judging | None:
+        """What judges have taken so far, in all parts of the conversation."""
+        judge = self.request.judge
+        return sum_of_judging(self._earlier_judging, judge.judging() if judge else None)
+
+    async def _note_down(self) -> None:
+        """What another process needs to go on from here."""
+        now = time.monotonic()
+        await note_down(
+            self.request,
+            self._keeper,
+            self.live,
+            self._so_far().model_copy(update={"judging": self.judging()}),
+            self.variables,
+            round((now - self._began) * 1000),
+            max(0.0, now - self._opened - self._deadline.postponed),
+        )
 
     async def _written(self, turn: Turn, number: int) -> Message | TurnRecord:
         """The turn's message; or the turn, which ended before there was one."""
@@ -152,14 +187,26 @@ class Conversation:
         return held if held.status != "completed" else self._capture(held, turn)
 
     async def _say(self, turn: Turn, message: Message, number: int, stem: str) -> TurnRecord:
-        """Send one message, if there is time left for it."""
+        """Send one message, if there is time left for it; again, where the provider refused it."""
+        sent = await self._sender.send(
+            stem, lambda sending: self._say_once(turn, message, number, stem, sending)
+        )
+        return _by(message, sent.model_copy(update={"turn_number": number}))
+
+    async def _say_once(
+        self, turn: Turn, message: Message, number: int, stem: str, sending: int
+    ) -> TurnRecord:
         profile = self.request.job.profile
         limit = self._deadline.limit(turn.timeout_seconds or profile.timeout_seconds)
         if limit <= 0:
             text = f"turn {number}: the conversation's {self.case.timeout_seconds:g} s are used up"
             error = TurnError(kind="timeout", message=f"{text}; raise `timeout_seconds`")
-            return _by(message, not_sent(number, message.text, text, error=error))
-        sent = await self.live.send(
+            return not_sent(number, message.text, text, error=error)
+        writer = "case" if message.simulator is None else "simulator"
+        source = "follow_up" if "follow-up" in stem else writer
+        source = source if sending == 1 else "again"
+        self._notify("message_sent", number, 0, message.text, source=source)
+        return await self.live.send(
             TurnRequest(
                 number=self.live.messages + 1,
                 prompt=message.text,
@@ -169,9 +216,9 @@ class Conversation:
                 timeout_seconds=limit,
                 max_steps=self._max_steps or profile.max_turns,
                 previous=self.live.fingerprint,
+                sending=sending,
             )
         )
-        return _by(message, sent.model_copy(update={"turn_number": number}))
 
     async def _gate(self, held: TurnRecord, turn: Turn) -> TurnRecord:
         """Ask the post-condition, if there is one."""
@@ -247,8 +294,8 @@ class Conversation:
     def _so_far(self) -> Record:
         return self.record.model_copy(update={"turns": list(self.turns)})
 
-    def _notify(self, kind: Any, number: int, turns: int, text: str = "") -> None:
-        self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text))
+    def _notify(self, kind: Any, number: int, turns: int, text: str = "", **more: Any) -> None:
+        self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text, **more))
 
 
 def _by(message: Message, turn: TurnRecord) -> TurnRecord:

@@ -6,11 +6,13 @@ import time
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Deadline:
     """The moment (of the monotonic clock) at which a conversation must end; None: never."""
 
     at: float | None
+    postponed: float = 0.0
+    """By so many seconds, so far."""
 
     @classmethod
     def after(cls, seconds: float | None, *, used: float = 0.0) -> Deadline:
@@ -22,3 +24,9 @@ class Deadline:
         if self.at is None:
             return seconds
         return max(0.0, min(seconds, self.at - time.monotonic()))
+
+    def postpone(self, seconds: float) -> None:
+        """What took so long does not count."""
+        self.postponed += seconds
+        if self.at is not None:
+            self.at += seconds

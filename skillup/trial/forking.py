@@ -26,6 +26,7 @@ from skillup.trial.prepare import activity_of
 from skillup.trial.references import keep_references
 from skillup.trial.request import TrialRequest
 from skillup.workspace import copy_workspace, take_snapshot
+from skillup.workspace.full_disk import refuse_full_disk
 
 
 def forking_problem(name: str, engine: object) -> TurnError | None:
@@ -155,6 +156,7 @@ async def _asked(
     try:
         return await engine.fork(session, parent, child)
     except OSError as refused:
+        refuse_full_disk(refused, parent.home)
         why = f"{refused.strerror or refused} ({refused.filename or parent.home})"
         message = f"session {session.id} could not be forked: {why}"
         return Placed(None, error=TurnError(kind="setup", message=message))

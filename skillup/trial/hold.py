@@ -17,12 +17,15 @@ from skillup.trial.opening import Opened, ended, new_record, open_trial
 from skillup.trial.request import TrialRequest
 from skillup.trial.simulated import hold_led
 from skillup.trial.transcript import turns_of
+from skillup.workspace.full_disk import refuse_full_disk, refuse_without_room
 
 
 async def hold_trial(request: TrialRequest) -> Record:
     """Hold the whole conversation of one job. Never raises for what goes wrong within it.
 
-    Raises RunDirectoryError if the run's own directory fails: then no trial can be kept.
+    Raises RunDirectoryError if the run's own directory fails: then no trial can be kept. Raises
+    FullDiskError if the trial has filled its disk, or somebody else has: then what came of it, an
+    error or a verdict, says nothing of the agent.
     """
     clock = time.monotonic()
     record = new_record(request)
@@ -36,7 +39,9 @@ async def hold_trial(request: TrialRequest) -> Record:
             return ended(opened, clock)
         return await _hold_rest(opened, clock)
 
-    return await whatever_happens(hold, record, clock)
+    held = await whatever_happens(hold, record, clock)
+    refuse_without_room(request.scratch)
+    return held
 
 
 async def hold_rest(opened: Opened) -> Record:
@@ -46,7 +51,9 @@ async def hold_rest(opened: Opened) -> Record:
     async def hold() -> Record:
         return await _hold_rest(opened, clock)
 
-    return await whatever_happens(hold, opened.record, clock, earlier_ms=opened.earlier_ms)
+    held = await whatever_happens(hold, opened.record, clock, earlier_ms=opened.earlier_ms)
+    refuse_without_room(opened.request.scratch)
+    return held
 
 
 async def whatever_happens(
@@ -61,6 +68,7 @@ async def whatever_happens(
     except SkillupError:
         raise
     except OSError as refused:
+        refuse_full_disk(refused)
         why = f"{refused.strerror or refused}{f' ({refused.filename})' if refused.filename else ''}"
         message = f"the trial could not be held: {why}; see that the disk has room"
         error = TurnError(kind="setup", message=message, evidence=trace())
@@ -70,7 +78,7 @@ async def whatever_happens(
 
 
 async def _hold_rest(opened: Opened, clock: float) -> Record:
-    conversation = conversation_of(opened)
+    conversation = conversation_of(opened, clock)
     lead = lead_of(conversation.case)
     if lead is not None:
         await hold_led(conversation, lead, opened.turns[len(opened.held) :])
@@ -79,8 +87,9 @@ async def _hold_rest(opened: Opened, clock: float) -> Record:
     return await close_trial(opened, conversation, clock)
 
 
-def conversation_of(opened: Opened) -> Conversation:
-    """The conversation, as far as it has been held."""
+def conversation_of(opened: Opened, clock: float | None = None) -> Conversation:
+    """The conversation, as far as it has been held; the trial began, or goes on, at `clock`."""
+    before = opened.earlier_ms / 1000
     return Conversation(
         opened.request,
         opened.live,
@@ -88,6 +97,8 @@ def conversation_of(opened: Opened) -> Conversation:
         opened.record,
         opened.held,
         held_seconds=opened.held_seconds,
+        began=(time.monotonic() if clock is None else clock) - before,
+        judging=opened.judging,
     )
 
 
@@ -111,7 +122,7 @@ async def close_trial(opened: Opened, conversation: Conversation, clock: float) 
         session_id=live.session.id if live.session else None,
         variables=dict(conversation.variables),
         simulated_end=conversation.simulated_end,
-        judging=request.judge.judging() if request.judge is not None else None,
+        judging=conversation.judging(),
     )
 
 

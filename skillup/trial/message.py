@@ -20,6 +20,7 @@ from skillup.engines.base import (
 )
 from skillup.schema.record import SessionFingerprint, TurnError, TurnRecord, WorkspaceChanges
 from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
+from skillup.workspace.full_disk import refuse_full_disk
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class LiveSession:
                 return TurnOutcome(session=self.session, error=no_resume_error(self.engine.name))
             return await self.engine.resume(self.session, request, self.context)
         except OSError as refused:
+            refuse_full_disk(refused, self.context.raw_dir)
             why = f"{refused.strerror or refused} ({refused.filename or self.context.raw_dir})"
             message = f"the turn's output could not be kept: {why}; see that the disk has room"
             error = TurnError(kind="setup", message=message, evidence=trace())
@@ -96,6 +98,7 @@ class LiveSession:
             self.snapshot = await anyio.to_thread.run_sync(take_snapshot, root, self.blobs, before)
             return await anyio.to_thread.run_sync(diff_snapshots, before, self.snapshot, self.blobs)
         except OSError as trouble:
+            refuse_full_disk(trouble, root)
             why = f"{trouble.strerror or trouble} ({trouble.filename or root})"
             message = f"the workspace could not be looked at after the turn: {why}"
             return TurnError(kind="setup", message=message)

@@ -12,6 +12,7 @@ import anyio.to_thread
 from skillup.engines.base import SessionResumer
 from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
 from skillup.schema.conversation import Turn
+from skillup.schema.grade import Judging
 from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord
 from skillup.trial.history import past_of
 from skillup.trial.message import LiveSession, no_resume_error, now
@@ -38,6 +39,8 @@ class Opened:
     """How long they took; the conversation's own limit is over all of it."""
     earlier_ms: int = 0
     """The same, with the preparations."""
+    judging: Judging | None = None
+    """What judges took meanwhile, in a part of the conversation that another process held."""
 
 
 async def open_trial(request: TrialRequest, record: Record) -> Opened | Record:

@@ -16,6 +16,7 @@ from skillup.schema.record import FileState, SkillInfo, TurnError
 from skillup.trial.references import keep_references
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.skills import skills_for
+from skillup.trial.telling import AgentWatcher
 from skillup.workspace import BlobStore, Snapshot, prepare_workspace, take_snapshot
 
 
@@ -42,13 +43,9 @@ async def prepare(
     case, suite = job.loaded.case, job.suite.suite
     request.notify(TrialEvent(job.id, "preparing"))
     variables = {**case.vars, **request.variables, **(rebuilt or {})}
-    try:
-        # The profile's own were filled in when it was read: once more would undo its `$$`.
-        own = _expand_all(suite.environment.env, request.environment)
-    except MissingVariableError as missing:
-        message = f"the environment cannot be made: {missing}; {missing.fix}"
-        return TurnError(kind="setup", message=message)
-    added = {**own, **job.profile.env}
+    added = extra_variables(request)
+    if isinstance(added, TurnError):
+        return added
     skills = skills_for(job.suite, job.variant)
     if isinstance(skills, TurnError):
         return skills
@@ -70,21 +67,8 @@ async def prepare(
     if isinstance(made, TurnError):
         return made
     blobs = request.blobs
-    context = TrialContext(
-        profile=job.profile,
-        workspace=made.root,
-        home=home.resolve(),
-        raw_dir=request.raw_dir,
-        environment=request.environment,
-        extra_env=added,
-        marker=marker,
-        session_id=str(uuid.uuid4()),
-        skills=made.skill_paths,
-        version=request.engine_version,
-        script=case.scripted,
-        attempt=request.attempt,
-        seed=request.seed,
-        progress=activity_of(request),
+    context = context_of(
+        request, made.root, home.resolve(), added, made.skill_paths, str(uuid.uuid4()), marker
     )
     return Prepared(
         context=context,
@@ -96,9 +80,50 @@ async def prepare(
     )
 
 
+def extra_variables(request: TrialRequest) -> dict[str, str] | TurnError:
+    """What suite and profile add to the agent's environment, filled in."""
+    job = request.job
+    try:
+        # The profile's own were filled in when it was read: once more would undo its `$$`.
+        own = _expand_all(job.suite.suite.environment.env, request.environment)
+    except MissingVariableError as missing:
+        message = f"the environment cannot be made: {missing}; {missing.fix}"
+        return TurnError(kind="setup", message=message)
+    return {**own, **job.profile.env}
+
+
+def context_of(
+    request: TrialRequest,
+    workspace: Path,
+    home: Path,
+    added: Mapping[str, str],
+    skills: Mapping[str, Path],
+    session_id: str,
+    marker: str,
+) -> TrialContext:
+    """What the engine is told of the trial. All paths are real ones."""
+    job = request.job
+    return TrialContext(
+        profile=job.profile,
+        workspace=workspace,
+        home=home,
+        raw_dir=request.raw_dir,
+        environment=request.environment,
+        extra_env=added,
+        marker=marker,
+        session_id=session_id,
+        skills=skills,
+        version=request.engine_version,
+        script=job.loaded.case.scripted,
+        attempt=request.attempt,
+        seed=request.seed,
+        progress=activity_of(request),
+    )
+
+
 def activity_of(request: TrialRequest) -> Progress:
     """Tells the run's observer what the trial's agent is doing."""
-    return lambda text: request.notify(TrialEvent(request.job.id, "activity", text=text))
+    return AgentWatcher(request.job.id, request.notify)
 
 
 def _expand_all(values: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

@@ -10,8 +10,9 @@ from typing import Literal, Protocol, TypeVar
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
+from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Judging
-from skillup.schema.record import TurnError
+from skillup.schema.record import TranscriptItem, TurnError
 from skillup.trial.simulator import UserSimulator
 from skillup.workspace import BlobStore
 
@@ -21,10 +22,19 @@ class TrialEvent:
     """Something that happened in a trial, for the live display."""
 
     job: str
-    kind: Literal["preparing", "turn_started", "activity", "turn_ended"]
+    kind: Literal["preparing", "turn_started", "message_sent", "activity", "item", "turn_ended"]
     turn: int = 0
     turns: int = 0
     text: str = ""
+    source: str = "case"
+    """Of `message_sent`, whose `text` is the message: `case`, `simulator`, `follow_up`, or `again`
+    if it was refused before."""
+    item: TranscriptItem | None = None
+    """Of `item`: what the agent said, called or was given; long texts are cut."""
+    tokens: int | None = None
+    """Of `turn_ended`: input and output of all its messages; None: not told."""
+    cost_usd: float | None = None
+    """Of `turn_ended`, in the same way."""
     shared_by: int = 1
     """How many trials it happens in: above 1, in a turn that is held once for all of them."""
 
@@ -47,16 +57,25 @@ class LiveJudge(Protocol):
 class Patience(Protocol):
     """What a trial does about a provider that wants fewer requests; all trials share its state."""
 
-    async def ready(self) -> float:
-        """Waits until a message may be sent; how long that was, in seconds."""
+    left: bool
+    """The trial was left in the midst of its conversation: what came of it is no record."""
+    anew: str | None
+    """Why the message that was refused can only be sent in a new attempt; None: no need."""
+
+    async def ready(self) -> float | None:
+        """Waits until a message may be sent; how long that was, in seconds. None: leave."""
         ...
 
     async def refused(self, error: TurnError, times: int) -> Literal["again", "error", "leave"]:
         """The provider refused a message for the `times`-th time in a row.
 
-        `again`: after having waited, the message is sent once more. `error`: the turn ends with
+        `again`: once it is `ready`, the message is sent once more. `error`: the turn ends with
         `error`. `leave`: the run ends; the trial is left as it is, for a later `--resume`.
         """
+        ...
+
+    def not_again(self, why: str) -> None:
+        """It cannot be sent once more, because of what the agent has done: see `anew`."""
         ...
 
     def accepted(self) -> None:
@@ -92,4 +111,6 @@ class TrialRequest:
     """None: nobody can play the user."""
     patience: Patience | None = None
     """None: a refusal is an error at once."""
+    note_down: Callable[[Checkpoint], None] | None = None
+    """Keeps what a later start of the run needs to go on after the latest turn; None: nobody."""
     notify: Callable[[TrialEvent], None] = lambda _: None

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 
+from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.schema import templates
 from skillup.schema.conversation import Chatter
 from skillup.schema.record import Record, TurnError, TurnRecord
@@ -15,6 +16,7 @@ from skillup.trial.deadline import Deadline
 from skillup.trial.message import internal_error, not_sent
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+from skillup.workspace.full_disk import refuse_full_disk
 
 
 class SimulatedUser:
@@ -67,7 +69,11 @@ class SimulatedUser:
         with anyio.move_on_after(seconds):
             try:
                 said = await simulator.speak(part)
+            except (RunDirectoryError, FullDiskError):
+                raise
             except Exception as defect:  # noqa: BLE001 - a defect of ours must not end the run
+                if isinstance(defect, OSError):
+                    refuse_full_disk(defect)
                 return SimulatorMessage(error=internal_error(defect))
         if said is None:
             limit = f"{self._case.timeout_seconds:g} s"

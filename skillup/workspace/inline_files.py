@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skillup.schema.templates import UnresolvedNameError, render
 from skillup.workspace.failure import PreparationError
+from skillup.workspace.full_disk import refuse_full_disk
 from skillup.workspace.paths import path_problem
 
 
@@ -17,7 +18,7 @@ def write_inline_files(
     """Writes each file, its templates filled in, over what a fixture may have put there.
 
     Raises PreparationError for a path that leaves the workspace or is in the way of another, and
-    for a name without a value (kind ``template``).
+    for a name without a value (kind ``template``); FullDiskError.
     """
     for path, content in files.items():
         problem = path_problem(path)
@@ -31,6 +32,7 @@ def write_inline_files(
         try:
             _write(workspace / path, text)
         except OSError as error:
+            refuse_full_disk(error, workspace)
             reason = error.strerror or str(error)
             raise PreparationError(
                 f"`context.files` cannot write {path!r}: {reason}; "

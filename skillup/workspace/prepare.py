@@ -13,6 +13,7 @@ from skillup.schema.case import Context
 from skillup.schema.record import SkillInfo, TurnError
 from skillup.workspace.copying import UnsafeTreeError, copy_fixture
 from skillup.workspace.failure import PreparationError
+from skillup.workspace.full_disk import refuse_full_disk
 from skillup.workspace.git import Git, hide_from_git, prepare_repository
 from skillup.workspace.inline_files import write_inline_files
 from skillup.workspace.install import InstalledSkill, SkillToInstall, install_skill
@@ -76,6 +77,7 @@ async def prepare_workspace(
     except UnsafeTreeError as failure:
         return TurnError(kind="setup", message=str(failure))
     except OSError as error:
+        refuse_full_disk(error, destination)
         where = f" ({error.filename})" if error.filename else ""
         return TurnError(
             kind="setup",

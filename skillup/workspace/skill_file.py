@@ -1,4 +1,4 @@
-"""SKILL.md, as far as installing a skill needs it: that it is there, and the skill's name."""
+"""SKILL.md, as far as skillup needs it: that it is there, the skill's name and description."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def skill_name(directory: Path) -> str:
     found = _front_matter(directory)
     name = found.get("name") if isinstance(found, dict) else None
     return name if isinstance(name, str) else directory.resolve().name
+
+
+def skill_description(directory: Path) -> str:
+    """The ``description`` of the front matter; empty if there is none."""
+    found = _front_matter(directory)
+    text = found.get("description") if isinstance(found, dict) else None
+    return " ".join(text.split()) if isinstance(text, str) else ""
 
 
 def _front_matter(directory: Path) -> dict[str, object] | Problem:

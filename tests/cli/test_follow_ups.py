@@ -12,7 +12,7 @@ SUITE = {"eval.yaml": "name: demo\n"}
 def held(project: Project, case: str) -> Any:
     """The one case's grade."""
     project.write({**SUITE, "cases/a.yaml": case})
-    outcome = project.run("run", ".", "--json")
+    outcome = project.run("run", ".", "--rate-limit-wait", "0", "--json")
     assert outcome.stdout, outcome.stderr
     return outcome.data["cases"][0]
 

@@ -182,7 +182,7 @@ def test_trials_without_a_record_and_damaged_ones_are_no_pass(project: Project) 
     assert (damaged.exit_code, "is damaged" in damaged.stderr) == (3, True)
     record.unlink()
     missing = project.run("judge", "run")
-    assert (missing.exit_code, "1 not run" in missing.stderr) == (1, True)
+    assert (missing.exit_code, "1 not run" in missing.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(

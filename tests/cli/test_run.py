@@ -71,7 +71,7 @@ def test_trouble_is_an_error_of_its_kind_and_the_agent_is_not_called_again(
           - {{say: fine}}
         """
     project.write({**SUITE, "cases/trouble.yaml": case})
-    outcome = project.run("run", ".", "--json")
+    outcome = project.run("run", ".", "--rate-limit-wait", "0", "--json")
     assert outcome.exit_code == 3
     graded = outcome.data["cases"][0]
     assert graded["status"] == "ERROR"

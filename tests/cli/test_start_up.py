@@ -41,7 +41,7 @@ def test_help_needs_only_the_command_line_library() -> None:
     assert imported_by("--help") == {"typer"}
 
 
-@pytest.mark.parametrize("verb", ["run", "validate", "list", "schema", "doctor"])
+@pytest.mark.parametrize("verb", ["run", "validate", "list", "init", "export", "schema", "doctor"])
 def test_help_of_a_verb_needs_no_more_than_that_library_itself_does(verb: str) -> None:
     """Some versions of Typer check options by pydantic."""
     assert imported_by(verb, "--help") <= {"typer", "pydantic"}

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.project import GUARD_SECONDS, Project
+from tests.support.terminal import on_a_terminal
 
 CASE = """
     input: {prompt: go}
@@ -52,6 +53,43 @@ def test_it_ends_its_agents_and_exits_with_130(
     agents = [int(file.name) for file in pids.iterdir()]
     assert len(agents) == 2
     assert not [pid for pid in agents if psutil.pid_exists(pid)]
+
+
+STUBBORN = """
+    input: {prompt: go}
+    assertions: [{contains: ok}]
+    scripted:
+      - steps: [{run: "trap '' INT TERM; echo $$ > PIDS/$$; while :; do sleep 1; done"}]
+        say: ok
+        misbehave: {ignore_signals: true}
+    """
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(project: Project, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    case = STUBBORN.replace("PIDS", str(pids))
+    done = "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n"
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": done, "cases/b.yaml": case})
+    out = tmp_path / "out"
+    run = ("run", ".", "-j", "1", "--out", str(out))
+    with on_a_terminal(*run, cwd=project.root, env=project.environment()) as terminal:
+        terminal.until("trap")
+        deadline = time.monotonic() + GUARD_SECONDS
+        while not list(pids.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        terminal.type("\x03")
+        terminal.until("stopping: ending 1 agent; Ctrl-C again to leave at once")
+        terminal.type("\x03")
+        code = terminal.ends()
+    assert code == 130, terminal.shown
+    assert f"skillup run --resume {out}" in terminal.shown.replace("\r\n", "")
+    (agent,) = (int(file.name) for file in pids.iterdir())
+    assert not psutil.pid_exists(agent)
+    project.write({"cases/b.yaml": done})
+    resumed = project.run("run", "--resume", str(out), "--json")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert resumed.data["summary"]["pass"] == 2
 
 
 def test_under_nohup_a_closed_terminal_does_not_stop_it(project: Project, tmp_path: Path) -> None:

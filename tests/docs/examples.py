@@ -10,6 +10,7 @@ Before each block stands a marker, ``<!-- ACTION: VALUE, KEY: VALUE -->``:
 ``suite: OUTCOME, with: NAME``  the same, put into its eval.yaml
 ``assertions: OUTCOME, with: NAME``  a list of checks, in place of that case's `assertions`
 ``profile: PATH``               a profile that must validate
+``workflow: NAME``              of a CI system; run by tests/docs/test_ci.py
 
 Options: ``name`` (for ``with``), ``score``, ``kind`` (of the error). A YAML file's path is in its
 first line, ``# cases/a.yaml``. An example without an eval.yaml gets the smallest there is.
@@ -58,7 +59,7 @@ def examples_of(blocks: Iterable[Block]) -> list[Example]:
     named: dict[str, Example] = {}
     for block in blocks:
         marker = block.marker
-        if marker is None:
+        if marker is None or marker.action == "workflow":
             continue
         if marker.action in ("also", "output"):
             if not found:

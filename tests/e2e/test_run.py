@@ -134,7 +134,9 @@ def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
     server = model_server(by_rules(Rule("one", [reply])))
     project = engines(server.url, more="timeout_seconds: 4\n" if kind == "timeout" else "")
     project.write({"cases/two.case.yaml": TWO_TURNS})
-    outcome = project.run("run", "cases", "-e", engine, "--json", env=KEYS)
+    outcome = project.run(
+        "run", "cases", "-e", engine, "--rate-limit-wait", "0", "--json", env=KEYS
+    )
     case = outcome.data["cases"][0]
     assert outcome.exit_code == 3
     assert (case["status"], case["error"]["kind"]) == ("ERROR", kind), case["error"]

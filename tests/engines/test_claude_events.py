@@ -238,6 +238,29 @@ def api_error(error: str, words: str) -> dict[str, Any]:
             {"is_error": True, "result": "limit reached"},
             "rate_limit",
         ),
+        *(
+            ([], {"is_error": True, "api_error_status": status, "result": said}, "quota")
+            for status, said in (
+                (429, "You've hit your limit · resets 8pm (Europe/Berlin)"),
+                (429, "You've hit your weekly limit · resets Mon 9am"),
+                (429, "You've reached your usage limit"),
+                (None, "Claude AI usage limit reached|1767225600"),
+                (429, "You're out of extra usage · resets 3pm"),
+                (400, "API Error: 400 Your credit balance is too low to access the API"),
+                (None, "Credit balance is too low"),
+                (402, "API Error: 402 Payment Required"),
+            )
+        ),
+        (
+            [],
+            {
+                "is_error": True,
+                "api_error_status": 429,
+                "result": "API Error: 429 This request would exceed your account's rate limit. "
+                "Please try again later.",
+            },
+            "rate_limit",
+        ),
         ([], {"is_error": True, "api_error_status": 529, "result": "API Error"}, "overloaded"),
         ([], {"is_error": True, "api_error_status": 404, "result": "issue"}, "model_error"),
         (

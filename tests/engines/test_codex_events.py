@@ -211,7 +211,13 @@ URL = "http://127.0.0.1:41243/v1/responses"
         ("stream disconnected before completion: error sending request", "network"),
         ("Missing environment variable: `LAB_KEY`.", "auth"),
         ("Incomplete response returned, reason: max_output_tokens", "model_error"),
-        ("You've hit your usage limit. Try again later.", "rate_limit"),
+        ("You've hit your usage limit. Try again later.", "quota"),
+        ("You’ve hit your usage limit. Upgrade to Plus to continue using Codex", "quota"),
+        ("Quota exceeded. Check your plan and billing details.", "quota"),
+        ("Your workspace is out of credits. Add credits to continue.", "quota"),
+        ("You hit your spend cap set in your workspace.", "quota"),
+        (f"unexpected status 402 Payment Required: no credits, url: {URL}", "quota"),
+        ("Rate limit reached for gpt-5.5. Please try again in 1.5s", "rate_limit"),
     ],
 )
 def test_failures_and_their_kinds(message: str, kind: str) -> None:

@@ -31,7 +31,9 @@ def misbehaving(base: Path, *, turn: int = 1, **faults: Any) -> ScriptedTrial:
     return ScriptedTrial(base, [{"turn": turn, "say": "hi", "misbehave": faults}, {"say": "well"}])
 
 
-@pytest.mark.parametrize("kind", ["auth", "rate_limit", "overloaded", "model_error", "max_turns"])
+@pytest.mark.parametrize(
+    "kind", ["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"]
+)
 async def test_an_error_that_the_agent_reports(tmp_path: Path, kind: str) -> None:
     error = await failed_turn(misbehaving(tmp_path, error=kind))
     assert error.kind == kind

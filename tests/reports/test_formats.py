@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
-from skillup.reports.formats import parse_formats
+from skillup.reports.formats import FORMATS, parse_formats
 from tests.support.project import Project
 
 SUITE = {
@@ -39,6 +39,6 @@ def test_reports_are_written_again_from_the_result(tmp_path: Path) -> None:
     outcome = project.run("report", "r")
 
     assert outcome.exit_code == 0
-    assert len(outcome.stdout.splitlines()) == 2
+    assert len(outcome.stdout.splitlines()) == len(FORMATS)
     assert (project.root / "r/junit.xml").is_file()
     assert project.run("report", "nowhere").exit_code == 2

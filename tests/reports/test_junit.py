@@ -5,12 +5,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.reports.junit import junit_xml
 from skillup.reports.result import build_result
 from skillup.schema.grade import CheckResult, Grade, TurnGrade
+from tests.support.junit_schemas import ANT, JENKINS, problems
 
 
 def make_grade(case_id: str = "c", status: str = "PASS", **more: Any) -> Grade:
@@ -36,11 +38,7 @@ def test_statuses_are_those_of_ci_systems() -> None:
         make_grade("d", "SKIP"),
     )
 
-    besides = ("properties", "system-out")
-    states = {
-        case.get("name"): [child.tag for child in case if child.tag not in besides]
-        for case in root.iter("testcase")
-    }
+    states = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
     assert states == {"a": [], "b": ["failure"], "c": ["error"], "d": ["skipped"]}
     (error,) = root.iter("error")
     assert (error.get("type"), error.get("message")) == ("rate_limit", "why")
@@ -52,14 +50,17 @@ def test_statuses_are_those_of_ci_systems() -> None:
 
 def test_a_failure_tells_turn_by_turn_what_was_not_met() -> None:
     check = CheckResult(name="asks", kind="contains", passed=False, score=0, found="not found",
-                        excerpt="Deleted.")  # fmt: skip
+                        expected="confirm", excerpt="Deleted.")  # fmt: skip
     turn = TurnGrade(turn_number=2, status="completed", source="case", content="Yes",
                      response="Deleted.", score=0, post_condition_passed=None,
                      session_verified=True, checks=[check])  # fmt: skip
 
     (failure,) = parsed(make_grade("b", "FAIL", turns=[turn])).iter("failure")
 
-    assert failure.text == "turn 2: asks: not found\n    Deleted."
+    assert failure.text == (
+        "turn 2: asks: not found\n    expected: confirm\n    Deleted.\n\n"
+        "[turn 2] Yes\n[answer] Deleted."
+    )
 
 
 def test_engines_and_variants_are_suites_of_their_own_and_trials_are_told_apart() -> None:
@@ -72,10 +73,50 @@ def test_engines_and_variants_are_suites_of_their_own_and_trials_are_told_apart(
     assert suites == {"s (x, with skill)": ["a", "a #2"], "s (y, with skill)": ["a", "a #2"]}
 
 
-def test_what_was_not_run_is_an_error() -> None:
-    (error,) = parsed(make_grade("a"), planned=["0", "b/e/with_skill/1"]).iter("error")
+def test_what_was_not_run_is_skipped_and_says_so() -> None:
+    (skipped,) = parsed(make_grade("a"), planned=["0", "b/e/with_skill/1"]).iter("skipped")
 
-    assert error.get("type") == "not_run"
+    assert skipped.get("message") == "this trial was planned and not held"
+
+
+def test_what_a_test_came_to_is_in_the_properties_of_its_suite() -> None:
+    root = parsed(
+        make_grade("a", score=0.5, cost_usd=0.25, usage={"input_tokens": 9, "requests": 1}),
+        make_grade("a", trial=2, tags=["x", "y"]),
+    )
+
+    found = {p.get("name"): p.get("value") for p in root.iter("property")}
+    assert found == {
+        "run_id": "run", "engine": "e", "variant": "with_skill",
+        "a: trial": "1", "a: score": "0.5", "a: cost_usd": "0.25", "a: input_tokens": "9",
+        "a #2: trial": "2", "a #2: score": "1.0", "a #2: tags": "x, y",
+    }  # fmt: skip
+
+
+def test_it_is_valid_by_both_schemas_that_readers_check_against() -> None:
+    error = {"kind": "rate_limit", "message": "wait", "evidence": ""}
+    root = parsed(
+        make_grade("a \x00\ufffe<&]]>", cost_usd=1e-7, tags=["t"]),
+        make_grade("b", "FAIL", reason="x\x1b[2J\ny", suite=" ", duration_ms=1),
+        make_grade("c", "ERROR", error=error, variant="without_skill"),
+        make_grade("", "SKIP"),
+        planned=["0", "1", "2", "3", "b/e/with_skill/1"],
+    )
+
+    for schema in (ANT, JENKINS):
+        assert list(problems(root, schema)) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("<testsuites name='x'/>", "testsuites: attribute name"),
+        ("<testsuites><testcase/></testsuites>", "testsuites: child testcase"),
+        ("<testsuites><testsuite/></testsuites>", "testsuite: without"),
+    ],
+)
+def test_the_schemas_of_these_tests_find_what_is_wrong(wrong: str, why: str) -> None:
+    assert any(why in problem for problem in problems(ET.fromstring(wrong), ANT))
 
 
 @given(st.text())
@@ -92,4 +133,6 @@ def test_whatever_an_agent_wrote_is_still_xml(text: str) -> None:
     )
     graded = make_grade(text or "x", "FAIL", reason=text, turns=[turn])
 
-    assert len(list(parsed(graded).iter("failure"))) == 1
+    root = parsed(graded)
+    assert len(list(root.iter("failure"))) == 1
+    assert [*problems(root, ANT), *problems(root, JENKINS)] == []

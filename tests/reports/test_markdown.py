@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from skillup.reports.markdown import escape, markdown
 from skillup.reports.result import build_result
@@ -45,4 +47,59 @@ def test_nothing_that_an_agent_wrote_is_markdown_or_html(text: str) -> None:
     line = escape(text)
 
     assert "\n" not in line
-    assert not re.search(r"(?<!\\)(?:\\\\)*[<>|`*_\[\]]", line)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[<>|`*_\[\]$]", line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a list",
+        "1. a list",
+        "=== a heading",
+        "# a heading",
+        "![i](http://evil.example/x.png) <img src=x onerror=alert(1)> <https://evil.example>",
+        "a|b \\| c `code` ``more`` *strong* ~~gone~~ [a](b) [r]: http://x",
+        "&lt;script&gt; <!-- x --> $\\text{x}$",
+        "\x1b[2J\u202e\r\n\n> quoted",
+    ],
+)
+def test_what_an_agent_wrote_is_text_and_nothing_else(text: str) -> None:
+    html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(escape(text))
+
+    assert re.findall("<[^>]*>", html) == ["<p>", "</p>"]
+
+
+@pytest.mark.parametrize("text", ["@octocat", "#12", "org/repo#12", "https://x.example", "www.x.y"])
+def test_github_finds_nobody_to_call_and_nothing_to_link(text: str) -> None:
+    plain = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", escape(text))
+    rendered = MarkdownIt("commonmark").render(escape(text))
+
+    assert "<a" not in rendered
+    assert plain.replace("\u2060", "") == text
+    assert escape(text) != text
+    assert not re.search(r"[@#]\w|://|www\.", re.sub(r"\\#", "#", escape(text)))
+
+
+def test_a_large_run_stays_within_what_github_shows() -> None:
+    wide = "é" * 250
+    grades = [make_grade(f"{n} {wide}", "FAIL" if n % 9 == 0 else "PASS") for n in range(4000)]
+
+    page = written(*grades)
+
+    assert len(page.encode()) <= 1 << 20
+    assert "more trials; `result.json` has them all." in page
+    assert "## What did not pass" in page
+
+
+def test_what_is_larger_still_is_cut_at_a_line_and_says_so() -> None:
+    warned = [make_grade(str(n), "FAIL", reason="é" * 300) for n in range(60)]
+    for grade in warned:
+        grade.assertions.extend(
+            CheckResult(name="é" * 120, kind="x", passed=False, score=0, found="漢" * 300)
+            for _ in range(40)
+        )
+
+    page = written(*warned)
+
+    assert len(page.encode()) <= 1 << 20
+    assert page.endswith("`result.json` has all of it.\n")

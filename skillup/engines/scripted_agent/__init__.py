@@ -22,8 +22,8 @@ The working directory is the workspace. FILE is a JSON dump of
     usage            input_tokens, cached_input_tokens, output_tokens, requests
     result           session_id, answer, is_error, error: null | {kind, message}; always the last
 
-An error's ``kind`` is one of ``auth``, ``rate_limit``, ``overloaded``, ``model_error``,
-``max_turns``, ``session_lost``, ``session_exists``, ``script``.
+An error's ``kind`` is one of ``auth``, ``rate_limit``, ``quota``, ``overloaded``,
+``model_error``, ``max_turns``, ``session_lost``, ``session_exists``, ``script``.
 
 **Exit codes**: 0 answered; 1 the result is an error; 2 wrong arguments or script file; 130 SIGINT.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MESSAGES = {
     "auth": "401: the key was refused",
     "rate_limit": "429: too many requests",
+    "quota": "429: the account's allowance is used up",
     "overloaded": "529: the model is overloaded",
     "model_error": "500: the model failed",
     "max_turns": "the limit of steps was reached",

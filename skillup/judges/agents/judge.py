@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
-from skillup.errors import RunDirectoryError, SkillupError
+from skillup.errors import FullDiskError, RunDirectoryError, SkillupError
 from skillup.judges.agents.asking import NoAnswerError, Sitter, ask
 from skillup.judges.agents.criteria import answer_schema, numbered
 from skillup.judges.agents.kept import Answer, KeptAnswers
@@ -30,6 +30,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import FileState
 from skillup.workspace import skill_problem
 from skillup.workspace.failure import PreparationError
+from skillup.workspace.full_disk import refuse_full_disk
 
 DEFAULT_SECONDS = 300.0
 _NO_CRITERIA = "it has no `criteria`: say what it is to look at"
@@ -87,7 +88,7 @@ async def judge_by_agent(
 ) -> dict[str, Any]:
     """The fields of its result: `error` if it could not judge, else verdict, score and children.
 
-    Raises RunDirectoryError where the run cannot keep its answer.
+    Raises RunDirectoryError where the run cannot keep its answer, and FullDiskError.
     """
     if not judge.criteria:
         return {"error": _NO_CRITERIA}
@@ -96,11 +97,12 @@ async def judge_by_agent(
         answers = await _answers(judge, subject, read_file, ledger, place, notes)
     except (NoAnswerError, LostFilesError, MissingAttachmentError, PreparationError) as problem:
         return {"error": place.mask(str(problem)), "notes": _once(notes, place)}
-    except RunDirectoryError:
+    except (RunDirectoryError, FullDiskError):
         raise
     except SkillupError as problem:
         return {"error": place.mask(problem.message), "notes": _once(notes, place)}
     except OSError as problem:
+        refuse_full_disk(problem, place.scratch)
         return {"error": place.mask(f"the judge's room: {problem}"), "notes": _once(notes, place)}
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
     quotations = Quotations(subject, read_file, place.mask)

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import anyio
 from pydantic import BaseModel
 
+from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.judges.ledger import Ledger
 from skillup.judges.models.question import AskModel, EmbeddingAnswer, ModelAnswer, ModelQuestion
 from skillup.judges.reading.prompt import SYSTEM
@@ -58,6 +59,8 @@ class Asking:
         like = self.model or JudgeModel(model=name)
         try:
             answer = await self.asker.embed(name, texts, like)
+        except (RunDirectoryError, FullDiskError):
+            raise  # the run cannot keep the answer, so it ends
         except Exception as defect:  # noqa: BLE001 - a judge's failure is data, see `_answer`
             answer = EmbeddingAnswer(None, _defect(defect), model=name)
         self._account(answer)
@@ -66,6 +69,8 @@ class Asking:
     async def _answer(self, question: ModelQuestion) -> ModelAnswer:
         try:
             answer = await self.asker.ask(question)
+        except (RunDirectoryError, FullDiskError):
+            raise  # the run cannot keep the answer, so it ends
         except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
             answer = ModelAnswer(None, _defect(defect), model=question.model.model)
         self._account(answer)

@@ -17,6 +17,7 @@ from skillup.judges.scripts.output import ScriptVerdict, verdict_of
 from skillup.judges.scripts.variables import script_environment
 from skillup.process import CompletedOutput, run_quiet
 from skillup.schema.record import FileState
+from skillup.workspace.full_disk import refuse_full_disk
 
 DEFAULT_SECONDS = 30.0
 
@@ -48,6 +49,7 @@ async def judge_by_script(
     except (ScriptProblemError, LostFilesError) as problem:
         return ScriptVerdict(error=place.mask(str(problem)))
     except OSError as problem:
+        refuse_full_disk(problem, place.scratch)
         return ScriptVerdict(error=place.mask(f"the script's workspace: {problem}"))
     output = await run_quiet(
         setting.script.argv,

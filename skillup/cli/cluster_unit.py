@@ -1,0 +1,163 @@
+"""A process on a worker of a cluster that holds a few trials, as `skillup run` would.
+
+It is asked on stdin, by :mod:`skillup.executors.cluster.on_worker`: the request of the run, its
+paths as the client has them, and the directory that takes the place of `/` here. It says a line of
+JSON on stdout for each thing that happens, and ends when its worker does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from skillup import __version__
+from skillup.cli.judges import desk_of, with_judges_keys
+from skillup.cli.options import parse_vars
+from skillup.cli.request import RunRequest, request_from
+from skillup.cli.run_plan import plan_of, secrets_of
+from skillup.cli.running import PATIENCE_SECONDS
+from skillup.cli.simulators import casting_of, with_users
+from skillup.engines.registry import get_engine
+from skillup.errors import InvalidFilesError, SkillupError
+from skillup.executors import RunOptions, run_locally
+from skillup.executors.cluster.telling import Telling, watch_parent
+from skillup.judges.models.client import Models
+from skillup.judges.models.stored import AnswerCache, AnswerFolder
+from skillup.plan import Plan
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
+from skillup.trial.message import now
+
+
+def main() -> int:
+    """Do what stdin asks for."""
+    asked = json.load(sys.stdin.buffer)
+    watch_parent(asked["parent"])
+    root = asked["root"]
+    try:
+        request = _placed_below(root, asked["request"])
+        os.chdir(request.directory)
+        plan, _ = plan_of(request)
+        if asked["mode"] == "look":
+            found = anyio.run(_profiles, plan)
+            _say({"event": "looked", "profiles": found, "jobs": [job.id for job in plan.jobs]})
+        else:
+            _hold(asked, request, plan)
+    except SkillupError as error:
+        problems = (
+            [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
+        )
+        said = "; ".join([*problems, error.message, *filter(None, [error.hint])])
+        sys.stderr.write(said.replace(root, "") + "\n")
+        return 1
+    return 0
+
+
+def _say(event: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
+    """The request, its absolute paths below `root`; relative ones start from its directory."""
+
+    def placed(path: str) -> str:
+        return root + path if path.startswith("/") else path
+
+    request = request_from({"request": given})
+    return replace(
+        request,
+        directory=placed(request.directory),
+        paths=tuple(placed(path) for path in request.paths),
+        engines=tuple(placed(name) for name in request.engines),
+    )
+
+
+async def _profiles(plan: Plan) -> dict[str, dict[str, str | None]]:
+    """By profile, the version of its CLI, and why it cannot be used here."""
+    found: dict[str, dict[str, str | None]] = {}
+    for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
+        available = await get_engine(profile.engine).check(profile, os.environ)
+        problem = available.problem.message if available.problem is not None else None
+        found[profile.name] = {"version": available.version, "problem": problem}
+    return found
+
+
+def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan) -> None:
+    wanted = set(asked["jobs"])
+    # What they depend on has been seen to by the client.
+    jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in wanted)
+    if len(jobs) != len(wanted):
+        raise SkillupError("the suites make another plan here than at the client")
+    plan, environment, base = Plan(jobs), dict(os.environ), Path(request.directory)
+    secrets = with_users(secrets_of(plan, environment), plan, base, environment)
+    secrets = with_judges_keys(secrets, plan, environment)
+    info = {
+        "schema_version": "skillup.run/1",
+        "run_id": asked["run_id"],
+        "skillup_version": __version__,
+        "started_at": now(),
+        "request": asdict(request),
+        "jobs": [job.id for job in jobs],
+    }
+    with RunDirectory.create(Path(asked["directory"]), info, mask=secrets.mask) as directory:
+        own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
+        cache = AnswerCache(own, None, anew=request.no_judge_cache)
+        desk = desk_of(plan, base, environment, secrets, cache)
+        options = RunOptions(
+            run_id=asked["run_id"],
+            environment=environment,
+            secrets=secrets,
+            parallel=1,
+            patience_seconds=(
+                PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
+            ),
+            variables=parse_vars(list(request.variables)),
+            reader=desk,
+            simulators=casting_of(desk.models, base, environment, secrets),
+        )
+        stopped = anyio.run(_until_stopped, plan, directory, options, secrets.mask, desk.models)
+        stop = options.stopping.reason
+    said = stop.model_dump(mode="json") if stop is not None else None
+    _say({"event": "end", "interrupted": stopped, "stop": said})
+
+
+async def _until_stopped(
+    plan: Plan,
+    directory: RunDirectory,
+    options: RunOptions,
+    mask: Callable[[str], str],
+    models: Models,
+) -> bool:
+    """Hold the plan, or stop at a signal; whether one came."""
+    interrupted = False
+    async with anyio.create_task_group() as group:
+        with anyio.CancelScope() as scope:
+
+            async def watch() -> None:
+                nonlocal interrupted
+                with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                    async for _ in signals:
+                        interrupted = True
+                        scope.cancel()
+
+            group.start_soon(watch)
+            grades: dict[str, Grade] = {}
+            try:
+                await run_locally(plan, directory, options, Telling(mask), grades)
+            finally:
+                await models.close()
+        group.cancel_scope.cancel()
+    return interrupted
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""When a run holds no more trials: from the request to what counts them, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from skillup.cli.request import RunRequest
+from skillup.errors import UsageError
+from skillup.executors.deciding import Deciding
+from skillup.executors.sequential import fewest_trials
+from skillup.executors.stopping import Limits, Stopping
+from skillup.plan import Plan
+from skillup.schema.grade import Stop
+
+
+def check_deciding(request: RunRequest) -> None:
+    """Raises UsageError if `--until-decided` and what belongs to it do not go together."""
+    rate = request.pass_rate
+    if rate is not None and not request.until_decided:
+        raise UsageError(
+            f"--pass-rate {rate:g}: it says what --until-decided compares with",
+            hint="give both, or leave it out",
+        )
+    if rate is not None and not 0 < rate < 1:
+        raise UsageError(
+            f"--pass-rate {rate:g}: must be between 0 and 1, without them",
+            hint="for example 0.9: is a case surely above or below 90 %?",
+        )
+    if not request.until_decided:
+        return
+    if request.trials is None or request.trials < 2:
+        raise UsageError(
+            "--until-decided needs the most trials that a case may have",
+            hint="say it with --trials, for example --trials 50",
+        )
+    if (request.trials_from_turn or 1) > 1:
+        raise UsageError(
+            "--until-decided does not go with --trials-from-turn: trials that share turns are held "
+            "together, so none can be left out",
+            hint="leave one of them out",
+        )
+
+
+def stopping_of(request: RunRequest, warn: Callable[[str], None]) -> Stopping:
+    """What counts the request's budgets; `warn` hears of what they cannot count."""
+    limits = Limits(
+        max_fail=request.max_fail,
+        max_cost_usd=request.max_cost_usd,
+        max_tokens=request.max_tokens,
+        time_limit_seconds=request.time_limit,
+    )
+    return Stopping(limits, warn)
+
+
+def deciding_of(request: RunRequest, plan: Plan, warn: Callable[[str], None]) -> Deciding | None:
+    """The cases' tests; None if none are asked for. `warn` hears of those that cannot come out."""
+    if not request.until_decided:
+        return None
+    deciding = Deciding(plan.jobs, request.pass_rate)
+    most = request.trials or 0
+    for threshold in sorted({test.threshold for test in deciding.tests()}):
+        above, below = fewest_trials(threshold)
+        if most < above:
+            warn(
+                f"with {most} trials no case can be surely above {threshold:g}: that takes {above} "
+                f"passes in a row (surely below takes {below} failures)"
+            )
+    return deciding
+
+
+def go_on_with(stop: Stop | None, stopping: Stopping, run: Path) -> str:
+    """The command that holds the rest; where a limit was reached, with as much again."""
+    limits, (usd, tokens) = stopping.limits, stopping.spent()
+    more = ""
+    if stop is not None and stop.kind == "max_cost_usd" and limits.max_cost_usd:
+        more = f" --max-cost-usd {_amount(usd + limits.max_cost_usd)}"
+    elif stop is not None and stop.kind == "max_tokens" and limits.max_tokens:
+        more = f" --max-tokens {tokens + limits.max_tokens}"
+    elif stop is not None and stop.kind == "time_limit" and limits.time_limit_seconds:
+        more = f" --time-limit {limits.time_limit_seconds:g}s"
+    return f"skillup run --resume {shlex.quote(str(run))}{more}"
+
+
+def _amount(usd: float) -> str:
+    """Never less than `usd`: a limit that is spent already would hold nothing."""
+    digits = 2 if usd >= 1 else 4
+    return f"{math.ceil(usd * (1 - 1e-9) * 10**digits) / 10**digits:.{digits}f}"

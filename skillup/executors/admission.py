@@ -1,0 +1,127 @@
+"""Which trials begin next: as many at once as there are places, the best ones first."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.lowlevel
+
+from skillup.plan import Job
+
+Group = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Jobs, one or a family, that could begin."""
+
+    jobs: Sequence[Job]
+    admitted: anyio.Event = field(default_factory=anyio.Event)
+    gone: bool = False
+    """Whoever asked does not wait any longer."""
+
+
+class Admission:
+    """Lets jobs begin: of the engine with the fewest running trials, in the order of the plan.
+
+    So an engine that is slow, or waits for its provider, does not take all places. With `breadth`
+    the case with the fewest running trials comes first within it, and among those the one with the
+    fewest begun. No place is left empty for any of that.
+    """
+
+    def __init__(
+        self,
+        places: int,
+        *,
+        breadth: bool = False,
+        has_room: Callable[[int], bool] = lambda _: True,
+    ) -> None:
+        """`has_room` is asked, with how many trials run, before one more begins beside them.
+
+        If it says no, the next one waits until one of those has ended; the only one never waits.
+        """
+        self.places = places
+        self._breadth = breadth
+        self._has_room = has_room
+        self._order: dict[str, int] = {}
+        self._waiting: dict[Group, list[tuple[int, int, _Waiting]]] = {}
+        self._running: Counter[Group] = Counter()
+        self._unfinished: set[str] = set()
+
+    def expect(self, jobs: Iterable[Job]) -> None:
+        """The jobs of the plan, in its order."""
+        self._order = {job.id: place for place, job in enumerate(jobs)}
+
+    def resize(self, places: int) -> None:
+        """There are more places now, or fewer; whoever has one keeps it."""
+        self.places = places
+        self._let_in()
+
+    @asynccontextmanager
+    async def place(self, jobs: Sequence[Job]) -> AsyncIterator[None]:
+        """Wait for a place for `jobs`, one or a family; it is given up at the end."""
+        waiting = _Waiting(jobs)
+        group = self._group(jobs[0])
+        entry = (self._order.get(jobs[0].id, 0), id(waiting), waiting)
+        heapq.heappush(self._waiting.setdefault(group, []), entry)
+        try:
+            # Others that wait for a place since this very moment may be better.
+            await anyio.lowlevel.checkpoint()
+            self._let_in()
+            await waiting.admitted.wait()
+            yield
+        finally:
+            waiting.gone = True
+            if waiting.admitted.is_set():
+                self._running[group] -= 1
+                self._unfinished.difference_update(job.id for job in jobs)
+            self._let_in()
+
+    def ended(self, job: Job) -> None:
+        """A trial has ended; others of its family may still run."""
+        self._unfinished.discard(job.id)
+        self._let_in()
+
+    def _group(self, job: Job) -> Group:
+        if not self._breadth:
+            return (job.profile.name,)
+        return (job.profile.name, str(job.suite.path), job.loaded.family, job.variant)
+
+    def _let_in(self) -> None:
+        while self._running.total() < self.places:
+            if self._running.total() and not self._has_room(len(self._unfinished)):
+                return
+            group = self._next_group()
+            if group is None:
+                return
+            *_, waiting = heapq.heappop(self._waiting[group])
+            self._running[group] += 1
+            self._unfinished.update(job.id for job in waiting.jobs)
+            waiting.admitted.set()
+
+    def _next_group(self) -> Group | None:
+        """Whose first job begins next; None: nothing waits."""
+        best: tuple[tuple[int, ...], Group] | None = None
+        engines: Counter[str] = Counter()
+        for (engine, *_), running in self._running.items():
+            engines[engine] += running
+        for group in list(self._waiting):
+            queue = self._waiting[group]
+            while queue and queue[0][-1].gone:
+                heapq.heappop(queue)
+            if not queue:
+                del self._waiting[group]
+                continue
+            order, _, waiting = queue[0]
+            rank: tuple[int, ...] = (engines[group[0]], order)
+            if self._breadth:
+                first = waiting.jobs[0]
+                rank = (engines[group[0]], self._running[group], first.trial, order)
+            if best is None or rank < best[0]:
+                best = (rank, group)
+        return best[1] if best is not None else None

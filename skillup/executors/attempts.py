@@ -1,0 +1,131 @@
+"""One trial by itself: where an earlier start left it, and as often as it has to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from skillup.engines.home_files import remove_logins
+from skillup.executors.family import with_note
+from skillup.executors.options import RunObserver, RunOptions
+from skillup.executors.pace import MOST_ANEW
+from skillup.executors.retry import retry_reason
+from skillup.plan import Job
+from skillup.schema.record import Record, TurnError
+from skillup.store import RunDirectory, TrialPlace
+from skillup.store.scratch import remove_tree
+from skillup.trial import TrialRequest, hold_rest, hold_trial, record_without_turns
+from skillup.trial.home_copies import COPIES
+from skillup.trial.opening import Opened
+from skillup.trial.taking_up import take_up
+
+
+class AttemptsOf(Protocol):
+    """The run, as far as the attempts at one trial need it."""
+
+    directory: RunDirectory
+    options: RunOptions
+    observer: RunObserver
+
+    def request(
+        self, job: Job, attempt: int, place: TrialPlace | None = None, uncounted: int = 0
+    ) -> TrialRequest:
+        """Begins an attempt; in `place`, one that is gone on with."""
+        ...
+
+    def problem(self, job: Job) -> TurnError | None:
+        """What keeps the trial from being held, or from being judged once it was."""
+        ...
+
+    def give_up(self, job: Job, record: Record, reason: str) -> None:
+        """Keeps the record of an attempt; the trial is tried again."""
+        ...
+
+    async def conclude(self, job: Job, record: Record) -> None:
+        """Keeps the record, and judges it."""
+        ...
+
+
+async def hold_attempts(run: AttemptsOf, job: Job, first: int = 1, note: str | None = None) -> None:
+    """Hold a trial by itself, as often as it has to be; the record says `note`.
+
+    If the run ends in its midst (a quota, Ctrl-C) it has no record, and its scratch stays, without
+    logins, if it can be gone on with.
+    """
+    problem = run.problem(job)
+    attempt, uncounted = first, 0
+    taken: Opened | None = None
+    if problem is None and first == 1:
+        found = await _take_up(run, job)
+        if isinstance(found, str):
+            note = found
+        elif found is not None:
+            taken, uncounted = found
+            attempt = taken.request.attempt
+    while True:
+        request = taken.request if taken is not None else run.request(job, attempt, None, uncounted)
+        finished = False
+        try:
+            if problem is not None:
+                record = record_without_turns(request, error=problem)
+            elif taken is not None:
+                record = await hold_rest(taken)
+            else:
+                record = await hold_trial(request)
+            finished = request.patience is None or not request.patience.left
+        finally:
+            _tidy(run, job, request.scratch, finished)
+        taken = None
+        if not finished:
+            run.directory.journal("trial_left", job=job.id)
+            return
+        record = with_note(record, note)
+        anew = request.patience.anew if request.patience is not None else None
+        if anew is not None and uncounted < MOST_ANEW:
+            error = record.first_error()
+            reason: str = error.kind if error is not None else "rate_limit"
+            uncounted += 1
+            note = f"attempt {attempt} was refused by the provider and could not go on: {anew}"
+        else:
+            policy = job.loaded.case.retry_policy
+            found_reason = retry_reason(record, policy, uncounted)
+            if found_reason is None:
+                await run.conclude(job, record)
+                return
+            reason = found_reason
+        run.give_up(job, record, reason)
+        attempt += 1
+        run.observer.trial_started(job, attempt)
+
+
+async def _take_up(run: AttemptsOf, job: Job) -> tuple[Opened, int] | str | None:
+    """The trial as an earlier start of the run left it, and its uncounted attempts.
+
+    A text says why it has to be held anew; None: there is nothing to go on with.
+    """
+    noted = run.directory.read_checkpoint(job.id)
+    if noted is None:
+        return None
+    place = run.directory.reopen_trial(job.id)
+    opened: Opened | str = "its scratch directory is gone"
+    if place is not None:
+        request = run.request(job, noted.record.attempt, place, noted.uncounted)
+        opened = await take_up(request, noted)
+    turns = len(noted.record.turns)
+    if isinstance(opened, Opened):
+        run.directory.journal("trial_continued", job=job.id, after_turn=turns)
+        return opened, noted.uncounted
+    run.directory.journal("trial_not_continued", job=job.id, after_turn=turns, reason=opened)
+    run.directory.set_checkpoint_aside(job.id)
+    after = "turn 1" if turns == 1 else f"turn {turns}"
+    return f"begun anew with turn 1, not resumed after {after}: {opened}"
+
+
+def _tidy(run: AttemptsOf, job: Job, scratch: Path, finished: bool) -> None:
+    """Remove the scratch, or of it what nobody needs any more."""
+    if not finished and run.directory.read_checkpoint(job.id) is not None:
+        remove_logins(scratch / "home")
+    elif run.options.keep_scratch:
+        remove_tree(scratch / COPIES)
+    else:
+        run.directory.remove_scratch(job.id)

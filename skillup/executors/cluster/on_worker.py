@@ -1,0 +1,228 @@
+"""What runs in a Dask worker: it lays out the suites, and starts the processes that hold trials.
+
+Functions here are called by name from the client's side, which may be another version of skillup:
+:func:`look` and what it takes and gives must not change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillup import __version__
+from skillup.executors.cluster.parcel import unpack
+from skillup.executors.cluster.spawned import Finished, run_apart
+from skillup.executors.cluster.trial_parcel import pack_trials
+from skillup.executors.register import end_what_was_left
+from skillup.judges.scratch import judge_scratch
+from skillup.store.scratch import remove_tree
+
+TOPIC = "skillup"
+"""Of the events by which a worker says what goes on in a trial."""
+
+_LOOKING_SECONDS = 100.0
+_KEPT_SECONDS = 24 * 3600.0
+_lock = threading.Lock()
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the suites of a run are laid out, in this process."""
+
+    path: Path
+    stack: ExitStack
+    running: int = 0
+    used: float = 0.0
+    forgotten: bool = False
+
+
+_places: dict[str, _Place] = {}
+
+
+async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, Any]:
+    """Say which skillup this is, and, if it is the right one, what the plan's profiles lack here.
+
+    `asked`: what :mod:`skillup.cli.cluster_unit` is asked, with `program` (its name) and `version`.
+    The answer: ``{"version", "python", "host"}`` and, with the same version, ``{"profiles": {name:
+    {"version", "problem"}}}`` or ``{"error": why the plan cannot be made}``.
+    """
+    about = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "host": platform.node(),
+    }
+    if asked["version"] != __version__:
+        return about
+    return about | await asyncio.to_thread(_look, asked, digest, files)
+
+
+def _look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, Any]:
+    end_what_was_left()
+    _forget_abandoned()
+    place = _make_place(digest, files)
+    said: list[dict[str, Any]] = []
+    request = asked | {
+        "mode": "look",
+        "parent": os.getpid(),
+        "root": str(place / "root"),
+    }
+    ended = run_apart(
+        asked["program"],
+        json.dumps(request).encode(),
+        lambda line: said.extend(filter(None, [_event(line)])),
+        lambda: True,
+        _LOOKING_SECONDS,
+    )
+    if ended.code == 0 and said:
+        return said[-1]
+    late = f"no answer within {_LOOKING_SECONDS:g} s"
+    return {"error": late if ended.stopped else ended.said or f"exit code {ended.code}"}
+
+
+def hold(asked: dict[str, Any], digest: str) -> dict[str, Any]:
+    """Hold a unit of trials; a Dask task.
+
+    The answer: ``{"code", "said", "stopped"}`` of the process that held them, ``"end"``, its last
+    word (None: it had none), and ``"trials"``, the archive of what it has written.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = str(worker.get_current_task())
+    end_what_was_left()
+    end: dict[str, Any] | None = None
+
+    def pass_on(line: bytes) -> None:
+        nonlocal end
+        event = _event(line)
+        if event is not None and event["event"] == "end":
+            end = event
+        elif event is not None:
+            # As text: an agent may say what Dask's own coding of messages has no bytes for.
+            worker.log_event(TOPIC, {"unit": asked["unit"], "said": json.dumps(event)})
+
+    with _in_use(digest) as place, _unit_directory(place) as unit:
+        ended = _hold(asked, place, unit, pass_on, lambda: _is_wanted(worker, key))
+        trials = pack_trials(unit / "run", prefix=str(place / "root")) if end is not None else b""
+    return {
+        "code": ended.code,
+        "said": ended.said,
+        "stopped": ended.stopped,
+        "end": end,
+        "trials": trials,
+    }
+
+
+def forget(digest: str) -> None:
+    """Remove what was laid out, as soon as nobody works with it any more."""
+    with _lock:
+        known = _places.pop(digest, None)
+        if known is None:
+            return
+        known.forgotten = True
+        idle = not known.running
+    if idle:
+        known.stack.close()
+
+
+@contextmanager
+def _in_use(digest: str) -> Iterator[Path]:
+    """Where the suites are; they stay there meanwhile."""
+    with _lock:
+        known = _places.get(digest)
+        if known is None:  # its client was not heard of for a day
+            raise LookupError("the suites are not here any more")
+        known.running += 1
+    try:
+        yield known.path
+    finally:
+        with _lock:
+            known.running -= 1
+            known.used = time.monotonic()
+            last = known.forgotten and not known.running
+        if last:
+            known.stack.close()
+
+
+@contextmanager
+def _unit_directory(place: Path) -> Iterator[Path]:
+    unit = Path(tempfile.mkdtemp(prefix="unit-", dir=place))
+    try:
+        yield unit
+    finally:
+        # Where the process was killed, its trials' workspaces are still there.
+        with suppress(OSError):
+            remove_tree((unit / "run" / "scratch").readlink())
+        remove_tree(unit)
+
+
+def _hold(
+    asked: dict[str, Any],
+    place: Path,
+    unit: Path,
+    on_line: Callable[[bytes], None],
+    wanted: Callable[[], bool],
+) -> Finished:
+    request = asked | {
+        "mode": "hold",
+        "parent": os.getpid(),
+        "root": str(place / "root"),
+        "directory": str(unit / "run"),
+    }
+    ended = run_apart(asked["program"], json.dumps(request).encode(), on_line, wanted)
+    if ended.code < 0:  # it could not end its agents
+        end_what_was_left()
+    return ended
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """None: some library has printed something."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+def _is_wanted(worker: Any, key: str) -> bool:
+    """Whether someone still waits for the task; Dask does not tell a task that nobody does."""
+    if worker.status.name not in ("init", "running", "paused", "closing_gracefully"):
+        return False
+    task = worker.state.tasks.get(key)
+    return task is not None and task.state in ("executing", "long-running")
+
+
+def _make_place(digest: str, files: bytes) -> Path:
+    """A directory of this process with the files below `root/`; swept by others if it is killed."""
+    with _lock:
+        if digest not in _places:
+            with ExitStack() as stack:
+                place = Path(stack.enter_context(judge_scratch())).resolve()
+                (place / "root").mkdir()
+                unpack(files, place / "root")
+                _places[digest] = _Place(place, stack.pop_all())
+        _places[digest].used = time.monotonic()
+        return _places[digest].path
+
+
+def _forget_abandoned() -> None:
+    """What clients that were killed could not have removed; a worker may live for months."""
+    now = time.monotonic()
+    with _lock:
+        old = [
+            digest
+            for digest, place in _places.items()
+            if not place.running and now - place.used > _KEPT_SECONDS
+        ]
+    for digest in old:
+        forget(digest)

@@ -1,0 +1,87 @@
+"""A run whose trials are held one at a time, when somebody asks for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+
+from skillup.executors.family import hold_family
+from skillup.executors.options import RunObserver, RunOptions
+from skillup.executors.run import Run
+from skillup.plan import Job, Plan
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
+
+
+class Stepwise:
+    """What :func:`run_locally` does for a whole plan, step by step; in one event loop.
+
+    The caller keeps this process registered (ProcessRegister) meanwhile. `grades`, by job id, fills
+    up as trials are held.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        directory: RunDirectory,
+        options: RunOptions,
+        observer: RunObserver,
+        grades: dict[str, Grade],
+    ) -> None:
+        self._plan = plan
+        self._jobs = {job.id: job for job in plan.jobs}
+        self._grades = grades
+        self._run = Run(directory, options, observer, grades)
+        self._one = anyio.Semaphore(1)
+
+    async def open(self) -> None:
+        """Look at what all trials need; once, before the first."""
+        await self._run.look_at_engines(self._plan)
+        await self._run.look_at_simulators(self._plan)
+        await self._run.take_over_finished(self._plan)
+
+    async def hold(self, job: Job) -> Grade | None:
+        """The trial's grade; it is held unless it has been, after those that it depends on.
+
+        None: the run has stopped, see :attr:`stopped`. Raises SkillupError where the run's
+        directory fails. Cancelling ends the trial's processes; the trial stays unfinished.
+        """
+        async with self._one:
+            await self._hold(job)
+        return self._grades.get(job.id)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no more trials are held; None: they are."""
+        reason = self._run.stopping.reason
+        return reason.message if reason is not None else None
+
+    async def _hold(self, job: Job) -> None:
+        waiting = [job]
+        while waiting:
+            current = waiting[-1]
+            needed = [
+                self._jobs[name]
+                for name in current.depends_on
+                if name in self._jobs and not self._run.done[name].is_set()
+            ]
+            if needed:
+                waiting.extend(reversed(needed))
+                continue
+            waiting.pop()
+            if not self._run.done[current.id].is_set():
+                await self._run.hold([current], _Alone(self._run))
+
+
+class _Alone:
+    """One trial takes all there is."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    async def hold(self, jobs: Sequence[Job]) -> None:
+        await hold_family(self._run, jobs, anyio.CapacityLimiter(1))
+
+    async def skip(self, job: Job, reason: str) -> None:
+        await self._run.skip(job, reason)

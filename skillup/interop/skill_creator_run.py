@@ -1,0 +1,181 @@
+"""One trial as a run of skill-creator: what it was graded, what it took, what it left.
+
+``grading.json`` has no `total_duration_seconds` beside its timing: the aggregator reads the token
+count of ``timing.json`` only where it finds no time in ``grading.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from skillup.reports.benchmark import counts, expectations, run_notes, total_tokens
+from skillup.reports.text import plain
+from skillup.schema.grade import Grade
+from skillup.schema.record import FileState, Record, ToolCall, TranscriptItem, TurnRecord
+
+ReadFile = Callable[[FileState], bytes | None]
+_RESERVED = {"metrics.json", "transcript.md", "user_notes.md"}
+_RESULT_CHARACTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the benchmark says of a run beside its grade."""
+
+    tool_calls: int
+    failed_calls: int
+
+
+def write_run(where: Path, record: Record, grade: Grade, read_file: ReadFile) -> Written:
+    """Write `where`, new; raises OSError."""
+    outputs = where / "outputs"
+    outputs.mkdir(parents=True)
+    files = _write_files(outputs, record, read_file)
+    transcript = transcript_text(record)
+    (where / "transcript.md").write_bytes(transcript.encode("utf-8", "replace"))
+    metrics = _metrics(record, files, transcript, with_sizes=total_tokens(grade) is not None)
+    _write_json(outputs / "metrics.json", metrics)
+    _write_json(where / "timing.json", _timing(record, grade))
+    expected = expectations(grade)
+    _write_json(
+        where / "grading.json",
+        {
+            "expectations": expected,
+            "summary": counts(expected),
+            "execution_metrics": {k: v for k, v in metrics.items() if k != "files_created"},
+            "timing": {"executor_duration_seconds": round(grade.duration_ms / 1000, 3)},
+            "claims": [],
+            "user_notes_summary": {
+                "uncertainties": run_notes(grade),
+                "needs_review": [],
+                "workarounds": [],
+            },
+        },
+    )
+    return Written(int(metrics["total_tool_calls"]), int(metrics["errors_encountered"]))
+
+
+def _timing(record: Record, grade: Grade) -> dict[str, Any]:
+    used = total_tokens(grade)
+    return {
+        **({"total_tokens": used} if used is not None else {}),
+        "duration_ms": grade.duration_ms,
+        "total_duration_seconds": round(grade.duration_ms / 1000, 3),
+        "executor_start": record.started_at,
+    }
+
+
+def _metrics(
+    record: Record, files: dict[str, int], transcript: str, *, with_sizes: bool
+) -> dict[str, Any]:
+    """`with_sizes` False: where tokens are not known, the aggregator would take characters."""
+    items = list(_items(record))
+    calls = Counter(item.tool_call.name for item in items if item.tool_call is not None)
+    failed = sum(i.tool_result is not None and i.tool_result.status == "error" for i in items)
+    return {
+        "tool_calls": dict(calls),
+        "total_tool_calls": calls.total(),
+        "total_steps": sum(item.type == "message" for item in items),
+        "files_created": list(files),
+        "errors_encountered": failed,
+        **({"output_chars": sum(files.values())} if with_sizes else {}),
+        "transcript_chars": len(transcript),
+    }
+
+
+def _write_files(outputs: Path, record: Record, read_file: ReadFile) -> dict[str, int]:
+    """The files that the agent made or changed, and its last answer; name → bytes."""
+    held = [turn for turn in record.turns if turn.files is not None]
+    before = record.initial_files or {}
+    after = (held[-1].files if held else None) or {}
+    written: dict[str, int] = {}
+    for name, state in after.items():
+        content = read_file(state) if state != before.get(name) and state.sha256 else None
+        if content is not None and _stays_inside(name):
+            path = outputs / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            written[name] = len(content)
+    answer = record.turns[-1].last_answer().response if record.turns else ""
+    if answer:
+        # The viewer shows files only; and of most skills, what they say is what they do.
+        name, number = "answer.md", 1
+        while (outputs / name).exists():
+            number += 1
+            name = f"answer-{number}.md"
+        (outputs / name).write_bytes(answer.encode("utf-8", "replace"))
+        written[name] = len(answer)
+    return written
+
+
+def _stays_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and name not in _RESERVED
+
+
+def _items(record: Record) -> Iterator[TranscriptItem]:
+    for turn in record.turns:
+        for message in (turn, *turn.follow_ups):
+            yield from message.transcript
+
+
+def transcript_text(record: Record) -> str:
+    """The conversation in Markdown; the viewer takes the prompt from below its first heading."""
+    messages = [m for turn in record.turns for m in (turn, *turn.follow_ups)]
+    prompt = messages[0].content if messages else ""
+    parts = ["## Eval Prompt", _indented_headings(prompt)]
+    for number, message in enumerate(messages, start=1):
+        parts += list(_message(message, number, first=number == 1))
+    return "\n\n".join(parts) + "\n"
+
+
+def _message(message: TurnRecord, number: int, *, first: bool) -> Iterator[str]:
+    if not first:
+        yield f"## Message {number}"
+        yield _indented_headings(message.content)
+    if message.transcript:
+        yield f"### What the agent did{'' if first else f' ({number})'}"
+        yield "\n".join(filter(None, map(_step, message.transcript)))
+    yield f"### Answer{'' if first else f' ({number})'}"
+    yield _indented_headings(message.response) or "(none)"
+
+
+def _step(item: TranscriptItem) -> str:
+    if item.tool_call is not None:
+        return f"- calls {_code(_call_text(item.tool_call))}"
+    if item.tool_result is not None:
+        content = item.tool_result.content
+        shown = content[:_RESULT_CHARACTERS] + ("…" if len(content) > _RESULT_CHARACTERS else "")
+        fenced = "\n".join(f"      {line}" for line in plain(shown).splitlines())
+        return f"- {item.tool_result.status}:\n\n{fenced}\n"
+    return f"- {item.type}: {_code(item.text)}" if item.text else ""
+
+
+def _call_text(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
+
+
+def _code(text: str) -> str:
+    """One line that Markdown leaves as it is."""
+    flat = " ".join(plain(text).split())
+    ticks = "`"
+    while ticks in flat:
+        ticks += "`"
+    return f"{ticks} {flat} {ticks}" if "`" in flat else f"`{flat}`"
+
+
+def _indented_headings(text: str) -> str:
+    """`text` without headings of its own, which would end the section it stands in."""
+    return "\n".join(
+        f"\\{line}" if line.startswith("#") else line for line in plain(text).splitlines()
+    )
+
+
+def _write_json(path: Path, data: Any) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    path.write_bytes(text.encode("utf-8", "replace"))

@@ -1,0 +1,139 @@
+"""The run of a pytest session: made when its first case is held, closed when the session ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from skillup.cli.indexing import index_finished_run
+from skillup.cli.judges import answer_cache, desk_of, with_judges_keys
+from skillup.cli.run_loop import first_refusal
+from skillup.cli.run_plan import secrets_of
+from skillup.cli.running import PATIENCE_SECONDS, directory_for, formats_of
+from skillup.cli.simulators import casting_of, with_users
+from skillup.executors import RunOptions
+from skillup.executors.register import end_what_was_left
+from skillup.executors.stepwise import Stepwise
+from skillup.judges.models.client import Models
+from skillup.plan import Job, Plan
+from skillup.process import ProcessRegister
+from skillup.process.secrets import Secrets
+from skillup.pytest_plugin.asked import Asked
+from skillup.reports.console import PlainReporter, make_console
+from skillup.reports.formats import write_reports
+from skillup.reports.result import Ending, build_result
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
+from skillup.trends.analysis import with_analysis
+
+
+class Holding:
+    """Holds jobs of a plan as `skillup run` does, one at a time.
+
+    Conversations are held in an event loop of their own, in a thread of their own: pytest, and
+    plug-ins of it that have event loops, are not disturbed.
+    """
+
+    def __init__(self, asked: Asked, plan: Plan, path: Path | None, *, indexed: bool) -> None:
+        """`path`: the run directory to make; None: one in the usual place.
+
+        Raises SkillupError if it cannot be made.
+        """
+        self.grades: dict[str, Grade] = {}
+        self._plan = plan
+        self._indexed = indexed
+        self._started = time.monotonic()
+        end_what_was_left()
+        environment, base = dict(os.environ), asked.directory
+        names = tuple(dict.fromkeys(job.loaded.family for job in plan.jobs))
+        self._request = replace(
+            asked.request,
+            paths=tuple(path for given in asked.suites.values() for path in given),
+            cases=tuple(_literally(name) for name in names),
+        )
+        self.secrets = self._secrets_of(plan, base, environment)
+        self.directory: RunDirectory = directory_for(self._request, plan, path, None, self.secrets)
+        self._base = base
+        options = RunOptions(
+            run_id=self.directory.run_info()["run_id"],
+            environment=environment,
+            secrets=self.secrets,
+            parallel=1,
+            patience_seconds=PATIENCE_SECONDS,
+        )
+        cache = answer_cache(self.directory.judge_answers, base, self.secrets.mask, anew=False)
+        desk = desk_of(plan, base, environment, self.secrets, cache)
+        self._models: Models = desk.models
+        simulators = casting_of(desk.models, base, environment, self.secrets)
+        options = replace(options, reader=desk, simulators=simulators)
+        self._stopping = options.stopping
+        observer = PlainReporter(plan, make_console(), quiet=True)
+        self._steps = Stepwise(plan, self.directory, options, observer, self.grades)
+        self._exits = ExitStack()
+        self._exits.enter_context(ProcessRegister(options.register_dir))
+        self._portal: BlockingPortal = self._exits.enter_context(start_blocking_portal())
+        self._portal.call(self._steps.open)
+
+    def hold(self, job: Job) -> Grade | None:
+        """The trial's grade, see :meth:`Stepwise.hold`. Ctrl-C ends its processes."""
+        future = self._portal.start_task_soon(self._steps.hold, job)
+        try:
+            return future.result()
+        except BaseExceptionGroup as group:
+            refused = first_refusal(group)
+            if refused is None:
+                raise
+            raise refused from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no more trials are held; None: they are."""
+        return self._steps.stopped
+
+    def record_of(self, job: Job) -> Path:
+        """Where the trial's record is."""
+        return self.directory.trial_directory(job.id) / "record.json"
+
+    def close(self, wanted: Sequence[str]) -> None:
+        """End what is being held, and write the result: of the jobs `wanted`, and those held.
+
+        Raises SkillupError if it cannot be written.
+        """
+        with self.directory:
+            self._portal.call(self._models.close)
+            self._exits.close()
+            info = self.directory.run_info()
+            ids = {*wanted, *self.grades}
+            result = build_result(
+                info["run_id"],
+                info["started_at"],
+                self.grades,
+                [job.id for job in self._plan.jobs if job.id in ids],
+                round((time.monotonic() - self._started) * 1000),
+                Ending(self._stopping.reason, frozenset(), tuple(self._stopping.warnings)),
+            )
+            result = with_analysis(result, info)
+            self.directory.write_result(result)
+            formats = formats_of(self._request, self._plan)
+            write_reports(result, formats, self.directory.path, self.secrets.mask, index=None)
+        if self._indexed:
+            index_finished_run(self.directory.path, self._base, None)
+
+    @staticmethod
+    def _secrets_of(plan: Plan, base: Path, environment: dict[str, str]) -> Secrets:
+        secrets = with_users(secrets_of(plan, environment), plan, base, environment)
+        return with_judges_keys(secrets, plan, environment)
+
+
+def _literally(name: str) -> str:
+    """A glob that takes just this name."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

@@ -1,0 +1,105 @@
+"""What a person reads in pytest's output of a case that did not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from skillup.reports.text import one_line, plain
+from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
+
+_MESSAGE_CHARACTERS = 600
+_ANSWER_CHARACTERS = 1200
+_EVIDENCE_CHARACTERS = 2000
+
+
+def failure_text(grade: Grade, record: str) -> str:
+    """Of a FAIL: its reason, the turns with their checks, and where the `record` is."""
+    return plain("\n".join([one_line(grade.reason, 300), "", *_turns(grade), f"record: {record}"]))
+
+
+def error_text(grade: Grade, record: str) -> str:
+    """Of an ERROR: what kept it from being held or judged, the evidence, and the record's place."""
+    error = grade.error or {}
+    kind, message = error.get("kind", "error"), error.get("message") or grade.reason
+    lines = [f"{kind}: {message}", ""]
+    evidence = str(error.get("evidence") or "")
+    if evidence:
+        lines += ["evidence:", *_indented(_shortened(evidence, _EVIDENCE_CHARACTERS))]
+    return plain("\n".join([*lines, *_turns(grade), f"record: {record}"]))
+
+
+def _to_tell(grade: Grade, checks: Iterable[CheckResult]) -> list[CheckResult]:
+    """Those that are not met; of an ERROR, of which that says nothing, those not judged."""
+    if grade.status == "ERROR":
+        return [check for check in checks if check.error]
+    return [check for check in checks if not check.passed]
+
+
+def _turns(grade: Grade) -> Iterator[str]:
+    for turn in grade.turns:
+        yield from _turn(turn, _to_tell(grade, turn.deciding_checks()))
+    unmet = _to_tell(grade, grade.assertions)
+    if unmet:
+        yield "the whole conversation:"
+        for check in unmet:
+            yield from _check(check, "  ")
+    yield from (f"warning: {warning}" for warning in grade.warnings)
+
+
+def _turn(turn: TurnGrade, unmet: Sequence[CheckResult]) -> Iterator[str]:
+    """A turn with nothing to tell is one line; in others the conversation is shown."""
+    head = f"turn {turn.turn_number}"
+    if turn.status == "skipped":
+        yield f"{head}: skipped{f' ({one_line(turn.reason)})' if turn.reason else ''}"
+        return
+    if turn.status == "completed" and not unmet:
+        yield f"{head}: ok: {one_line(turn.content)}"
+        return
+    yield f"{head}: {turn.status if turn.status != 'completed' else 'not as it should be'}"
+    yield from _said("user", turn.content, turn.response)
+    for follow_up in turn.follow_ups:
+        yield from _follow_up(follow_up)
+    if turn.error is not None:
+        yield f"  {turn.error['kind']}: {turn.error['message']}"
+    for check in unmet:
+        yield from _check(check, "  ")
+
+
+def _said(who: str, message: str, answer: str) -> Iterator[str]:
+    yield f"  {who}:"
+    yield from _indented(_shortened(message, _MESSAGE_CHARACTERS), "    ")
+    yield "  answer:"
+    yield from _indented(_shortened(answer, _ANSWER_CHARACTERS) or "(nothing)", "    ")
+
+
+def _follow_up(follow_up: FollowUpGrade) -> Iterator[str]:
+    yield from _said(follow_up.label, follow_up.content, follow_up.response)
+
+
+def _check(check: CheckResult, margin: str) -> Iterator[str]:
+    role = "" if check.role == "assertion" else f" ({check.role.replace('_', '-')})"
+    yield f"{margin}✗ {one_line(check.name, 200)}{role}"
+    told = {
+        "error": check.error or "",
+        "expected": check.expected,
+        "found": check.found,
+        "excerpt": check.excerpt,
+    }
+    for word, text in told.items():
+        if text:
+            first, *rest = _shortened(text, _MESSAGE_CHARACTERS).splitlines() or [""]
+            yield f"{margin}    {word + ':':<9} {first}"
+            yield from (f"{margin}              {line}" for line in rest)
+    for child in check.children:
+        if not child.passed:
+            yield from _check(child, margin + "    ")
+
+
+def _indented(text: str, margin: str = "  ") -> Iterator[str]:
+    return (margin + line for line in text.splitlines())
+
+
+def _shortened(text: str, width: int) -> str:
+    if len(text) <= width:
+        return text
+    return f"{text[:width]}… ({len(text)} characters in all)"

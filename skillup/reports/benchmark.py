@@ -1,0 +1,239 @@
+"""`benchmark.json`: a run in the shape of Anthropic's skill-creator.
+
+Source of the format: skills/skill-creator/references/schemas.md and what
+scripts/aggregate_benchmark.py makes of a directory of runs, in https://github.com/anthropics/skills.
+There a run is graded or it is not: trials that met an error or were skipped are no runs of it, and
+are named in its notes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillup.reports.markdown import escape
+from skillup.schema.grade import CheckResult, Grade, RunResult
+
+CONFIGURATIONS = ("with_skill", "without_skill")
+Place = tuple[int, str, int]
+"""Eval id, configuration, run number: what names a run in that shape."""
+
+
+def benchmark_json(result: RunResult) -> bytes:
+    """The whole run as one benchmark."""
+    data = benchmark(result.cases, timestamp=result.started_at)
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def benchmark(
+    grades: Sequence[Grade],
+    *,
+    timestamp: str,
+    skill_name: str = "",
+    skill_path: str = "",
+    model: str = "",
+    tool_calls: Mapping[Place, tuple[int, int]] | None = None,
+) -> dict[str, Any]:
+    """What `aggregate_benchmark.py` would write, and the names of the evals.
+
+    `tool_calls` are, for each run, its calls and those that failed; None: not known.
+    """
+    names = eval_names(grades)
+    runs = [(place, grade) for place, grade in places(grades) if grade.status in ("PASS", "FAIL")]
+    runs.sort(key=lambda run: (CONFIGURATIONS.index(run[0][1]), run[0]))
+    entries = [_run(place, grade, names, tool_calls) for place, grade in runs]
+    return {
+        "metadata": {
+            "skill_name": skill_name or ", ".join(dict.fromkeys(g.suite for g in grades)),
+            "skill_path": skill_path,
+            "executor_model": model or ", ".join(dict.fromkeys(g.engine for g in grades)),
+            "analyzer_model": "",
+            "timestamp": timestamp[:19] + "Z",
+            "evals_run": sorted({place[0] for place, _ in runs}),
+            "runs_per_configuration": max((place[2] for place, _ in runs), default=0),
+        },
+        "runs": entries,
+        "run_summary": _summary(entries),
+        "notes": list(_notes(grades)),
+    }
+
+
+def eval_names(grades: Sequence[Grade]) -> list[str]:
+    """The cases, in order; the first is eval 1. Named with their suite where there are several."""
+    several = len({grade.suite for grade in grades}) > 1
+    return list(dict.fromkeys(_name(grade, several) for grade in grades))
+
+
+def places(grades: Sequence[Grade]) -> list[tuple[Place, Grade]]:
+    """What each trial is in that shape; where several engines held a case, its runs go on."""
+    several = len({grade.suite for grade in grades}) > 1
+    ids = {name: number for number, name in enumerate(eval_names(grades), start=1)}
+    taken: dict[tuple[int, str], int] = {}
+    found: list[tuple[Place, Grade]] = []
+    for grade in grades:
+        key = (ids[_name(grade, several)], grade.variant)
+        taken[key] = taken.get(key, 0) + 1
+        found.append(((*key, taken[key]), grade))
+    return found
+
+
+def expectations(grade: Grade) -> list[dict[str, Any]]:
+    """Every check that decided: ``{text, passed, evidence}``."""
+    checks = [
+        (f"turn {turn.turn_number}: " if len(grade.turns) > 1 else "", check)
+        for turn in grade.turns
+        for check in turn.deciding_checks()
+    ]
+    checks += [("", check) for check in grade.assertions]
+    return [
+        {"text": where + check.name, "passed": check.passed, "evidence": _evidence(check)}
+        for where, check in checks
+    ]
+
+
+def counts(expected: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The `summary` of a grading.json: ``{passed, failed, total, pass_rate}``."""
+    passed, total = sum(bool(e["passed"]) for e in expected), len(expected)
+    rate = round(passed / total, 4) if total else 0.0
+    return {"passed": passed, "failed": total - passed, "total": total, "pass_rate": rate}
+
+
+def total_tokens(grade: Grade) -> int | None:
+    """Input and output; None if the engine did not tell."""
+    usage = grade.usage or {}
+    known = [usage.get(name) for name in ("input_tokens", "output_tokens")]
+    told = [count for count in known if count is not None]
+    return sum(told) if told else None
+
+
+def run_notes(grade: Grade) -> list[str]:
+    """What whoever reads the numbers of a run should know."""
+    notes = list(grade.warnings)
+    if total_tokens(grade) is None:
+        notes.append("the engine did not tell how many tokens it took")
+    return notes
+
+
+def markdown_of(data: Mapping[str, Any]) -> str:
+    """`benchmark.md`: the means of :func:`benchmark`, as a table."""
+    about, summary = data["metadata"], data["run_summary"]
+    names = [name for name in summary if name != "delta"]
+    heads = [name.replace("_", " ").title() for name in names]
+    evals = ", ".join(str(number) for number in about["evals_run"])
+    lines = [
+        f"# Skill Benchmark: {escape(about['skill_name'])}",
+        "",
+        f"**Model**: {escape(about['executor_model'])}",
+        f"**Date**: {about['timestamp']}",
+        f"**Evals**: {evals} ({about['runs_per_configuration']} runs each per configuration)",
+        "",
+        "## Summary",
+        "",
+        "| " + " | ".join(["Metric", *heads, "Delta"]) + " |",
+        "|" + "---|" * (len(heads) + 2),
+    ]
+    for metric, title, scale, form, unit in (
+        ("pass_rate", "Pass Rate", 100, ".0f", "%"),
+        ("time_seconds", "Time", 1, ".1f", "s"),
+        ("tokens", "Tokens", 1, ".0f", ""),
+    ):
+        cells = [
+            f"{summary[name][metric]['mean'] * scale:{form}}{unit} ± "
+            f"{summary[name][metric]['stddev'] * scale:{form}}{unit}"
+            for name in names
+        ]
+        change = summary["delta"][metric] + ("s" if metric == "time_seconds" else "")
+        lines.append("| " + " | ".join([title, *cells, change]) + " |")
+    if data["notes"]:
+        lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
+    return "\n".join(lines)
+
+
+def _name(grade: Grade, several: bool) -> str:
+    return f"{grade.suite}/{grade.case_id}" if several else grade.case_id
+
+
+def _evidence(check: CheckResult) -> str:
+    parts = [check.error or check.found, check.excerpt]
+    return "\n".join(part for part in parts if part)
+
+
+def _run(
+    place: Place,
+    grade: Grade,
+    names: Sequence[str],
+    tool_calls: Mapping[Place, tuple[int, int]] | None,
+) -> dict[str, Any]:
+    expected = expectations(grade)
+    number, configuration, run = place
+    summary = counts(expected)
+    outcome = {
+        **{name: summary[name] for name in ("pass_rate", "passed", "failed", "total")},
+        "time_seconds": round(grade.duration_ms / 1000, 3),
+        "tokens": total_tokens(grade) or 0,
+    }
+    if tool_calls is not None:
+        calls, failed = tool_calls[place]
+        outcome |= {"tool_calls": calls, "errors": failed}
+    return {
+        "eval_id": number,
+        "eval_name": names[number - 1],
+        "configuration": configuration,
+        "run_number": run,
+        "result": outcome,
+        "expectations": expected,
+        "notes": run_notes(grade),
+    }
+
+
+def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Mean, sample standard deviation and range of each configuration, and how the two differ.
+
+    With one configuration alone the difference is to nothing, as the aggregator has it.
+    """
+    metrics = ("pass_rate", "time_seconds", "tokens")
+    found: dict[str, Any] = {}
+    for name in CONFIGURATIONS:
+        results = [entry["result"] for entry in entries if entry["configuration"] == name]
+        if results:
+            found[name] = {m: _spread([float(r[m]) for r in results]) for m in metrics}
+    means = [{m: found[name][m]["mean"] for m in metrics} for name in found]
+    means += [dict.fromkeys(metrics, 0.0)] * (2 - len(means))
+    change = {m: means[0][m] - means[1][m] for m in metrics}
+    found["delta"] = {
+        "pass_rate": f"{change['pass_rate']:+.2f}",
+        "time_seconds": f"{change['time_seconds']:+.1f}",
+        "tokens": f"{change['tokens']:+.0f}",
+    }
+    return found
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    # Not by `statistics`, which is more exact: the fourth digit is to be the aggregator's.
+    mean = sum(values) / len(values)
+    spare = sum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
+    return {
+        "mean": round(mean, 4),
+        "stddev": round(math.sqrt(spare), 4),
+        "min": round(min(values), 4),
+        "max": round(max(values), 4),
+    }
+
+
+def _notes(grades: Sequence[Grade]) -> list[str]:
+    engines = list(dict.fromkeys(grade.engine for grade in grades))
+    notes = []
+    if len(engines) > 1:
+        notes.append(
+            f"The runs of {len(engines)} engines ({', '.join(engines)}) stand together here; "
+            "`skillup export` sets them apart."
+        )
+    for (number, variant, run), grade in places(grades):
+        if grade.status not in ("PASS", "FAIL"):
+            notes.append(
+                f"Eval {number} ({grade.case_id}), {variant}, run {run} was not graded: "
+                f"{grade.status}: {grade.reason}"
+            )
+    return notes

@@ -1,0 +1,51 @@
+"""How long a run will go on, from how long its trials have taken so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_FEWEST = 2
+
+
+class Pace:
+    """Durations of the trials that have ended, by what they were trials of."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, list[float]] = {}
+
+    def add(self, of: str, seconds: float) -> None:
+        """A trial of `of` (a case on an engine) has ended."""
+        self._taken.setdefault(of, []).append(seconds)
+
+    def left(
+        self, running: Iterable[tuple[str, float]], waiting: Iterable[str], at_once: int
+    ) -> float | None:
+        """Seconds until the last trial ends; None as long as too little is known.
+
+        `running` are trials with the seconds they have taken, `waiting` those that have not begun,
+        `at_once` is how many are held at a time. A trial takes the mean of its like, or of all.
+        """
+        ended = sum(len(some) for some in self._taken.values())
+        if ended < _FEWEST:
+            return None
+        usual = sum(sum(some) for some in self._taken.values()) / ended
+        still = [max(self._mean(of, usual) - passed, 0.0) for of, passed in running]
+        ahead = [self._mean(of, usual) for of in waiting]
+        longest = max([*still, *ahead], default=0.0)
+        return max(longest, (sum(still) + sum(ahead)) / max(at_once, 1))
+
+    def _mean(self, of: str, usual: float) -> float:
+        some = self._taken.get(of)
+        return sum(some) / len(some) if some else usual
+
+
+def about(seconds: float) -> str:
+    """A guess, no finer than it is: ``a few seconds``, ``about 40 s``, ``about 4 min``."""
+    if seconds < 8:
+        return "a few seconds"
+    if seconds < 90:
+        return f"about {round(seconds / 10) * 10} s"
+    if seconds < 90 * 60:
+        return f"about {round(seconds / 60)} min"
+    hours, minutes = divmod(round(seconds / 600) * 10, 60)
+    return f"about {hours} h {minutes:02d} min" if minutes else f"about {hours} h"

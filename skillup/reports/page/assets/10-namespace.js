@@ -1,0 +1,28 @@
+/* One namespace for the whole page: the files are joined, in the order of their names, into one
+   classic script. A file adds its functions to SK and calls others only after the page has started
+   (90-start.js), so that the order does not matter beyond this file being first. */
+"use strict";
+window.SK = {
+  /* What each status is called, and the sign that says it without colour. */
+  STATUS: {
+    PASS: { word: "passed", sign: "●" },
+    FAIL: { word: "failed", sign: "✗" },
+    ERROR: { word: "error", sign: "!" },
+    SKIP: { word: "skipped", sign: "○" },
+    NOT_HELD: { word: "not held", sign: "–" },
+    RUNNING: { word: "running", sign: "◌" },
+  },
+  KIND_SIGN: {
+    shell: "$",
+    read: "▤",
+    write: "✎",
+    edit: "±",
+    search: "⌕",
+    web: "⌂",
+    mcp: "⧉",
+    skill: "★",
+    agent: "☺",
+    other: "·",
+  },
+  page: {}, // what is shown now: index, runId, filter, …; see 18-data.js and 20-route.js
+};

@@ -1,0 +1,101 @@
+/* Numbers as people read them. What is not known is "–", never 0. */
+(function () {
+  const NARROW = "\u202f";
+  const NONE = "–";
+
+  function known(value) {
+    return value !== null && value !== undefined && !Number.isNaN(value);
+  }
+
+  SK.count = function (value) {
+    if (!known(value)) return NONE;
+    return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, NARROW);
+  };
+
+  SK.plural = function (value, one, many) {
+    return SK.count(value) + " " + (value === 1 ? one : many || one + "s");
+  };
+
+  /* A share, 0..1, as whole percent; a share that is not quite all or nothing never looks so. */
+  SK.percent = function (share) {
+    if (!known(share)) return NONE;
+    const whole = Math.round(share * 100);
+    if (whole === 100 && share < 1) return "99" + NARROW + "%";
+    if (whole === 0 && share > 0) return "1" + NARROW + "%";
+    return whole + NARROW + "%";
+  };
+
+  SK.points = function (difference) {
+    if (!known(difference)) return NONE;
+    return SK.signed(Math.round(difference * 100)) + " points";
+  };
+
+  SK.signed = function (value) {
+    return value > 0 ? "+" + value : value < 0 ? "−" + Math.abs(value) : "±0";
+  };
+
+  SK.interval = function (low, high) {
+    if (!known(low) || !known(high)) return "";
+    return Math.round(low * 100) + "–" + Math.round(high * 100) + NARROW + "%";
+  };
+
+  SK.score = function (value) {
+    return known(value) ? String(Math.round(value * 100) / 100) : NONE;
+  };
+
+  SK.duration = function (milliseconds) {
+    if (!known(milliseconds)) return NONE;
+    if (milliseconds < 1000) return Math.round(milliseconds) + NARROW + "ms";
+    const seconds = milliseconds / 1000;
+    if (seconds < 10) return seconds.toFixed(1) + NARROW + "s";
+    if (seconds < 60) return Math.round(seconds) + NARROW + "s";
+    const minutes = Math.floor(seconds / 60);
+    if (minutes < 60) return minutes + NARROW + "min " + Math.round(seconds % 60) + NARROW + "s";
+    return Math.floor(minutes / 60) + NARROW + "h " + (minutes % 60) + NARROW + "min";
+  };
+
+  SK.cost = function (dollars) {
+    if (!known(dollars)) return NONE;
+    if (dollars === 0) return "$0";
+    if (dollars < 0.01) return "$" + dollars.toPrecision(2);
+    return "$" + dollars.toFixed(2);
+  };
+
+  SK.tokens = function (usage) {
+    if (!usage) return null;
+    const sum = (usage.input_tokens || 0) + (usage.output_tokens || 0);
+    return known(usage.input_tokens) || known(usage.output_tokens) ? sum : null;
+  };
+
+  SK.tokenText = function (tokens) {
+    if (!known(tokens)) return NONE;
+    if (tokens < 10000) return SK.count(tokens);
+    if (tokens < 1e6) return (tokens / 1000).toFixed(tokens < 1e5 ? 1 : 0) + NARROW + "k";
+    return (tokens / 1e6).toFixed(1) + NARROW + "M";
+  };
+
+  SK.usageText = function (usage) {
+    if (!usage) return "";
+    const parts = [];
+    if (known(usage.input_tokens)) {
+      const cached = usage.cached_input_tokens ? ` (${SK.count(usage.cached_input_tokens)} cached)` : "";
+      parts.push(SK.count(usage.input_tokens) + " in" + cached);
+    }
+    if (known(usage.output_tokens)) parts.push(SK.count(usage.output_tokens) + " out");
+    return parts.length ? parts.join(", ") + " tokens" : "";
+  };
+
+  /* An ISO time in the reader's own zone; a text that is no time stays as it is. */
+  SK.time = function (iso) {
+    if (!iso) return NONE;
+    const date = new Date(iso);
+    if (Number.isNaN(date.getTime())) return String(iso);
+    const two = (number) => String(number).padStart(2, "0");
+    return (
+      `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
+      `${two(date.getHours())}:${two(date.getMinutes())}`
+    );
+  };
+
+  SK.known = known;
+})();

@@ -1,0 +1,59 @@
+/* The address says what is shown: a link reproduces the view.
+
+     #/                                  the summary and the table (the list of runs, under view)
+     #/?q=…&status=FAIL,ERROR&sort=-score  the same, filtered and sorted
+     #/trial/12?…                        a conversation; the filter is kept for n, p and going back
+     #/trial/12/turn/3                   the same, at turn 3
+     #/pair/7                            both conversations of a pair, of two runs side by side
+     #/run/ID/…                          any of these, in a run, under `skillup view` */
+(function () {
+  SK.parseRoute = function (hash) {
+    const text = hash.replace(/^#\/?/, "");
+    const cut = text.indexOf("?");
+    const path = (cut < 0 ? text : text.slice(0, cut)).split("/").filter(Boolean).map(decode);
+    const query = new URLSearchParams(cut < 0 ? "" : text.slice(cut + 1));
+    const route = { runId: null, page: "table", n: null, turn: null, query };
+    if (path[0] === "run" && path[1] !== undefined) route.runId = path.splice(0, 2)[1];
+    if (path[0] === "trial" || path[0] === "pair") {
+      route.page = path[0];
+      route.n = whole(path[1]);
+      if (path[2] === "turn") route.turn = whole(path[3]);
+    }
+    return route;
+  };
+
+  function decode(part) {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  }
+
+  function whole(text) {
+    return /^\d{1,9}$/.test(text || "") ? Number(text) : null;
+  }
+
+  /* The address of a page with the filter that is in use; `changes` outrank it, null drops a key. */
+  SK.address = function (path, changes) {
+    const query = new URLSearchParams();
+    const merged = { ...SK.page.filter, ...changes };
+    for (const [key, value] of Object.entries(merged)) if (value) query.set(key, value);
+    const run = SK.page.runId && SK.page.mode === "view" ? "/run/" + encodeURIComponent(SK.page.runId) : "";
+    const text = query.toString().replace(/%2C/g, ",");
+    return "#" + run + "/" + path + (text ? "?" + text : "");
+  };
+
+  SK.trialAddress = (n, turn) => SK.address("trial/" + n + (turn ? "/turn/" + turn : ""));
+  SK.go = function (address) {
+    location.hash = address;
+  };
+
+  /* Changes the filter without a new entry in the browser's history for every key stroke. */
+  SK.setFilter = function (changes) {
+    SK.page.filter = { ...SK.page.filter, ...changes };
+    for (const key of Object.keys(SK.page.filter)) if (!SK.page.filter[key]) delete SK.page.filter[key];
+    history.replaceState(null, "", SK.address(""));
+    SK.page.tableAddress = location.hash;
+  };
+})();

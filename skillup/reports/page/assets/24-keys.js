@@ -1,0 +1,89 @@
+/* The keyboard. Single keys act only outside fields and without modifiers; Tab, Enter and the
+   browser's own keys are left alone. Each page says which keys it answers by SK.page.keys. */
+(function () {
+  const COMMON = [
+    ["?", "show or hide these keys"],
+    ["t", "light or dark"],
+    ["Esc", "back"],
+  ];
+
+  function inField(target) {
+    return (
+      target instanceof HTMLElement &&
+      (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+    );
+  }
+
+  SK.startKeys = function () {
+    document.addEventListener("keydown", (event) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "p" && !event.shiftKey) {
+        event.preventDefault();
+        SK.print();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (event.key === "Escape") return escape(event);
+      if (inField(event.target)) {
+        if (event.target.id !== "filter-text" || !/^ArrowDown$/.test(event.key)) return;
+      }
+      if (event.key === "?") {
+        event.preventDefault();
+        return SK.toggleHelp();
+      }
+      if (document.getElementById("help")) return;
+      if (event.key === "t") return SK.toggleTheme();
+      // Arrows scroll, as everywhere, unless the reader is in the table already.
+      if (event.key.startsWith("Arrow") && !(inField(event.target) || event.target.closest("#rows"))) return;
+      const action = (SK.page.keys || []).find(([keys]) => keys.split(" ").includes(event.key));
+      if (action) {
+        event.preventDefault();
+        action[2](event);
+      }
+    });
+  };
+
+  function escape(event) {
+    if (document.getElementById("help")) return SK.toggleHelp();
+    if (inField(event.target)) return event.target.blur();
+    if (SK.page.back) {
+      event.preventDefault();
+      SK.page.back();
+    }
+  }
+
+  /* The list of keys, as a dialog that gives the focus back to where it was. */
+  SK.toggleHelp = function () {
+    const open = document.getElementById("help");
+    if (open) {
+      open.close();
+      return;
+    }
+    const close = SK.button("Close", () => dialog.close(), { class: "quiet" });
+    const keys = [...(SK.page.keys || []), ...COMMON].map(([key, what]) => [
+      SK.el(
+        "dt",
+        {},
+        key.split(" ").flatMap((one, at) => [at ? " " : null, SK.el("kbd", {}, name(one))]),
+      ),
+      SK.el("dd", {}, what),
+    ]);
+    const dialog = SK.el(
+      "dialog",
+      { id: "help", "aria-labelledby": "help-title" },
+      SK.el("h2", { id: "help-title" }, "Keys"),
+      SK.el("dl", { class: "keys" }, keys),
+      close,
+    );
+    const before = document.activeElement;
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (before instanceof HTMLElement) before.focus();
+    });
+    document.body.appendChild(dialog);
+    dialog.showModal();
+  };
+
+  function name(key) {
+    return { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" }[key] || key;
+  }
+})();

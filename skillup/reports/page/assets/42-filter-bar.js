@@ -1,0 +1,107 @@
+/* The filter above the table: words, statuses, and what else the rows differ by. */
+(function () {
+  const CHOICES = [
+    ["suite", "All suites"],
+    ["engine", "All engines"],
+    ["variant", "With and without"],
+    ["tag", "All tags"],
+  ];
+  const VARIANT = { with_skill: "with the skill", without_skill: "without the skill" };
+
+  /* `changed` is called after every change of the filter. */
+  SK.filterBar = function (rows, changed) {
+    const filter = SK.page.filter;
+    const text = SK.el("input", {
+      id: "filter-text",
+      type: "search",
+      placeholder: "Filter: words, -not",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-label": "Filter cases by words",
+      "aria-keyshortcuts": "/",
+      "aria-controls": "rows",
+      value: filter.q || "",
+      on: {
+        input: () => {
+          SK.setFilter({ q: text.value.trim() });
+          changed();
+        },
+      },
+    });
+    return SK.el(
+      "div",
+      { class: "filter", role: "search" },
+      text,
+      SK.el("div", { class: "chips", role: "group", "aria-label": "Status" }, chips(rows, changed)),
+      CHOICES.map(([key, all]) => choice(rows, key, all, changed)),
+      SK.el("output", { id: "shown", for: "filter-text", class: "shown" }),
+      SK.button(
+        "Clear",
+        () => {
+          SK.setFilter({ q: null, status: null, tag: null, engine: null, variant: null, suite: null });
+          SK.redraw();
+          document.getElementById("filter-text").focus();
+        },
+        { id: "clear", class: "quiet" },
+      ),
+    );
+  };
+
+  function chips(rows, changed) {
+    const counts = SK.tally(rows);
+    const flaky = rows.filter((row) => row.flaky).length;
+    const all = Object.keys(SK.STATUS)
+      .filter((status) => counts[status])
+      .map((status) => [status, SK.STATUS[status].word, counts[status]]);
+    if (flaky) all.push(["FLAKY", "flaky", flaky]);
+    return all.map(([status, word, number]) => {
+      const on = () => (SK.page.filter.status || "").split(",").includes(status);
+      const chip = SK.button(
+        [
+          status === "FLAKY" ? SK.el("span", { "aria-hidden": "true" }, "◐ ") : [SK.statusSign(status), " "],
+          word + " ",
+          SK.el("span", { class: "chip-count" }, SK.count(number)),
+        ],
+        () => {
+          const chosen = new Set((SK.page.filter.status || "").split(",").filter(Boolean));
+          if (!chosen.delete(status)) chosen.add(status);
+          SK.setFilter({ status: [...chosen].join(",") || null });
+          chip.setAttribute("aria-pressed", String(on()));
+          changed();
+        },
+        { class: "chip status-" + status, "aria-pressed": String(on()), "data-status": status },
+      );
+      return chip;
+    });
+  }
+
+  function choice(rows, key, all, changed) {
+    const values = [...new Set(rows.flatMap((row) => (key === "tag" ? row.tags || [] : [row[key]])))].sort();
+    if (values.length < (key === "tag" ? 1 : 2)) return null;
+    const select = SK.el(
+      "select",
+      {
+        "aria-label": all,
+        id: "filter-" + key,
+        on: {
+          change: () => {
+            SK.setFilter({ [key]: select.value || null });
+            changed();
+          },
+        },
+      },
+      SK.el("option", { value: "" }, all),
+      values.map((value) => option(key, value)),
+    );
+    select.value = SK.page.filter[key] || "";
+    return select;
+  }
+
+  /* An option's value is kept as it is, also where it holds characters that are not shown. */
+  function option(key, value) {
+    const node = document.createElement("option");
+    node.value = value;
+    node.textContent = SK.plain(key === "variant" ? VARIANT[value] || value : value);
+    return node;
+  }
+})();

@@ -1,0 +1,142 @@
+/* A tool call: one line that says what it did, which opens to its arguments and its result. */
+(function () {
+  /* The argument that says most, by what tools call it. */
+  const MAIN = [
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "notebook_path",
+    "pattern",
+    "query",
+    "url",
+    "skill",
+    "name",
+    "description",
+    "prompt",
+  ];
+
+  SK.mainArgument = function (item) {
+    const given = item.arguments || {};
+    for (const key of MAIN) {
+      const value = given[key];
+      if (typeof value === "string" && value) return value;
+      if (Array.isArray(value) && value.length && value.every((one) => typeof one === "string"))
+        return value.join(" ");
+    }
+    const text = Object.keys(given).length ? JSON.stringify(given) : "";
+    return text.slice(0, 300);
+  };
+
+  const RESULT = {
+    success: ["✓", "succeeded", "PASS"],
+    error: ["✗", "failed", "FAIL"],
+    unknown: ["·", "ended", "SKIP"],
+  };
+
+  /* `ranges`: places in its result or its arguments to be marked; one without extent means all of it. */
+  SK.tool = function (item, { ranges = [] } = {}) {
+    const key =
+      ranges
+        .filter((one) => one.start === one.end)
+        .flatMap((one) => one.marks)
+        .join(" ") || null;
+    const result = item.result;
+    const [sign, word, status] = result
+      ? RESULT[result.status] || RESULT.unknown
+      : ["…", "no result", "SKIP"];
+    const main = SK.mainArgument(item).replace(/\s+/g, " ").trim();
+    const summary = [
+      SK.el(
+        "span",
+        { class: "kind", title: item.kind, "aria-hidden": "true" },
+        SK.KIND_SIGN[item.kind] || "·",
+      ),
+      SK.el("span", { class: "tool-name" }, item.name || item.kind),
+      SK.el("code", { class: "tool-main" }, main.slice(0, 300)),
+      item.agent ? SK.el("span", { class: "tag" }, "sub-agent ", item.agent) : null,
+      item.duration_ms ? SK.el("span", { class: "aside" }, SK.duration(item.duration_ms)) : null,
+      SK.el(
+        "span",
+        { class: "sign status-" + status, title: word },
+        SK.el("span", { "aria-hidden": "true" }, sign),
+        SK.el("span", { class: "visually-hidden" }, " " + word),
+      ),
+    ];
+    return SK.fold(
+      { class: "tool", "data-marks": key, ...SK.holding(ranges) },
+      summary,
+      () => inside(item, ranges),
+      SK.opensFor(ranges),
+    );
+  };
+
+  function inside(item, ranges) {
+    const parts = SK.el("div", { class: "tool-inside" });
+    const given = { ...item.arguments };
+    const edits = ranges.some((one) => one.part === "arguments") ? [] : takeEdits(given);
+    for (const [name, value] of Object.entries(given)) {
+      const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+      const here = ranges.filter((one) => one.part === "arguments" && one.argument === name);
+      parts.append(
+        SK.el(
+          "div",
+          { class: "argument" },
+          SK.el("span", { class: "label" }, name),
+          SK.textBlock(text, { ranges: here, name: "code", markdown: false }),
+        ),
+      );
+    }
+    for (const [before, after] of edits)
+      parts.append(
+        SK.el(
+          "div",
+          { class: "argument" },
+          SK.el("span", { class: "label" }, "edit"),
+          SK.replacement(before, after),
+        ),
+      );
+    if (item.result) {
+      const text = item.result.content || "";
+      const here = ranges.filter((one) => one.part === "result");
+      parts.append(
+        SK.el(
+          "div",
+          { class: "argument" },
+          SK.el("span", { class: "label" }, item.result.status === "error" ? "result (error)" : "result"),
+          text === ""
+            ? SK.el("span", { class: "aside" }, "empty")
+            : looksLikeDiff(text) && !here.length
+              ? SK.diff(text)
+              : SK.textBlock(text, { ranges: here, name: "code", markdown: false }),
+        ),
+      );
+    } else parts.append(SK.el("p", { class: "aside" }, "No result was reported."));
+    if (item.id) parts.append(SK.el("p", { class: "aside" }, "call ", SK.el("code", {}, item.id)));
+    return parts;
+  }
+
+  /* Pairs of old and new text, taken out of the arguments: [[before, after]]. */
+  function takeEdits(given) {
+    const pair = (one) => one && typeof one.old_string === "string" && typeof one.new_string === "string";
+    if (pair(given)) {
+      const found = [[given.old_string, given.new_string]];
+      delete given.old_string;
+      delete given.new_string;
+      return found;
+    }
+    if (Array.isArray(given.edits) && given.edits.length && given.edits.every(pair)) {
+      const found = given.edits.map((one) => [one.old_string, one.new_string]);
+      delete given.edits;
+      return found;
+    }
+    return [];
+  }
+
+  function looksLikeDiff(text) {
+    return (
+      /^(diff --git |--- [^\n]*\n\+\+\+ |\*\*\* Begin Patch)/m.test(text.slice(0, 2000)) &&
+      /^[+-]/m.test(text)
+    );
+  }
+})();

@@ -1,0 +1,220 @@
+/* One turn: what the user said, everything the agent did until it answered, and what was made of it. */
+(function () {
+  const WHO = {
+    case: ["User", null],
+    simulator: ["Simulated user", "written by the simulated user"],
+    follow_up: ["Follow-up", "sent because a check failed"],
+    history: ["User", "placed, not run"],
+  };
+
+  /* `shared`: {detail, places (SK.collectEvidence), root: () => element}. */
+  SK.turn = function (turn, shared) {
+    const mark = turnMark(turn);
+    const number = turn.turn_number;
+    return SK.el(
+      "article",
+      {
+        class: "turn turn-" + mark.status,
+        "data-turn": number,
+        "aria-label": "Turn " + number,
+        tabindex: "-1",
+      },
+      SK.el(
+        "header",
+        { class: "turn-head" },
+        SK.el(
+          "h3",
+          {},
+          SK.el(
+            "a",
+            { href: SK.trialAddress(shared.detail.n, number), class: "jump", "data-turn": number },
+            "Turn " + number,
+          ),
+        ),
+        " ",
+        SK.el(
+          "span",
+          { class: "status status-" + mark.status },
+          SK.el("span", { class: "sign", "aria-hidden": "true" }, mark.sign),
+          " ",
+          mark.word,
+        ),
+        turn.passed_on ? SK.el("span", { class: "tag" }, "passed on its " + turn.passed_on) : null,
+        turn.held_by
+          ? SK.el("span", { class: "tag", title: turn.held_by }, "shared, held before the fork")
+          : null,
+        SK.el("span", { class: "turn-facts" }, facts(turn)),
+      ),
+      SK.el(
+        "div",
+        { class: "turn-body" },
+        SK.el(
+          "div",
+          { class: "said" },
+          said(turn, shared),
+          (turn.follow_ups || []).map((one) => followUp(one, shared)),
+        ),
+        SK.el(
+          "aside",
+          { class: "judged", "aria-label": `Checks and captures of turn ${number}` },
+          judged(turn, shared),
+        ),
+      ),
+    );
+  };
+
+  /* A turn stands or falls by its gate and by its own checks, or those of the follow-up that it passed on. */
+  function turnMark(turn) {
+    const checks = turn.checks || [];
+    const saved = turn.passed_on && (turn.follow_ups || []).find((one) => one.label === turn.passed_on);
+    const deciding = saved
+      ? [...checks.filter((check) => check.role === "post_condition"), ...saved.checks]
+      : checks;
+    return SK.turnMark({ status: turn.status, ok: deciding.every((check) => check.passed) });
+  }
+  SK.markOfTurn = turnMark;
+
+  function facts(turn) {
+    return [
+      SK.known(turn.score) && turn.status === "completed" ? "score " + SK.score(turn.score) : null,
+      turn.duration_ms ? SK.duration(turn.duration_ms) : null,
+      SK.usageText(turn.usage) || null,
+      SK.known(turn.cost_usd) ? SK.cost(turn.cost_usd) : null,
+      turn.model || null,
+    ]
+      .filter(Boolean)
+      .join(" · ");
+  }
+
+  function said(turn, shared) {
+    const [who, aside] = WHO[turn.source] || [turn.source, null];
+    const label = turn.label ? turn.label[0].toUpperCase() + turn.label.slice(1) : who;
+    return [
+      SK.speech(
+        "user " + turn.source,
+        label,
+        turn.status === "skipped" ? "not sent" : aside,
+        SK.message(shared.detail, turn),
+      ),
+      turn.status === "skipped"
+        ? SK.el("p", { class: "notice" }, "Skipped", turn.reason ? ": " + turn.reason : "")
+        : null,
+      agent(turn, shared),
+      turn.changes ? SK.changes(turn.changes) : null,
+      SK.error(turn.error, "Turn could not be held"),
+      turn.status === "failed" && turn.reason ? SK.el("p", { class: "notice" }, turn.reason) : null,
+    ];
+  }
+
+  /* A message: who says it, and what. */
+  SK.speech = (name, who, aside, ...inside) =>
+    SK.el(
+      "div",
+      { class: "speech " + name },
+      SK.el("div", { class: "who" }, who, aside ? SK.el("span", { class: "aside" }, " " + aside) : null),
+      inside,
+    );
+
+  function agent(turn, shared) {
+    const ranges = rangesOf(turn, shared);
+    const items = turn.items || [];
+    const last = items
+      .map((item) => item.type === "message" && !item.agent && item.text === turn.response)
+      .lastIndexOf(true);
+    const parts = items.map((item, at) =>
+      at === last
+        ? SK.textBlock(turn.response, { ranges: [...ranges(null), ...ranges(at)], name: "prose answer" })
+        : SK.item(item, ranges(at)),
+    );
+    if (last < 0 && turn.response)
+      parts.push(SK.textBlock(turn.response, { ranges: ranges(null), name: "prose answer" }));
+    if (!parts.length) {
+      if (turn.status === "skipped") return null;
+      parts.push(SK.el("p", { class: "aside" }, turn.error ? "No answer." : "The agent said nothing."));
+    }
+    return SK.speech("agent", "Agent", null, parts);
+  }
+
+  /* Something that was said or done within a turn. */
+  SK.item = function (item, ranges) {
+    if (item.type === "tool") return SK.tool(item, { ranges });
+    if (item.type === "reasoning") {
+      return SK.fold(
+        { class: "reasoning", ...SK.holding(ranges) },
+        [
+          SK.el("span", { class: "label" }, "reasoning"),
+          " ",
+          SK.el("span", { class: "aside" }, (item.text || "").slice(0, 160).replace(/\s+/g, " ")),
+        ],
+        () => SK.textBlock(item.text, { ranges }),
+        SK.opensFor(ranges),
+      );
+    }
+    if (item.type === "notice") return SK.el("p", { class: "notice small-notice" }, item.text);
+    const block = SK.textBlock(item.text, { ranges, name: "prose" });
+    return item.agent
+      ? SK.el("div", { class: "sub-agent" }, SK.el("span", { class: "tag" }, "sub-agent ", item.agent), block)
+      : block;
+  };
+
+  /* Marks in the answer (item null) or in an item of the turn; captures may be out of a follow-up. */
+  function rangesOf(turn, shared) {
+    const places = shared.places.get(turn) || [];
+    const holder = shared.detail.turns.find((one) => one.turn_number === turn.turn_number) || turn;
+    const mine = SK.known(turn.follow_up) ? turn.follow_up : null;
+    const captures = (holder.captures || [])
+      .filter((capture) => capture.where && (capture.where.follow_up ?? null) === mine)
+      .map((capture) => ({
+        start: capture.where.start,
+        end: capture.where.end,
+        class: "captured",
+        marks: [SK.captureKey(turn.turn_number, capture.variable)],
+        title: `captured as <<${capture.variable}>>`,
+      }));
+    return (item) =>
+      item === null
+        ? [...places.filter((one) => one.in === "response"), ...captures]
+        : places.filter((one) => one.in === "item" && one.item === item);
+  }
+
+  /* The session's id is said once, at the head; here only where a turn was held in another. */
+  function session(turn, detail) {
+    const other = turn.session_id && turn.session_id !== detail.session_id;
+    if (!other && turn.session_verified !== false) {
+      return turn.session_verified
+        ? SK.el("span", { title: "The session still held the earlier turns" }, "session verified")
+        : null;
+    }
+    return SK.el(
+      "span",
+      {},
+      "session ",
+      other ? SK.copyable(turn.session_id, "session id") : null,
+      turn.session_verified === false
+        ? SK.el("strong", {}, " not verified")
+        : turn.session_verified
+          ? " verified"
+          : null,
+    );
+  }
+
+  function judged(turn, shared) {
+    return [
+      SK.checks(turn.checks, "Checks", shared.root),
+      SK.captures(shared.detail, turn, shared.root),
+      (turn.notes || []).map((note) => SK.el("p", { class: "note" }, note)),
+      SK.el("footer", { class: "turn-foot" }, session(turn, shared.detail), SK.rawLinks(turn.raw)),
+    ];
+  }
+
+  function followUp(turn, shared) {
+    const status = turn.passed ? "PASS" : turn.status === "error" ? "ERROR" : "FAIL";
+    return SK.el(
+      "section",
+      { class: "follow-up", "aria-label": turn.label || "follow-up" },
+      SK.el("div", { class: "turn-facts" }, SK.status(status), " ", facts(turn)),
+      said(turn, shared),
+      judged(turn, shared),
+    );
+  }
+})();

@@ -1,0 +1,227 @@
+/* The head of a conversation: which trial it is, its verdict, its siblings, and what it took. */
+(function () {
+  SK.caseHead = function (detail, row) {
+    const grade = detail.grade || {};
+    const status = grade.status || (row && row.status) || "NOT_HELD";
+    return SK.el(
+      "header",
+      { class: "case-head" },
+      SK.el(
+        "p",
+        { class: "way" },
+        SK.el("a", { href: SK.page.tableAddress || SK.address("") }, "← All conversations"),
+        neighbours(detail.n),
+      ),
+      SK.el(
+        "h1",
+        {},
+        detail.case_id,
+        " ",
+        detail.title ? SK.el("span", { class: "case-title" }, detail.title) : null,
+      ),
+      SK.el(
+        "p",
+        { class: "verdict" },
+        SK.status(status),
+        " ",
+        SK.known(grade.score) && /PASS|FAIL/.test(status)
+          ? SK.el("span", { class: "score" }, "score " + SK.score(grade.score))
+          : null,
+        grade.reason ? SK.el("span", { class: "verdict-reason" }, grade.reason) : null,
+      ),
+      (grade.warnings || []).map((text) => SK.el("p", { class: "notice" }, text)),
+      detail.skipped ? SK.el("p", { class: "notice" }, "Not held: ", detail.skipped) : null,
+      SK.error(detail.error, "The trial could not be held"),
+      trials(detail),
+      facts(detail, grade),
+      SK.family(detail),
+      turnLinks(detail),
+    );
+  };
+
+  /* The next and previous failing rows, in the order of the table. */
+  SK.failingNeighbours = function (n) {
+    const rows = SK.page.order && SK.page.order.length ? SK.page.order : SK.page.index.rows;
+    const at = rows.findIndex((row) => row.n === n);
+    const bad = (row) => row.status === "FAIL" || row.status === "ERROR";
+    return {
+      next: rows.find((row, place) => place > at && bad(row)) || null,
+      previous: at < 0 ? null : rows.slice(0, at).reverse().find(bad) || null,
+    };
+  };
+
+  function neighbours(n) {
+    const { next, previous } = SK.failingNeighbours(n);
+    if (!next && !previous) return null;
+    const link = (row, text, key) =>
+      row
+        ? SK.el("a", { href: SK.trialAddress(row.n), title: row.case_id, "aria-keyshortcuts": key }, text)
+        : null;
+    return SK.el(
+      "span",
+      { class: "neighbours" },
+      link(previous, "↑ previous failing", "p"),
+      previous && next ? " · " : null,
+      link(next, "↓ next failing", "n"),
+    );
+  }
+
+  /* The same case's other trials, engines and variants. */
+  function trials(detail) {
+    const same = SK.page.index.rows.filter(
+      (row) => row.suite === detail.suite && row.case_id === detail.case_id,
+    );
+    if (same.length < 2) return null;
+    const engines = new Set(same.map((row) => row.engine)).size > 1;
+    const variants = new Set(same.map((row) => row.variant)).size > 1;
+    const name = (row) =>
+      [
+        engines ? row.engine : null,
+        variants ? (row.variant === "without_skill" ? "without" : "with") : null,
+        "trial " + row.trial,
+      ]
+        .filter(Boolean)
+        .join(", ");
+    return SK.el(
+      "nav",
+      { class: "trials", "aria-label": "Trials of this case" },
+      same.map((row) =>
+        SK.el(
+          "a",
+          {
+            href: SK.trialAddress(row.n),
+            class: "trial-link status-" + row.status,
+            "aria-current": row.n === detail.n ? "page" : null,
+          },
+          SK.statusSign(row.status),
+          " ",
+          name(row),
+          SK.el("span", { class: "visually-hidden" }, " " + SK.STATUS[row.status].word),
+        ),
+      ),
+    );
+  }
+
+  function facts(detail, grade) {
+    const engine = detail.engine || {};
+    const pair = (label, ...inside) =>
+      inside.some(Boolean) ? SK.el("div", {}, SK.el("dt", {}, label), SK.el("dd", {}, inside)) : null;
+    const spent = (part) =>
+      part &&
+      [SK.cost(part.cost_usd), SK.usageText(part.usage)].filter((text) => text && text !== "–").join(", ");
+    const judging = grade.judging;
+    const user = grade.simulator;
+    return SK.el(
+      "dl",
+      { class: "facts" },
+      pair("suite", detail.suite),
+      pair(
+        "engine",
+        engine.profile ? SK.engineText(engine) : null,
+        [engine.permission, engine.isolation].filter(Boolean).length
+          ? SK.el(
+              "span",
+              { class: "aside" },
+              ` ${[engine.permission, engine.isolation].filter(Boolean).join(", ")}`,
+            )
+          : null,
+      ),
+      pair("variant", detail.variant === "without_skill" ? "without the skill" : null),
+      pair(
+        "trial",
+        detail.trial > 1 || detail.attempt > 1
+          ? `${detail.trial}${detail.attempt > 1 ? `, attempt ${detail.attempt}` : ""}`
+          : null,
+      ),
+      pair(
+        "mode",
+        grade.execution_mode === "single_shot" ? "single shot: all turns were sent as one message" : null,
+      ),
+      pair(
+        "time",
+        SK.known(grade.duration_ms) ? SK.duration(grade.duration_ms) : null,
+        detail.started_at ? SK.el("span", { class: "aside" }, " from " + SK.time(detail.started_at)) : null,
+      ),
+      pair("agent", spent(grade)),
+      pair(
+        "judges",
+        judging && judging.calls
+          ? [
+              SK.plural(judging.calls, "request"),
+              judging.cached_calls ? ` (${judging.cached_calls} from the cache)` : null,
+              spent(judging) ? ", " + spent(judging) : null,
+              (judging.models || []).length ? ", " + judging.models.join(", ") : null,
+            ]
+          : null,
+      ),
+      pair(
+        "simulated user",
+        user
+          ? [
+              SK.plural(user.messages, "message"),
+              spent(user) ? ", " + spent(user) : null,
+              (user.models || []).length ? ", " + user.models.join(", ") : null,
+            ]
+          : null,
+      ),
+      pair("session", detail.session_id ? SK.copyable(detail.session_id, "session id") : null),
+      pair(
+        "skills",
+        (detail.skills || []).length
+          ? detail.skills.map((skill, at) => [
+              at ? ", " : null,
+              SK.el(
+                "span",
+                { title: "sha256 " + skill.sha256 },
+                skill.name,
+                skill.role === "neighbour" ? SK.el("span", { class: "aside" }, " (neighbour)") : null,
+              ),
+            ])
+          : null,
+      ),
+      pair(
+        "variables",
+        Object.keys(detail.variables || {}).length
+          ? SK.fold({}, SK.plural(Object.keys(detail.variables).length, "variable"), () =>
+              SK.el(
+                "ul",
+                { class: "plain" },
+                Object.entries(detail.variables).map(([name, value]) =>
+                  SK.el("li", {}, SK.el("code", {}, `<<${name}>>`), " = ", SK.el("span", {}, String(value))),
+                ),
+              ),
+            )
+          : null,
+      ),
+      pair(
+        "notes",
+        (detail.notes || []).length ? detail.notes.map((note) => SK.el("p", { class: "note" }, note)) : null,
+      ),
+      pair("files", SK.rawLinks(detail.raw)),
+    );
+  }
+
+  function turnLinks(detail) {
+    if (detail.turns.length < 2) return null;
+    return SK.el(
+      "nav",
+      { class: "turn-links", "aria-label": "Turns" },
+      detail.turns.map((turn) => {
+        const mark = SK.markOfTurn(turn);
+        return SK.el(
+          "a",
+          {
+            href: SK.trialAddress(detail.n, turn.turn_number),
+            class: "jump status-" + mark.status,
+            "data-turn": turn.turn_number,
+            title: (turn.content || "").slice(0, 120),
+          },
+          SK.el("span", { class: "sign", "aria-hidden": "true" }, mark.sign),
+          " ",
+          String(turn.turn_number),
+          SK.el("span", { class: "visually-hidden" }, ", " + mark.word),
+        );
+      }),
+    );
+  }
+})();

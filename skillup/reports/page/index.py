@@ -1,0 +1,30 @@
+"""The page's index: the run, its sums, a row for each trial; conversations come by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillup.reports.page.run_data import PAGE_VERSION, RunData
+
+
+def index_of(
+    data: RunData,
+    *,
+    mode: str,
+    history: list[dict[str, Any]] | None = None,
+    sides: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """In the form of `docs/reports.md`; `mode` is ``report`` or ``view``."""
+    result = data.result or {}
+    return {
+        "schema": PAGE_VERSION,
+        "mode": mode,
+        "run": data.head(),
+        "summary": data.summary(),
+        "analysis": None if data.running else result.get("analysis"),
+        "rows": data.rows,
+        "not_run": data.not_run(),
+        "not_needed": data.not_needed(),
+        "history": history,
+        "sides": sides,
+    }

@@ -1,0 +1,48 @@
+"""What a run had planned, from `run.json`: every job, in order, and which case it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skillup.trends.outcomes import CaseKey
+from skillup.trends.planned import planned_key
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """A trial, held or not."""
+
+    n: int
+    """Its place in the plan, from 1: what the page calls it."""
+    id: str
+    key: CaseKey
+    """Its suite is empty where `run.json` does not say."""
+    trial: int
+
+
+def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[PlannedJob]:
+    """The jobs of `info` (`run.json`); then those of `more`, the ids of other known jobs.
+
+    What is missing in `info`, or is not as it should be, is left out.
+    """
+    listed = info.get("jobs")
+    ids = [job for job in listed if isinstance(job, str)] if isinstance(listed, list) else []
+    suites = _suites(info.get("suites"))
+    found = []
+    for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
+        key, trial = planned_key(job, suites, known={*suites})
+        found.append(PlannedJob(n, job, key, trial))
+    return found
+
+
+def _suites(suites: Any) -> dict[str, Any]:
+    """Those that are as they should be."""
+    if not isinstance(suites, dict):
+        return {}
+    return {
+        name: about
+        for name, about in suites.items()
+        if isinstance(about, dict) and isinstance(about.get("cases") or {}, dict)
+    }

@@ -1,0 +1,79 @@
+"""How far a run has come, from its journal: what was started, is over, or went on from a fork."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_TURN = re.compile(r"turn-(\d{1,6})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where a trial left the turns that it shares."""
+
+    parent: str
+    """The job in whose name the shared turns were held."""
+    after_turn: int
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the journal says."""
+
+    started: set[str] = field(default_factory=set)
+    """Jobs that were begun since the run was last opened, and are not over."""
+    ever_started: set[str] = field(default_factory=set)
+    forks: dict[str, Fork] = field(default_factory=dict)
+    ended: bool = False
+    """The last thing that was written is the result."""
+    first_time: str | None = None
+    last_time: str | None = None
+
+
+def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
+    """Read the journal; events that are not as they should be are passed over."""
+    found = Progress()
+    for event in events:
+        kind, job = event.get("event"), event.get("job")
+        time = event.get("time")
+        if isinstance(time, str):
+            found.first_time = found.first_time or time
+            found.last_time = time
+        if kind in ("run_created", "run_reopened"):
+            found.started.clear()
+            found.ended = False
+        elif kind == "result_written":
+            found.ended = True
+            found.started.clear()
+        elif isinstance(job, str):
+            _of_a_job(found, kind, job, event)
+    return found
+
+
+def _of_a_job(found: Progress, kind: Any, job: str, event: Mapping[str, Any]) -> None:
+    if kind in ("trial_started", "trial_continued"):
+        found.started.add(job)
+        found.ever_started.add(job)
+    elif kind in ("trial_finished", "trial_left"):
+        found.started.discard(job)
+    elif kind == "trial_retried":
+        # Held again by itself, or together: then it is forked anew.
+        found.forks.pop(job, None)
+    elif kind == "trial_forked":
+        parent, after = event.get("parent"), event.get("after_turn")
+        if isinstance(parent, str) and isinstance(after, int) and parent != job:
+            found.forks[job] = Fork(parent, after)
+
+
+def turn_under_way(raw: Path) -> int | None:
+    """The turn that a running trial is at, by the raw streams that there are; None: none yet."""
+    try:
+        names = [entry.name for entry in raw.iterdir()]
+    except OSError:
+        return None
+    numbers = [int(match[1]) for name in names if (match := _TURN.match(name))]
+    return max(numbers, default=None)

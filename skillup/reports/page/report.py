@@ -1,0 +1,92 @@
+"""report.html: a run, all of it, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from skillup.reports.page.build import packed, page_html
+from skillup.reports.page.index import index_of
+from skillup.reports.page.limits import ORDINARY, TIGHTER, Limits
+from skillup.reports.page.run_data import RunData
+from skillup.reports.page.sides import differing, sides_of
+from skillup.reports.page.trends_data import history_data
+from skillup.store.json_text import Mask, no_mask
+
+_LARGEST = 9_900_000
+"""Bytes of the whole file."""
+_EACH = 12_000
+"""A run of very many trials may take so much for each of them."""
+_TAG = 60
+"""Bytes around each of the conversations."""
+_SAMPLE = 12
+
+
+def html_report(
+    path: Path, *, mask: Mask = no_mask, index: str | None = None, against: Path | None = None
+) -> bytes:
+    """The page of the run in `path`; beside `against`, an earlier run, if that is given.
+
+    `index` is the index of runs for the trends, as `--index`. Records are read one at a time.
+    Raises RunDirectoryError if one of the two is no run.
+    """
+    data = RunData(path)
+    earlier = RunData(against) if against is not None else None
+    shift = len(data.jobs)
+    sides = sides_of(earlier, data, shift=shift) if earlier is not None else None
+    whole = index_of(data, mode="report", history=history_data(path, index), sides=sides)
+
+    def pack(n: int, limits: Limits) -> bytes:
+        own = n <= shift or earlier is None
+        detail = (
+            data.detail(n, limits)
+            if own or earlier is None
+            else earlier.detail(n - shift, limits, shift=shift)
+        )
+        return packed(detail, mask)
+
+    wanted = data.held()
+    if earlier is not None and sides is not None:
+        wanted += [n + shift for n in differing(sides, shift)]
+    title = f"skillup: {data.run_id}"
+    bare = len(page_html(whole, [], title=title, mask=mask))
+    details = _fitting(wanted, pack, max(_LARGEST - bare - _TAG * len(wanted), _EACH * len(wanted)))
+    return page_html(whole, details, title=title, mask=mask)
+
+
+def _fitting(
+    wanted: Sequence[int], pack: Callable[[int, Limits], bytes], room: int
+) -> list[tuple[str, bytes]]:
+    """The conversations, packed; where they are too large together, the largest are shortened."""
+    found = {n: pack(n, ORDINARY) for n in wanted}
+    if sum(map(len, found.values())) > room:
+        most = _fair_share([len(data) for data in found.values()], room)
+        large = [n for n, data in found.items() if len(data) > most]
+        for limits in TIGHTER[_enough(large, pack, most) :]:
+            for n in large:
+                found[n] = min(found[n], pack(n, limits), key=len)
+            if sum(map(len, found.values())) <= room:
+                break
+            large = [n for n in large if len(found[n]) > most]
+    return [(str(n), data) for n, data in found.items()]
+
+
+def _enough(large: Sequence[int], pack: Callable[[int, Limits], bytes], most: int) -> int:
+    """Which of the tighter limits will do, as some of the `large` conversations show."""
+    some = large[:: max(1, len(large) // _SAMPLE)]
+    for place, limits in enumerate(TIGHTER):
+        if sum(len(pack(n, limits)) for n in some) <= most * len(some):
+            return place
+    return len(TIGHTER) - 1
+
+
+def _fair_share(sizes: list[int], room: int) -> int:
+    """The size to which the largest must come down, so that all have room."""
+    left = room
+    ordered = sorted(sizes)
+    for place, size in enumerate(ordered):
+        share = left // (len(ordered) - place)
+        if size > share:
+            return share
+        left -= size
+    return ordered[-1] if ordered else 0

@@ -1,0 +1,114 @@
+"""A line of the page's table for each trial: held, being held, or not held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillup.reports.page.plan_of_run import PlannedJob
+from skillup.schema.grade import Grade, TurnGrade
+
+Row = dict[str, Any]
+
+
+def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
+    """A trial that has ended."""
+    verdict = grade.status in ("PASS", "FAIL")
+    return {
+        **_row(planned, grade.status, grade.reason),
+        "suite": grade.suite,
+        "case_id": grade.case_id,
+        "title": grade.title,
+        "tags": grade.tags,
+        "engine": grade.engine,
+        "variant": grade.variant,
+        "trial": grade.trial,
+        "score": grade.score if verdict else None,
+        "turns": [{"status": turn.status, "ok": _is_ok(turn)} for turn in grade.turns],
+        "duration_ms": grade.duration_ms,
+        "cost_usd": grade.cost_usd,
+        "tokens": _tokens(grade.usage),
+        "error_kind": grade.error.get("kind") if grade.error else None,
+        "branch_of": branch_of,
+        "simulator": _simulator(grade),
+    }
+
+
+def running_row(planned: PlannedJob, turn: int | None, doing: str = "being prepared") -> Row:
+    """A trial that is being held: it is at `turn`, or at none, and then `doing` something else."""
+    row = _row(planned, "RUNNING", doing if turn is None else f"turn {turn} is held")
+    held = [{"status": "completed", "ok": None} for _ in range((turn or 1) - 1)]
+    return {**row, "turns": held}
+
+
+def not_held_row(planned: PlannedJob, reason: str) -> Row:
+    """A trial without a grade."""
+    return _row(planned, "NOT_HELD", reason)
+
+
+def _row(planned: PlannedJob, status: str, reason: str) -> Row:
+    return {
+        "n": planned.n,
+        "job": planned.id,
+        "suite": planned.key.suite,
+        "case_id": planned.key.case_id,
+        "title": None,
+        "tags": [],
+        "engine": planned.key.engine,
+        "variant": planned.key.variant,
+        "trial": planned.trial,
+        "status": status,
+        "score": None,
+        "reason": reason,
+        "turns": [],
+        "duration_ms": None,
+        "cost_usd": None,
+        "tokens": None,
+        "error_kind": None,
+        "branch_of": None,
+        "simulator": None,
+        "flaky": False,
+    }
+
+
+def mark_flaky(rows: Sequence[Row]) -> None:
+    """Say of each row whether some trials of its case passed and some failed."""
+    seen: dict[tuple[str, ...], set[str]] = {}
+    for row in rows:
+        seen.setdefault(_key(row), set()).add(row["status"])
+    for row in rows:
+        row["flaky"] = {"PASS", "FAIL"} <= seen[_key(row)]
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return (row["suite"], row["case_id"], row["engine"], row["variant"])
+
+
+def _is_ok(turn: TurnGrade) -> bool | None:
+    """Whether its checks passed; None: it has none, or was not held to its end."""
+    if turn.status == "failed":
+        return False
+    checks = turn.deciding_checks()
+    if turn.status != "completed" or not checks:
+        return None
+    return all(check.passed for check in checks)
+
+
+def _simulator(grade: Grade) -> dict[str, Any] | None:
+    """What the simulated user took; None: there was none."""
+    user = grade.simulator
+    if user is None:
+        return None
+    return {
+        "messages": user.messages,
+        "cost_usd": user.cost_usd,
+        "tokens": _tokens(user.usage),
+        "models": user.models,
+    }
+
+
+def _tokens(usage: Mapping[str, Any] | None) -> int | None:
+    """Input and output; None if neither is told."""
+    told = [(usage or {}).get(name) for name in ("input_tokens", "output_tokens")]
+    known = [count for count in told if isinstance(count, int)]
+    return sum(known) if known else None

@@ -1,0 +1,260 @@
+"""A run directory as the page shows it: finished, going on, cut short or damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.errors import RunDirectoryError, UsageError
+from skillup.reports.page.details import damaged_detail, detail_of
+from skillup.reports.page.families import Families
+from skillup.reports.page.limits import Limits
+from skillup.reports.page.plan_of_run import PlannedJob, planned_jobs
+from skillup.reports.page.progress import Progress, progress_of, turn_under_way
+from skillup.reports.page.raw_files import RawFiles
+from skillup.reports.page.rows import Row, graded_row, mark_flaky, not_held_row, running_row
+from skillup.reports.result import summarize
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
+from skillup.store.run_directory import RESULT_FILE
+from skillup.store.trials import GRADE_FILE, RECORD_FILE
+from skillup.store.writer import writer_of
+
+PAGE_VERSION = "skillup.page/1"
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read of a trial that is over: neither its record nor its grade changes."""
+
+    stamp: tuple[int, ...]
+    row: Row
+    light: Grade
+    """Without turns and checks: for the sums."""
+    version: str | None
+
+
+class RunData:
+    """One run. :meth:`read` looks at it again; what is known of finished trials is kept.
+
+    For one thread at a time. Raises RunDirectoryError if it is no run, or `run.json` is damaged.
+    """
+
+    def __init__(self, path: Path, *, base: str = "") -> None:
+        """`base`: what links to files of the run begin with."""
+        self.path = path.absolute()
+        self._directory = RunDirectory.open(self.path)
+        self._base = base
+        self._known: dict[str, _Known] = {}
+        self.read()
+
+    def read(self) -> None:
+        """Look at the run's files."""
+        self.info = self._directory.run_info()
+        self.progress: Progress = progress_of(self._directory.events())
+        self.result = _result(self.path)
+        self.running = not self.progress.ended and self.is_still_running()
+        self.jobs = planned_jobs(self.info, self._others())
+        self._by_n = {job.n: job for job in self.jobs}
+        self._raw = RawFiles(self.path, self.progress.forks, self._base)
+        self.rows = [self._row(job) for job in self.jobs]
+        mark_flaky(self.rows)
+        self._families = Families(self.progress.forks, self.rows)
+
+    @property
+    def run_id(self) -> str:
+        """As `run.json` says; a copy has the id of what it was copied from."""
+        return str(self.info.get("run_id") or self.path.name)
+
+    @property
+    def started_at(self) -> str:
+        """UTC, ISO 8601; empty if `run.json` does not say."""
+        return str(self.info.get("started_at") or "")
+
+    def detail(self, n: int, limits: Limits, *, shift: int = 0) -> dict[str, Any]:
+        """The trial `n`; called `n + shift` in it. Raises UsageError if it has no record yet."""
+        planned = self._by_n.get(n)
+        if planned is None:
+            raise UsageError(f"the run has no trial {n}", hint=f"it has {len(self.jobs)}")
+        directory = self._directory.trial_directory(planned.id)
+        if not (directory / RECORD_FILE).is_file():
+            raise UsageError(f"{planned.id} has no record: it was not held to its end yet")
+        try:
+            return self._detail(planned, limits, shift)
+        except RunDirectoryError as error:
+            problem = error.message
+        except Exception as defect:  # noqa: BLE001 - one conversation must not cost all others
+            problem = f"it cannot be shown: {type(defect).__name__}: {defect}; please report it"
+        return damaged_detail(n + shift, planned.id, problem)
+
+    def _detail(self, planned: PlannedJob, limits: Limits, shift: int) -> dict[str, Any]:
+        record = self._directory.read_record(planned.id)
+        grade = self._directory.read_grade(planned.id)
+        family = self._families.of(planned.id)
+        if family is not None and shift:
+            family = {**family, "tree": [_shifted(node, shift) for node in family["tree"]]}
+        n = planned.n + shift
+        return detail_of(n, planned.id, record, grade, limits=limits, raw=self._raw, family=family)
+
+    def is_still_running(self) -> bool:
+        """Whether the process that writes it is there: one that was killed leaves no word."""
+        return writer_of(self.path) is not None
+
+    def running_jobs(self) -> list[str]:
+        """Those that are being held."""
+        return [row["job"] for row in self.rows if row["status"] == "RUNNING"]
+
+    def held(self) -> list[int]:
+        """The trials with a record, in order."""
+        return [job.n for job in self.jobs if (self._place(job) / RECORD_FILE).is_file()]
+
+    def head(self) -> dict[str, Any]:
+        """What the page says of the run as a whole."""
+        result = self.result or {}
+        profiles = self.info.get("profiles")
+        suites = self.info.get("suites")
+        named = list(suites) if isinstance(suites, dict) else []
+        return {
+            "run_id": self.run_id,
+            "started_at": self.started_at,
+            "finished": bool(result.get("finished")) and not self.running,
+            "running": self.running,
+            "stopped": None if self.running else result.get("stopped"),
+            "path": str(self.path),
+            "engines": [
+                {
+                    "profile": name,
+                    "adapter": about.get("engine"),
+                    "model": about.get("model"),
+                    "version": self._version(name),
+                }
+                for name, about in (profiles.items() if isinstance(profiles, dict) else ())
+                if isinstance(about, dict)
+            ],
+            "suites": named or list(dict.fromkeys(row["suite"] for row in self.rows)),
+            "skillup_version": self.info.get("skillup_version"),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """`result.json`'s; of a run that goes on or was cut short, of the trials that are over."""
+        told = (self.result or {}).get("summary")
+        if isinstance(told, dict) and not self.running:
+            return told
+        grades = [self._known[job.id].light for job in self.jobs if job.id in self._known]
+        return summarize(grades, self._duration()).model_dump(mode="json", by_alias=True)
+
+    def not_run(self) -> list[str]:
+        """The trials that were planned and have no verdict of any kind, and are not needed."""
+        saved = set(self.not_needed())
+        waiting = ("NOT_HELD", "RUNNING")
+        return [r["job"] for r in self.rows if r["status"] in waiting and r["job"] not in saved]
+
+    def not_needed(self) -> list[str]:
+        """Trials that `--until-decided` saved."""
+        told = (self.result or {}).get("not_needed")
+        return [str(job) for job in told] if isinstance(told, list) else []
+
+    def _others(self) -> list[str]:
+        """Jobs that the journal knows and `run.json` does not: that of an old version may not."""
+        if self.info.get("jobs"):
+            return []
+        return sorted(self.progress.ever_started)
+
+    def _place(self, job: PlannedJob) -> Path:
+        return self._directory.trial_directory(job.id)
+
+    def _row(self, job: PlannedJob) -> Row:
+        directory = self._place(job)
+        stamp = _stamp(directory / GRADE_FILE, directory / RECORD_FILE)
+        known = self._known.get(job.id)
+        if stamp is not None and (known is None or known.stamp != stamp):
+            known = self._look(job, directory, stamp)
+        if known is not None and stamp is not None:
+            return dict(known.row)
+        self._known.pop(job.id, None)
+        has_record = (directory / RECORD_FILE).is_file()
+        if self.running and has_record:
+            return running_row(job, None, "being judged")
+        if self.running and job.id in self.progress.started:
+            return running_row(job, turn_under_way(directory / "raw"))
+        if job.id in self.not_needed():
+            return not_held_row(job, "saved: its case was decided without it")
+        if has_record:
+            return not_held_row(job, "held, but not judged: `skillup judge RUN`")
+        return not_held_row(job, "not started yet" if self.running else "not held")
+
+    def _look(self, job: PlannedJob, directory: Path, stamp: tuple[int, ...]) -> _Known | None:
+        try:
+            grade = Grade.model_validate_json((directory / GRADE_FILE).read_bytes())
+        except (OSError, ValidationError):
+            return None
+        branch_of, version = _of_record(directory / RECORD_FILE)
+        light = grade.model_copy(update={"turns": [], "assertions": []})
+        known = _Known(stamp, graded_row(job, grade, branch_of), light, version)
+        self._known[job.id] = known
+        return known
+
+    def _version(self, profile: str) -> str | None:
+        """The CLI's, as the first record of that profile has it."""
+        found = (k.version for k in self._known.values() if k.row["engine"] == profile)
+        return next((version for version in found if version is not None), None)
+
+    def _duration(self) -> int:
+        try:
+            first = datetime.fromisoformat(self.progress.first_time or "")
+            return round((_last(self.progress) - first).total_seconds() * 1000)
+        except ValueError:
+            return 0
+
+
+def _last(progress: Progress) -> datetime:
+    return datetime.fromisoformat(progress.last_time or "")
+
+
+def _shifted(node: Mapping[str, Any], shift: int) -> dict[str, Any]:
+    parent = node["parent_n"]
+    return {**node, "n": node["n"] + shift, "parent_n": None if parent is None else parent + shift}
+
+
+def _stamp(*paths: Path) -> tuple[int, ...] | None:
+    """What changes when a file is replaced; None if one is not there."""
+    found: list[int] = []
+    for path in paths:
+        try:
+            status = os.stat(path)  # noqa: PTH116 - thousands of times
+        except OSError:
+            return None
+        found += [status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(found)
+
+
+def _of_record(path: Path) -> tuple[str | None, str | None]:
+    """`branch_of` and the CLI's version; of a damaged record, nothing."""
+    try:
+        record = json.loads(path.read_bytes())
+        branch_of, version = record.get("branch_of"), record.get("engine", {}).get("version")
+    except (OSError, ValueError, AttributeError):
+        return None, None
+    return (
+        branch_of if isinstance(branch_of, str) else None,
+        version if isinstance(version, str) else None,
+    )
+
+
+def _result(run: Path) -> dict[str, Any] | None:
+    """`result.json` but for its grades; None if there is none that can be read."""
+    try:
+        value = json.loads((run / RESULT_FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    value.pop("cases", None)
+    return value

@@ -1,0 +1,108 @@
+"""Two runs side by side: what became of each case, and which conversations to put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from skillup.reports.page.rows import Row
+from skillup.reports.page.run_data import RunData
+from skillup.trends.changes import CaseChange
+from skillup.trends.comparison import DEFAULT_CONFIDENCE, compare_runs
+from skillup.trends.outcomes import CaseKey
+from skillup.trends.reading import read_run
+from skillup.trends.tallies import Tally
+
+_WORDS = {
+    "newly_failing": "newly_failing",
+    "newly_passing": "newly_passing",
+    "unsure": "changed",
+    "still_failing": "same",
+    "still_passing": "same",
+    "skipped": "not_run",
+    "not_run": "not_run",
+    "only_in_a": "only_a",
+    "only_in_b": "only_b",
+}
+_STATUS = {
+    "pass": "PASS",
+    "fail": "FAIL",
+    "mixed": "FAIL",
+    "error": "ERROR",
+    "skip": "SKIP",
+    "not_held": "NOT_HELD",
+}
+
+
+def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
+    """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
+
+    Raises RunDirectoryError if one of them holds nothing that can be compared.
+    """
+    compared = compare_runs(read_run(a.path), read_run(b.path), DEFAULT_CONFIDENCE)
+    rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
+    rows = []
+    for change in compared.cases:
+        held_a, held_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
+        rows.append(
+            {
+                **change.key._asdict(),
+                "a": _side(change.a, _telling(held_a, held_b), shift),
+                "b": _side(change.b, _telling(held_b, held_a), 0),
+                "change": _word(change),
+                "sure": change.sure,
+            }
+        )
+    return {
+        "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
+        "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
+        "rows": rows,
+        "details_of_a": True,
+    }
+
+
+def differing(sides: dict[str, Any], shift: int) -> list[int]:
+    """The trials of A whose conversations are worth having: of cases that are not as before."""
+    changed = [row["a"] for row in sides["rows"] if row["change"] != "same"]
+    return [side["n"] - shift for side in changed if side is not None and side["n"] is not None]
+
+
+def _word(change: CaseChange) -> str:
+    word = _WORDS[change.change]
+    if word == "same" and change.a.score != change.b.score:
+        return "changed"
+    return word
+
+
+def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
+    found: dict[CaseKey, list[Row]] = {}
+    for row in rows:
+        if row["status"] not in ("NOT_HELD", "RUNNING"):
+            key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def _telling(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
+    """Of several trials the one to look at: the first that did not pass, where any did not."""
+    tests: tuple[Callable[[Row], bool], ...] = (
+        lambda row: row["status"] == "FAIL",
+        lambda row: row["status"] == "ERROR",
+        # Else the same repetition as the other side's, so that like is beside like.
+        lambda row: any(row["trial"] == o["trial"] and o["status"] != "PASS" for o in other),
+        lambda _: True,
+    )
+    return next((row for test in tests for row in own if test(row)), None)
+
+
+def _side(tally: Tally, row: Row | None, shift: int) -> dict[str, Any] | None:
+    if tally.state == "absent":
+        return None
+    return {
+        "status": _STATUS[tally.state],
+        "score": tally.score,
+        "passed": tally.passed,
+        "held": tally.judged,
+        "reason": tally.reason,
+        "n": None if row is None else row["n"] + shift,
+    }

@@ -1,0 +1,33 @@
+"""What the sequential test of `--until-decided` came to, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillup.executors.sequential import ERROR_RATE, decide, wanted_pass_rate
+from skillup.schema.analysis import Decision
+from skillup.trends.analysis.observation import Observation
+from skillup.trends.outcomes import CaseKey
+
+
+def decision_of(
+    key: CaseKey, trials: Sequence[Observation], saved: int, run_info: Mapping[str, Any]
+) -> Decision | None:
+    """The decision on a case; None: the run did not ask for any, or there is no verdict."""
+    request = run_info.get("request") or {}
+    # As in the run: up to the first trial that is missing, since what is slow is missing first.
+    unbroken = [trial for number, trial in enumerate(trials, start=1) if trial.trial == number]
+    verdicts = [trial.passed for trial in unbroken if trial.is_verdict]
+    if not request.get("until_decided") or not verdicts:
+        return None
+    gates = ((run_info.get("suites") or {}).get(key.suite) or {}).get("gates") or {}
+    threshold = wanted_pass_rate(request.get("pass_rate"), gates.get("min_pass_rate"))
+    verdict = decide(verdicts, threshold, ERROR_RATE)
+    return Decision(
+        verdict=verdict.side,
+        threshold=threshold,
+        error_rate=ERROR_RATE,
+        trials=verdict.trials,
+        saved=saved,
+    )

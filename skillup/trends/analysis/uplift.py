@@ -1,0 +1,150 @@
+"""What the skill adds: the trials of each case with it, against those without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from skillup.schema.analysis import Difference, Uplift
+from skillup.trends.analysis.observation import Observation
+from skillup.trends.analysis.reliability import rate_of
+from skillup.trends.outcomes import WITH_SKILL, CaseKey
+from skillup.trends.statistics.differences import mean_difference
+from skillup.trends.statistics.exact import Counts, stratified
+from skillup.trends.statistics.paired import bootstrap_interval
+from skillup.trends.statistics.proportions import Interval
+
+WITHOUT_SKILL = "without_skill"
+_LEAST_CASES = 5
+"""For an interval of what trials took: of fewer values, the true middle lies outside all of them
+more often than once in ten times, and a bootstrap never looks beyond them."""
+_MANY_CASES = 100
+_DRAWS_FOR_MANY = 2_000
+
+
+class Pair(NamedTuple):
+    """One case on one engine; `without` and `with_skill` are its verdicts."""
+
+    case_id: str
+    without: list[Observation]
+    with_skill: list[Observation]
+
+    @property
+    def counts(self) -> Counts:
+        """Without, then with the skill."""
+        a, b = self.without, self.with_skill
+        return Counts(sum(t.passed for t in a), len(a), sum(t.passed for t in b), len(b))
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is a verdict in both."""
+        return bool(self.without and self.with_skill)
+
+
+def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) -> list[Uplift]:
+    """Of each suite and engine, then of its cases; empty if nothing was held without the skill."""
+    found: list[Uplift] = []
+    for (suite, engine), pairs in _pairs(groups).items():
+        found.append(_uplift(suite, engine, None, pairs, confidence))
+        found += [_uplift(suite, engine, p.case_id, [p], confidence) for p in pairs]
+    return found
+
+
+def _pairs(groups: Mapping[CaseKey, Sequence[Observation]]) -> dict[tuple[str, str], list[Pair]]:
+    compared = {(key.suite, key.engine) for key in groups if key.variant == WITHOUT_SKILL}
+    pairs: dict[tuple[str, str], list[Pair]] = {}
+    for key in dict.fromkeys(key._replace(variant=WITH_SKILL) for key in groups):
+        if (key.suite, key.engine) in compared:
+            sides = [
+                [t for t in groups.get(key._replace(variant=v), ()) if t.is_verdict]
+                for v in (WITHOUT_SKILL, WITH_SKILL)
+            ]
+            pairs.setdefault((key.suite, key.engine), []).append(Pair(key.case_id, *sides))
+    return pairs
+
+
+def _uplift(
+    suite: str, engine: str, case_id: str | None, pairs: Sequence[Pair], confidence: float
+) -> Uplift:
+    told = [pair for pair in pairs if pair.is_told]
+    counts = [pair.counts for pair in told]
+    interval = uplift_interval(counts, confidence)
+    # A single case shows how many verdicts it has, even where they cannot be compared.
+    shown = counts if case_id is None else [pair.counts for pair in pairs]
+    passed_a, held_a, passed_b, held_b = map(sum, zip(Counts(0, 0, 0, 0), *shown, strict=True))
+    return Uplift(
+        suite=suite,
+        engine=engine,
+        case_id=case_id,
+        with_skill=rate_of(passed_b, held_b, confidence),
+        without_skill=rate_of(passed_a, held_a, confidence),
+        uplift=fmean(map(_difference, counts)) if counts else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        p=stratified(counts).p if counts else None,
+        cases=len(told),
+        not_counted=[pair.case_id for pair in pairs if not pair.is_told],
+        turns=_quantity(told, lambda trial: len(trial.turns), confidence),
+        tokens=_quantity(told, lambda trial: trial.tokens, confidence),
+        cost_usd=_quantity(told, lambda trial: trial.cost_usd, confidence),
+        duration_ms=_quantity(told, lambda trial: trial.duration_ms, confidence),
+    )
+
+
+def _difference(counts: Counts) -> float:
+    return counts.passed_b / counts.held_b - counts.passed_a / counts.held_a
+
+
+def uplift_interval(
+    counts: Sequence[Counts], confidence: float, *, draws: int | None = None
+) -> Interval | None:
+    """As wide as what the cases tell by how they differ, and as what their trials leave open.
+
+    Cases that all differ alike say nothing of how sure that is: there the trials' own chance
+    counts. Each alone may be too narrow, so each end is the outer one of both. `draws`: of the
+    bootstrap. None without any case.
+    """
+    if not counts:
+        return None
+    within = mean_difference(counts, confidence)
+    differences = list(map(_difference, counts))
+    between = _bootstrap(differences, confidence, draws) or within
+    return Interval(min(within.low, between.low), max(within.high, between.high))
+
+
+def _bootstrap(
+    differences: Sequence[float], confidence: float, draws: int | None = None
+) -> Interval | None:
+    """The usual one; with fewer draws for very many cases, as there is one for each quantity."""
+    if min(differences) == max(differences) and len(differences) > 1:
+        return Interval(differences[0], differences[0])  # which is all that can be drawn
+    if draws is None and len(differences) > _MANY_CASES:
+        draws = _DRAWS_FOR_MANY
+    return bootstrap_interval(differences, confidence, draws=draws)
+
+
+def _quantity(
+    pairs: Sequence[Pair], of: Callable[[Observation], float | None], confidence: float
+) -> Difference | None:
+    """Means over cases of their trials' means; None: no case tells it in both variants."""
+    sides = [(_mean(pair.with_skill, of), _mean(pair.without, of)) for pair in pairs]
+    known = [(a, b) for a, b in sides if a is not None and b is not None]
+    if not known:
+        return None
+    differences = [a - b for a, b in known]
+    enough = len(known) >= _LEAST_CASES
+    interval = _bootstrap(differences, confidence) if enough else None
+    return Difference(
+        with_skill=fmean(a for a, _ in known),
+        without_skill=fmean(b for _, b in known),
+        difference=fmean(differences),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=len(known),
+    )
+
+
+def _mean(trials: Sequence[Observation], of: Callable[[Observation], float | None]) -> float | None:
+    known = [value for trial in trials if (value := of(trial)) is not None]
+    return fmean(known) if known else None

@@ -1,0 +1,47 @@
+"""A full disk is nobody's doing in a trial: no error of the trial, but the end of the run.
+
+What was held by then is kept; the trial that met it stays unfinished, and `--resume` holds it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from skillup.errors import FullDiskError
+
+_FULL = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit on the size of files (`ulimit -f`)",
+}
+_LEAST_BYTES = 256 << 10
+"""With less than this the next write may fail; whoever met the end of the disk leaves less."""
+
+
+def refuse_full_disk(error: OSError, place: Path | None = None) -> None:
+    """Raises FullDiskError if that is why the system refused; `place`: where it does not say."""
+    advice = _FULL.get(error.errno or 0)
+    if advice is not None:
+        where = error.filename or place
+        raise _full(f"{error.strerror}{f' ({where})' if where else ''}", advice) from error
+
+
+def refuse_without_room(place: Path) -> None:
+    """Raises FullDiskError if the disk of `place` has no room left for bytes, or for files."""
+    try:
+        disk = os.statvfs(place)
+    except OSError:
+        return
+    # Some file systems have no number of files that they could hold: they say 0 of 0.
+    no_files = disk.f_files > 0 and disk.f_favail == 0
+    if disk.f_bavail * disk.f_frsize < _LEAST_BYTES or no_files:
+        raise _full(f"no room is left on the disk of {place}", _FULL[errno.ENOSPC])
+
+
+def _full(what: str, advice: str) -> FullDiskError:
+    return FullDiskError(
+        f"the run cannot go on: {what}",
+        hint=f"{advice} (TMPDIR says where trials work), then go on with --resume",
+    )

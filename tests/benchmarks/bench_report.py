@@ -1,0 +1,64 @@
+"""What report.html of a large run costs: its size, its time as a ratio, and memory.
+
+    python -m tests.benchmarks.bench_report [CASES]
+
+Cases of five turns. Time is told as a ratio to reading and JSON-parsing the same files; memory is
+the peak of the whole process, with two runs of which one is ten times as large.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from skillup.reports.page.report import html_report
+from tests.support.large_runs import write_large_run
+
+TURNS = 5
+
+
+def read_and_parse(path: Path) -> float:
+    """Seconds for the least that has to be done."""
+    started = time.perf_counter()
+    for name in ("record.json", "grading.json"):
+        for file in (path / "trials").rglob(name):
+            json.loads(file.read_bytes())
+    return time.perf_counter() - started
+
+
+def peak_megabytes() -> float:
+    """Of this process, since it began."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def measure(path: Path, cases: int) -> None:
+    """Build it once, and print."""
+    records = sum(file.stat().st_size for file in (path / "trials").rglob("record.json"))
+    base = read_and_parse(path)
+    started = time.perf_counter()
+    size = len(html_report(path))
+    took = time.perf_counter() - started
+    print(
+        f"{cases} cases of {TURNS} turns ({records / 1e6:.1f} MB of records): "
+        f"{size / 1e6:.2f} MB, {took:.2f} s = {took / base:.1f} x reading them, "
+        f"peak memory {peak_megabytes():.0f} MB"
+    )
+
+
+def main(cases: int) -> None:
+    """Measure and print: the smaller run first, because a peak never falls."""
+    with tempfile.TemporaryDirectory() as folder:
+        small = write_large_run(Path(folder, "small"), max(1, cases // 10), turns=TURNS)
+        large = write_large_run(Path(folder, "large"), cases, turns=TURNS)
+        long = write_large_run(Path(folder, "long"), cases, turns=TURNS, tools=8, output=600)
+        for path, count in ((small, max(1, cases // 10)), (large, cases), (long, cases)):
+            measure(path, count)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 500)

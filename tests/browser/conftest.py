@@ -1,0 +1,74 @@
+"""A browser for the tests of the page, and the reports they look at."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.chromium import NAME, chromium
+from tests.browser.pages import Opened, address_of, opened
+from tests.support.project import Project
+
+SUITE = Path(__file__).parent / "suite"
+Opener = Callable[..., AbstractContextManager[Opened]]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, headless; without one the test is skipped, but fails on CI."""
+    path = chromium()
+    if path is None:
+        pytest.skip(f"no Chromium or Chrome was found; install one, or name it in {NAME}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose suite was held twice, the second time with and without the skill.
+
+    Its `report.html` is of the second run, beside the first. Held once for all workers.
+    """
+    shared = tmp_path_factory.getbasetemp().parent / "page-of-a-real-run"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        root = shared / "project"
+        if not root.exists():
+            project = Project(shared)
+            shutil.copytree(SUITE, root / "cases" / "library-desk")
+            for more in ([], ["--baseline"]):
+                project.run("run", "cases/library-desk", "--quiet", *more)
+            first, last = sorted((root / ".skillup" / "runs").glob("2*"))
+            told = project.run("report", last.name, "--report", "html", "--against", first.name)
+            assert told.exit_code == 0, told.stderr
+            shutil.copy(last / "report.html", shared / "report.html")
+    return shared
+
+
+@pytest.fixture(scope="session")
+def report(runs: Path) -> str:
+    """The address of a report with one of everything."""
+    return address_of(runs / "report.html")
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Opener:
+    """Opens a page and watches it, as a context: an address, `width`, `scheme`."""
+    return partial(opened, browser)
+
+
+@pytest.fixture
+def seen(open_page: Opener, report: str) -> Iterator[Opened]:
+    """The real report, opened."""
+    with open_page(report) as page:
+        yield page

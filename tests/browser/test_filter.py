@@ -1,0 +1,87 @@
+"""The table of conversations: filter, sort, links that reproduce the view."""
+
+from __future__ import annotations
+
+from tests.browser.conftest import Opener
+from tests.browser.pages import Opened
+
+
+def test_words_narrow_the_table_and_the_count_says_so(seen: Opened) -> None:
+    everything = len(seen.cases())
+    seen.page.fill("#filter-text", "moody trial")
+    assert seen.cases() == []
+    assert seen.page.is_visible("#nothing")
+    seen.page.fill("#filter-text", "MOODY")
+    assert set(seen.cases()) == {"moody"}
+    assert seen.texts("#shown") == [f"{len(seen.cases())} of {everything} trials"]
+    seen.page.fill("#filter-text", "-moody")
+    assert "moody" not in seen.cases()
+    assert len(seen.cases()) == everything - 12
+
+
+def test_statuses_are_chips_that_add_up(seen: Opened) -> None:
+    seen.page.click('[data-status="ERROR"]')
+    assert set(seen.cases()) == {"closed"}
+    seen.page.click('[data-status="SKIP"]')
+    assert set(seen.cases()) == {"closed", "gate"}
+    assert seen.page.get_attribute('[data-status="SKIP"]', "aria-pressed") == "true"
+    seen.page.click('[data-status="ERROR"]')
+    assert set(seen.cases()) == {"gate"}
+
+
+def test_tags_and_variants_are_choices(seen: Opened) -> None:
+    seen.page.select_option("#filter-tag", "branches")
+    assert set(seen.cases()) == {"remove", "remove/refuse", "remove/agree"}
+    seen.page.select_option("#filter-variant", "without_skill")
+    assert len(seen.cases()) == 3
+
+
+def test_a_link_reproduces_the_view(seen: Opened, open_page: Opener) -> None:
+    seen.page.fill("#filter-text", "remove")
+    seen.page.click('[data-status="FAIL"]')
+    seen.page.click(".column-case button")
+    seen.page.click(".column-case button")
+    shown = seen.cases()
+    address = seen.page.url.removeprefix(seen.base)
+    assert "q=remove" in address
+    with open_page(seen.base) as other:
+        other.go(address)
+        assert other.cases() == shown
+        assert other.page.input_value("#filter-text") == "remove"
+        assert other.page.get_attribute('[data-status="FAIL"]', "aria-pressed") == "true"
+
+
+def test_columns_sort_both_ways_and_back(seen: Opened) -> None:
+    planned = seen.cases()
+    seen.page.click(".column-case button")
+    assert seen.cases() == sorted(planned)
+    assert seen.page.get_attribute("th.column-case", "aria-sort") == "ascending"
+    seen.page.click(".column-case button")
+    assert seen.cases() == sorted(planned, reverse=True)
+    seen.page.click(".column-case button")
+    assert seen.cases() == planned
+
+
+def test_clear_shows_everything_again(seen: Opened) -> None:
+    everything = seen.cases()
+    seen.page.fill("#filter-text", "tour")
+    seen.page.click('[data-status="FAIL"]')
+    seen.page.click("#clear")
+    seen.settled()
+    assert seen.cases() == everything
+    assert seen.page.input_value("#filter-text") == ""
+
+
+def test_turns_are_told_by_signs_and_words_not_by_colour(seen: Opened) -> None:
+    row = seen.page.locator("#rows tr", has_text="closed").first
+    assert row.locator(".dot").all_inner_texts() == ["●", "!", "○"]
+    words = row.locator(".dots").get_attribute("aria-label")
+    assert words == "turn 1 ok, turn 2 error, turn 3 skipped"
+
+
+def test_the_sentence_counts_what_was_held_apart_from_what_was_not(seen: Opened) -> None:
+    sentence = seen.page.inner_text("h1").replace("\u202f", " ")
+    assert "trials passed with the skill" in sentence
+    assert "95 % interval" in sentence
+    assert "1 error, not run" in sentence
+    assert "1 skipped" in sentence

@@ -1,0 +1,111 @@
+"""Everything can be reached and left with the keyboard alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tests.browser.pages import Opened
+
+
+def test_slash_goes_to_the_filter_and_letters_are_letters_there(seen: Opened) -> None:
+    seen.page.keyboard.press("/")
+    seen.page.keyboard.type("jkn?/t")
+    assert seen.page.input_value("#filter-text") == "jkn?/t"
+    assert seen.page.locator("#help").count() == 0
+
+
+def test_rows_are_walked_opened_and_come_back_to(seen: Opened) -> None:
+    cases = seen.cases()
+    seen.page.keyboard.press("j")
+    assert seen.focused() == cases[0]
+    seen.page.keyboard.press("j")
+    seen.page.keyboard.press("ArrowDown")
+    assert seen.focused() == cases[2]
+    seen.page.keyboard.press("k")
+    assert seen.focused() == cases[1]
+    row = seen.page.evaluate("document.activeElement.closest('tr').dataset.n")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector(".case")
+    assert f"#/trial/{row}" in seen.page.url
+    seen.page.keyboard.press("Escape")
+    seen.page.wait_for_selector("#rows tr")
+    seen.settled()
+    assert seen.page.evaluate("document.activeElement.closest('tr').dataset.n") == row
+
+
+def test_down_leaves_the_filter_for_the_first_row(seen: Opened) -> None:
+    seen.page.keyboard.press("/")
+    seen.page.keyboard.type("tour")
+    seen.page.keyboard.press("ArrowDown")
+    assert seen.focused() == "tour"
+
+
+def test_n_and_p_go_through_what_failed(seen: Opened) -> None:
+    shown = "document.querySelector('.trial-link[aria-current]')?.href === location.href"
+    seen.go("#/?status=FAIL&q=moody")
+    places = []
+    for key in ("n", "n", "p"):
+        before = seen.page.url
+        seen.page.keyboard.press(key)
+        seen.page.wait_for_function("before => location.href !== before", arg=before)
+        seen.page.wait_for_function(shown)
+        places.append(seen.page.url)
+    assert places[0] == places[2] != places[1]
+    assert all("status=FAIL" in place for place in places)
+
+
+def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
+    seen.go("#/?status=FAIL&q=moody")
+    rows = seen.page.locator("#rows tr").evaluate_all("(rows) => rows.map((row) => row.dataset.n)")
+    seen.page.keyboard.press("n")
+    seen.page.wait_for_selector(".trial-link[aria-current]")
+    for _ in range(3):
+        seen.page.keyboard.press("n")
+    seen.page.wait_for_function("n => location.hash.includes(`/trial/${n}?`)", arg=rows[3])
+
+
+def test_the_keys_are_listed_and_the_list_closes(seen: Opened) -> None:
+    seen.page.focus("#rows a")
+    seen.page.keyboard.press("?")
+    assert "filter" in seen.page.inner_text("#help")
+    seen.page.keyboard.press("Escape")
+    seen.page.wait_for_selector("#help", state="detached")
+    assert seen.page.evaluate("document.activeElement.closest('#rows') !== null")
+
+
+def test_the_skip_link_is_first_and_leads_to_the_content(seen: Opened) -> None:
+    seen.page.keyboard.press("Tab")
+    assert seen.focused() == "Skip to the content"
+    before = seen.page.url
+    seen.page.keyboard.press("Enter")
+    assert seen.page.evaluate("document.activeElement.id") == "main"
+    assert seen.page.url == before
+
+
+def test_tab_passes_through_a_conversation_without_being_caught(seen: Opened) -> None:
+    tour = seen.page.locator("#rows tr", has_text="tour").first.get_attribute("data-n")
+    seen.go(f"#/trial/{tour}")
+    number = "[...document.querySelectorAll('a,button,summary,input,select')].indexOf"
+    places = []
+    for _ in range(60):
+        seen.page.keyboard.press("Tab")
+        places.append(seen.page.evaluate(f"{number}(document.activeElement)"))
+    visited = [place for place in places if place >= 0]
+    assert len(set(visited)) > 25
+    assert all(later != earlier for earlier, later in pairwise(visited))
+
+
+def test_what_has_the_focus_is_seen(seen: Opened) -> None:
+    seen.page.keyboard.press("j")
+    outline = seen.page.evaluate("getComputedStyle(document.activeElement).outline")
+    assert "solid" in outline
+    assert "2px" in outline
+
+
+def test_landmarks_and_names_are_there(seen: Opened) -> None:
+    for selector in ("header", "main", "nav[aria-label]", "[role=search]", "[role=status]"):
+        assert seen.page.locator(selector).count() >= 1
+    nameless = """[...document.querySelectorAll('button, a[href], input, select')]
+      .filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim()
+        || node.labels && node.labels.length)).map((node) => node.outerHTML)"""
+    assert seen.page.evaluate(nameless) == []

@@ -1,0 +1,69 @@
+"""Two runs side by side: what flipped, and both conversations, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skillup.reports.page.build import packed, page_html
+from tests.browser.conftest import Opener
+from tests.browser.data import data_of
+from tests.browser.pages import Opened, address_of
+
+
+@pytest.fixture
+def flipped(open_page: Opener, runs: Path, tmp_path: Path) -> Iterator[Opened]:
+    """The real report, but `tour` failed only in the second run; with both its conversations."""
+    index, details = data_of(runs / "report.html")
+    rows = [r for r in index["sides"]["rows"] if r["b"] and r["a"]]
+    tour = next(r for r in rows if r["case_id"] == "tour")
+    here = str(tour["b"]["n"])
+    tour.update(change="newly_failing", a={**tour["a"], "status": "PASS", "n": 900})
+    index["sides"]["rows"] = rows
+    other = {**details[here], "n": 900, "turns": details[here]["turns"][:2]}
+    pages = [(n, packed(one)) for n, one in {**details, "900": other}.items()]
+    path = tmp_path / "flipped.html"
+    path.write_bytes(page_html(index, pages, title="two runs"))
+    with open_page(address_of(path)) as seen:
+        yield seen
+
+
+def changes(seen: Opened) -> list[str | None]:
+    """The changes of the cases that are listed."""
+    rows = seen.page.locator(".sides-table tbody tr").all()
+    return [row.get_attribute("data-change") for row in rows]
+
+
+def test_what_changed_is_listed_and_what_did_not_on_request(flipped: Opened) -> None:
+    assert "newly_failing" in changes(flipped)
+    assert "same" not in changes(flipped)
+    flipped.page.click('[data-change="newly_failing"]')
+    assert changes(flipped) == ["newly_failing"]
+    assert "change=newly_failing" in flipped.page.url
+    flipped.page.click('button[data-change="same"]')
+    assert set(changes(flipped)) == {"newly_failing", "same"}
+
+
+def test_a_pair_stands_in_two_columns_aligned_by_turn(flipped: Opened) -> None:
+    flipped.page.click('[data-change="newly_failing"] .case-link')
+    flipped.page.wait_for_selector(".pair")
+    for number in (1, 2):
+        boxes = [
+            flipped.page.locator(f'.side-{side} .turn[data-turn="{number}"]').bounding_box()
+            for side in "AB"
+        ]
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[0]["y"] == boxes[1]["y"]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+    assert flipped.page.locator('.side-A .turn[data-turn="3"]').count() == 0
+
+
+def test_evidence_is_shown_on_its_own_side(flipped: Opened) -> None:
+    flipped.page.click('[data-change="newly_failing"] .case-link')
+    flipped.page.wait_for_selector(".pair")
+    flipped.page.locator(".side-B .check summary").first.click()
+    flipped.page.wait_for_selector(".side-B mark.lit")
+    assert flipped.page.locator(".side-A .lit").count() == 0

@@ -1,0 +1,35 @@
+"""Which places of a report the tests of look and layout visit."""
+
+from __future__ import annotations
+
+from tests.browser.pages import Opened
+
+CASES = ("tour", "closed", "remove/agree", "ladder", "renewal", "gate")
+
+
+def places(seen: Opened) -> list[str]:
+    """Addresses: the summary, a filtered table, a pair, and a conversation of each kind."""
+    seen.go("#/")
+    numbers = [
+        seen.page.locator(f'#rows tr:has(.case-link:text-is("{case}"))').first.get_attribute(
+            "data-n"
+        )
+        for case in CASES
+    ]
+    return ["#/", "#/?status=FAIL&q=nothing-like-it", "#/pair/0"] + [
+        f"#/trial/{number}" for number in numbers
+    ]
+
+
+def unfold(seen: Opened) -> None:
+    """Open all that can be opened."""
+    seen.page.evaluate(
+        """() => {
+          for (let round = 0; round < 3; round++)
+            for (const fold of document.querySelectorAll('main details')) {
+              fold.buildInside(); fold.open = true;
+            }
+          for (const button of document.querySelectorAll('.folded .unfold')) button.click();
+        }"""
+    )
+    seen.settled()

@@ -1,0 +1,172 @@
+"""Budgets: when no more trials are started, and how a run says what it did not do."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+FAIL = PASS.replace("say: fine", "say: bad")
+PRICED = "engine: scripted\nprices: {input: 1000, output: 1000}\n"  # 0.12 USD a turn
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two cases, and an engine that tells what it costs."""
+    return project.write(
+        {"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": PASS, "engines/priced.yaml": PRICED}
+    )
+
+
+def run(project: Project, *arguments: str) -> Outcome:
+    return project.run("run", ".", "--out", "out", "--json", *arguments)
+
+
+def resume(project: Project, *arguments: str) -> Outcome:
+    return project.run("run", "--resume", "out", "--json", *arguments)
+
+
+def last_lines(outcome: Outcome) -> list[str]:
+    return outcome.stderr.splitlines()[-2:]
+
+
+def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project) -> None:
+    outcome = run(suite, "-e", "priced", "--trials", "4", "-j", "1", "--max-cost-usd", "0.6")
+    assert outcome.exit_code == 3
+    assert outcome.data["summary"]["pass"] == 5
+    assert outcome.data["stopped"] == {
+        "kind": "max_cost_usd",
+        "message": "the budget of 0.60 USD is spent (0.60 USD)",
+    }
+    assert outcome.data["not_run"] == [f"b/priced/with_skill/{n}" for n in (2, 3, 4)]
+    assert outcome.data["finished"] is False
+    assert last_lines(outcome) == [
+        "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run: b ×3",
+        f"go on with: skillup run --resume {suite.root / 'out'} --max-cost-usd 1.20",
+    ]
+
+
+def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) -> None:
+    run(suite, "-e", "priced", "--trials", "4", "-j", "1", "--max-cost-usd", "0.6")
+    again = resume(suite, "--max-cost-usd", "0.6")
+    assert (again.exit_code, again.data["summary"]["pass"]) == (3, 5)
+    more = resume(suite, "-j", "1", "--max-cost-usd", "0.8")
+    assert (more.exit_code, more.data["summary"]["pass"]) == (3, 7)
+    rest = resume(suite)
+    assert (rest.exit_code, rest.data["summary"]["pass"]) == (0, 8)
+    assert rest.data["stopped"] is None
+    assert rest.data["not_run"] == []
+
+
+def test_many_places_do_not_overrun_a_budget_many_times(suite: Project) -> None:
+    outcome = run(suite, "-e", "priced", "--trials", "30", "-j", "6", "--max-cost-usd", "2.0")
+    assert 2.0 <= outcome.data["summary"]["cost_usd"] < 2.0 + 2 * 0.12
+
+
+def test_tokens_of_all_trials_count(suite: Project) -> None:
+    outcome = run(suite, "--trials", "4", "-j", "1", "--max-tokens", "300")
+    assert outcome.exit_code == 3
+    assert outcome.data["stopped"]["message"] == "the budget of 300 tokens is used up (360)"
+    assert outcome.data["summary"]["pass"] == 3
+    assert last_lines(outcome)[1].endswith("--max-tokens 660")
+
+
+def test_shared_turns_are_spent_once(project: Project) -> None:
+    turns = "input: {turns: [one, two]}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
+    project.write({"eval.yaml": "name: d\n", "a.yaml": turns, "engines/priced.yaml": PRICED})
+    # 1 shared turn and 4 of their own are 0.60 USD; counted in every trial it would be 0.96.
+    outcome = run(
+        project, "-e", "priced", "--trials", "4", "--trials-from-turn", "2", "--max-cost-usd", "0.7"
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.data["summary"]["pass"] == 4
+
+
+def test_attempts_that_were_tried_again_are_spent_too(project: Project) -> None:
+    case = """
+        input: {turns: [one, two]}
+        assertions: [{contains: fine}]
+        retry_policy: {max_retries: 1, retry_on: [model_error]}
+        scripted:
+          - {turn: 2, say: fine, misbehave: {error: model_error, times: 1}}
+          - {say: fine}
+        """
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})
+    outcome = run(project, "-j", "1", "--max-tokens", "300")
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 200  # of the attempt that stands
+    # One turn of the first attempt, two of the second.
+    assert outcome.data["stopped"]["message"] == "the budget of 300 tokens is used up (360)"
+    assert outcome.data["not_run"] == ["b/scripted/with_skill/1"]
+    again = resume(project, "--max-tokens", "300")
+    assert again.data["stopped"] == outcome.data["stopped"]
+
+
+def test_an_engine_that_tells_no_cost_is_warned_of_once(suite: Project) -> None:
+    outcome = run(suite, "--trials", "3", "--max-cost-usd", "0.1", "--report", "markdown")
+    assert outcome.exit_code == 0
+    text = "the engine scripted tells no cost, so --max-cost-usd cannot count what it takes"
+    assert outcome.data["warnings"] == [text]
+    assert outcome.stderr.count(text) == 1
+    assert "tells no cost" in (suite.root / "out/summary.md").read_text(encoding="utf-8")
+
+
+def test_a_run_that_held_nothing_has_its_reports_and_its_place_in_the_index(suite: Project) -> None:
+    outcome = run(suite, "-e", "priced", "--max-cost-usd", "0", "--report", "junit,markdown")
+    assert outcome.exit_code == 3
+    assert outcome.data["cases"] == []
+    assert "no trial was run: a, b" in outcome.stderr
+    why = "the budget of 0.00 USD is spent"
+    assert why in (suite.root / "out/junit.xml").read_text(encoding="utf-8")
+    assert why in (suite.root / "out/summary.md").read_text(encoding="utf-8")
+    assert "?" in suite.run("trends").stdout
+
+
+def test_a_time_limit_lets_running_trials_finish(project: Project) -> None:
+    slow = PASS.replace("say: fine", "say: fine, steps: [{delay: 1.5}]")
+    project.write({"eval.yaml": "name: d\n", **{f"c{n}.yaml": slow for n in range(4)}})
+    outcome = run(project, "-j", "2", "--time-limit", "1s")
+    assert outcome.exit_code == 3
+    assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"]
+    assert outcome.data["stopped"]["message"] == "the time limit of 1 s is up"
+    assert last_lines(outcome)[1].endswith("--time-limit 1s")
+    assert resume(project).exit_code == 0
+
+
+def test_failures_outrank_what_was_not_run(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", **{f"c{n}.yaml": FAIL for n in range(3)}})
+    stopped = run(project, "-j", "1", "--max-fail", "2")
+    assert stopped.exit_code == 1
+    assert stopped.data["stopped"]["kind"] == "max_fail"
+    assert last_lines(stopped)[1] == f"go on with: skillup run --resume {project.root / 'out'}"
+    assert resume(project, "--max-tokens", "1").exit_code == 1
+
+
+def test_a_limit_that_stopped_nothing_is_not_told(suite: Project) -> None:
+    outcome = run(suite, "-e", "priced", "-j", "1", "--max-cost-usd", "0.24")
+    assert outcome.exit_code == 0
+    assert outcome.data["stopped"] is None
+    assert "stopped" not in outcome.stderr
+
+
+def test_an_interrupted_run_says_so_in_its_result(project: Project, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    steps = f"steps: [{{run: 'touch {begun}; sleep 60'}}]"
+    case = PASS.replace("say: fine", f"say: fine, {steps}")
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+    with project.start("run", ".", "--out", "out", "--trials", "3", "-j", "1") as process:
+        end = time.monotonic() + GUARD_SECONDS
+        while not begun.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 130
+    result = json.loads((project.root / "out/result.json").read_text(encoding="utf-8"))
+    assert result["stopped"] == {"kind": "interrupted", "message": "interrupted by a signal"}
+    assert "stopped: interrupted by a signal; no trial was run: a ×3" in stderr
+    assert f"go on with: skillup run --resume {project.root / 'out'}\n" in stderr

@@ -1,0 +1,255 @@
+"""`skillup init`: what it writes is right, runs, and is all it touches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+from tests.support.terminal import on_a_terminal
+
+SKILL = """
+    ---
+    name: log-keeper
+    description: Keeps logs. Use whenever the user wants to remove or rotate logs.
+    ---
+    List them first.
+    """
+FILES = {
+    ".gitignore",
+    "SKILL.md",
+    "evals/cases/leaves-it-alone.yaml",
+    "evals/cases/two-turns.yaml",
+    "evals/cases/uses-the-skill.yaml",
+    "evals/eval.yaml",
+    "evals/schema/case.schema.json",
+    "evals/schema/suite.schema.json",
+}
+
+
+def files_in(directory: Path) -> set[str]:
+    return {p.relative_to(directory).as_posix() for p in directory.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def skill(project: Project) -> Project:
+    return project.write({"sk/SKILL.md": SKILL})
+
+
+def test_what_it_writes_validates_and_passes_as_it_is(skill: Project) -> None:
+    outcome = skill.run("init", "sk")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert files_in(skill.root) == {f"sk/{name}" for name in FILES}
+    validated = skill.run("validate", "sk")
+    assert (validated.exit_code, validated.stderr) == (0, "1 suite, 3 cases: ok\n"), validated
+    ran = skill.run("run", "sk", "--json")
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.data["summary"]["pass"] == 3
+    assert "next: skillup run sk" in outcome.stderr
+
+
+def test_without_the_skill_its_cases_fail_where_they_should(skill: Project) -> None:
+    skill.run("init", "sk")
+
+    ran = skill.run("run", "sk", "--baseline", "--json")
+
+    bad = {(c["case_id"], c["variant"]) for c in ran.data["cases"] if c["status"] != "PASS"}
+    assert bad == {("uses-the-skill", "without_skill")}
+
+
+def test_the_request_comes_from_the_description(skill: Project) -> None:
+    skill.run("init", "sk")
+
+    case = (skill.root / "sk/evals/cases/uses-the-skill.yaml").read_text()
+    assert "I want to remove or rotate logs." in case
+    assert 'skill_used: "log-keeper"' in case
+    assert case.startswith("# yaml-language-server: $schema=../schema/case.schema.json\n")
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        'name: "a: b #c"\ndescription: "x <<y>> \\"q\\" {{z}} \\\\ | > @"',
+        "name: ünï\ndescription: |\n  line one\n  漢字: two\n",
+        "description: no name",
+        "name: x",
+    ],
+)
+def test_whatever_a_skill_is_called_the_files_are_right(project: Project, front: str) -> None:
+    project.write({"s/SKILL.md": f"---\n{front}\n---\nBody\n"})
+
+    assert project.run("init", "s").exit_code == 0
+    validated = project.run("validate", "s")
+    assert validated.exit_code == 0, validated.stderr
+
+
+def test_options_say_what_would_be_asked(skill: Project) -> None:
+    outcome = skill.run(
+        *("init", "sk", "--yes", "--engine", "codex", "--model", "gpt-x", "--name", "mine"),
+        *("--request", "Rotate app.log", "--other-request", "Write a poem"),
+    )
+
+    assert outcome.exit_code == 0, outcome.stderr
+    suite = (skill.root / "sk/evals/eval.yaml").read_text()
+    assert 'name: "mine"' in suite
+    assert 'engine: {name: "codex", model: {name: "gpt-x"}}' in suite
+    cases = skill.root / "sk/evals/cases"
+    assert "Rotate app.log" in (cases / "uses-the-skill.yaml").read_text()
+    assert "Write a poem" in (cases / "leaves-it-alone.yaml").read_text()
+    assert skill.run("run", "sk", "--engine", "scripted").exit_code == 0
+
+
+def test_an_example_needs_no_skill(project: Project) -> None:
+    assert project.run("init", "new/skill", "--example").exit_code == 0
+
+    assert files_in(project.root / "new/skill") == FILES
+    assert project.run("run", "new/skill").exit_code == 0
+    again = project.run("init", "new/skill", "--example")
+    assert again.exit_code == 2
+    assert "SKILL.md is there already" in again.stderr
+
+
+def test_a_profile_is_found_and_valid(project: Project) -> None:
+    project.write({"SKILL.md": SKILL})
+    made = project.run("init", "--profile", "night", "--engine", "claude_code", "--model", "haiku")
+
+    assert made.exit_code == 0, made.stderr
+    validated = project.run("validate", ".")
+    assert validated.stderr == "1 suite, 3 cases, 1 profile: ok\n", validated
+    assert 'model: "haiku"' in (project.root / "engines/night.yaml").read_text()
+
+
+def test_a_profile_outside_of_the_skill_is_not_written(skill: Project) -> None:
+    (skill.root / ".skillup").mkdir()
+
+    outcome = skill.run("init", "sk", "--profile", "night")
+
+    assert outcome.exit_code == 2
+    assert f"profiles of this workspace are in {skill.root / 'engines'}" in outcome.stderr
+    assert files_in(skill.root) == {"sk/SKILL.md"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "nowhere is no directory"),
+        ((".",), ". has no SKILL.md"),
+        (("sk", "--engine", "claude_cod"), "there is no engine `claude_cod`"),
+        (("sk", "--profile", "../x"), "--profile ../x: no name"),
+    ],
+)
+def test_wrong_use_says_what_would_be_right(
+    skill: Project, arguments: tuple[str, ...], said: str
+) -> None:
+    outcome = skill.run("init", *arguments)
+
+    assert outcome.exit_code == 2
+    assert said in outcome.stderr
+    assert "hint:" in outcome.stderr
+    assert files_in(skill.root) == {"sk/SKILL.md"}
+
+
+def test_a_broken_skill_is_told_with_its_place(project: Project) -> None:
+    project.write({"s/SKILL.md": "---\nname: a\n"})
+
+    outcome = project.run("init", "s")
+
+    assert outcome.exit_code == 2
+    assert "SKILL.md:1:1" in outcome.stderr
+
+
+def test_what_is_there_is_not_replaced_unless_that_is_asked_for(skill: Project) -> None:
+    skill.write({"sk/evals/mine.yaml": "input: {prompt: x}\n", "sk/evals/eval.yaml": "name: old\n"})
+
+    refused = skill.run("init", "sk", "--yes")
+
+    assert refused.exit_code == 2
+    assert "sk has already: evals/eval.yaml, evals/mine.yaml" in refused.stderr
+    assert (skill.root / "sk/evals/eval.yaml").read_text() == "name: old\n"
+    forced = skill.run("init", "sk", "--force")
+    assert forced.exit_code == 0
+    assert "REPLACE  sk/evals/eval.yaml" in forced.stderr
+    assert "write    sk/evals/cases/two-turns.yaml" in forced.stderr
+    assert (skill.root / "sk/evals/mine.yaml").is_file()
+
+
+@pytest.mark.parametrize("before", ["*.pyc", "*.pyc\n", ".skillup\n", "/.skillup/\n"])
+def test_runs_are_kept_out_of_git_by_one_line(skill: Project, before: str) -> None:
+    (skill.root / "sk/.gitignore").write_text(before)
+
+    skill.run("init", "sk")
+
+    after = (skill.root / "sk/.gitignore").read_text()
+    assert after.startswith(before)
+    assert after.count(".skillup") == 1
+
+
+def test_it_never_writes_through_a_link_that_leads_out(skill: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (skill.root / "sk/evals").symlink_to(elsewhere)
+
+    outcome = skill.run("init", "sk", "--force")
+
+    assert outcome.exit_code == 2
+    assert "leads out of sk" in outcome.stderr
+    assert list(elsewhere.iterdir()) == []
+    assert files_in(skill.root) == {"sk/SKILL.md"}
+
+
+def test_a_directory_that_cannot_be_made_is_told(project: Project) -> None:
+    project.write({"file": "x"})
+
+    outcome = project.run("init", "file/sk", "--example")
+
+    assert outcome.exit_code == 2
+    assert "cannot write" in outcome.stderr
+
+
+def test_on_a_terminal_it_asks_and_shows_before_it_writes(skill: Project) -> None:
+    with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
+        terminal.until("engine [scripted]:")
+        terminal.type("claud\n")
+        terminal.until("there is no engine `claud`")
+        terminal.type("\n")
+        terminal.until("request [I want to remove or rotate logs.")
+        terminal.type("Rotate app.log\n")
+        terminal.until("Write them? [Y/n]:")
+        assert files_in(skill.root) == {"sk/SKILL.md"}
+        terminal.type("\n")
+        code = terminal.ends()
+
+    assert code == 0, terminal.shown
+    assert "Rotate app.log" in (skill.root / "sk/evals/cases/uses-the-skill.yaml").read_text()
+    assert skill.run("run", "sk").exit_code == 0
+
+
+@pytest.mark.parametrize("last_question", ["engine [", "request [", "Write them?"])
+def test_ctrl_c_in_the_questions_leaves_nothing(skill: Project, last_question: str) -> None:
+    with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
+        for question in ("engine [", "request [", "Write them?"):
+            terminal.until(question)
+            if question == last_question:
+                terminal.type("\x03")
+                break
+            terminal.type("\n")
+        code = terminal.ends()
+
+    assert code == 130
+    assert "nothing was written" in terminal.shown
+    assert files_in(skill.root) == {"sk/SKILL.md"}
+
+
+def test_no_is_an_answer(skill: Project) -> None:
+    with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
+        for question in ("engine [", "request ["):
+            terminal.until(question)
+            terminal.type("\n")
+        terminal.until("Write them?")
+        terminal.type("n\n")
+        code = terminal.ends()
+
+    assert code == 0
+    assert files_in(skill.root) == {"sk/SKILL.md"}

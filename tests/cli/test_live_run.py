@@ -1,0 +1,98 @@
+"""A run as a person sees it: on a terminal, in a log file, with -v."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.project import Project
+from tests.support.terminal import on_a_terminal
+
+SUITE = {
+    "eval.yaml": "name: s\n",
+    "cases/a.yaml": """
+        input: {turns: [Hello, Bye]}
+        assertions: [{contains: bye}]
+        scripted:
+          - turn: 1
+            steps: [{run: "echo $KEY; sleep 1"}]
+            say: "hello \\e[2Jthere"
+          - {turn: 2, say: bye}
+        """,
+}
+CURSOR = re.compile(r"\x1b\[\d*[A-HJ]")
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    return project.write(SUITE)
+
+
+def test_on_a_terminal_there_is_a_line_for_the_running_trial(suite: Project) -> None:
+    with on_a_terminal("run", ".", cwd=suite.root, env=suite.environment()) as terminal:
+        terminal.until("turn 1/2")
+        terminal.until("shell echo $KEY; sleep 1")
+        terminal.until("1 running")
+        code = terminal.ends()
+
+    assert code == 0
+    assert CURSOR.search(terminal.shown)
+    assert "\x1b[2Jthere" not in terminal.shown
+    assert terminal.shown.count("\x1b[?25l") == terminal.shown.count("\x1b[?25h")
+
+
+@pytest.mark.parametrize("quiet_place", [{"TERM": "dumb"}, {"CI": "true"}])
+def test_where_nobody_looks_nothing_moves(suite: Project, quiet_place: dict[str, str]) -> None:
+    env = {**suite.environment(), **quiet_place}
+    with on_a_terminal("run", ".", cwd=suite.root, env=env) as terminal:
+        code = terminal.ends()
+
+    assert code == 0
+    assert not CURSOR.search(terminal.shown)
+    assert "PASS" in terminal.shown
+
+
+def test_no_color_is_obeyed(suite: Project) -> None:
+    env = {**suite.environment(), "NO_COLOR": "1"}
+    with on_a_terminal("run", ".", cwd=suite.root, env=env) as terminal:
+        terminal.ends()
+
+    assert not re.search(r"\x1b\[(3[0-7]|9[0-7]|38)", terminal.shown)
+
+
+def test_colours_that_are_asked_for_make_no_terminal_of_a_file(suite: Project) -> None:
+    outcome = suite.run("run", ".", env={"FORCE_COLOR": "1"})
+
+    assert not CURSOR.search(outcome.stderr)
+
+
+def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Project) -> None:
+    outcome = suite.run("run", ".", "-v")
+
+    assert outcome.stdout == ""
+    told = outcome.stderr
+    order = ["a  turn 1  user\n    Hello", "a  turn 1  agent calls shell\n    echo $KEY; sleep 1",
+             "a  turn 1  shell gave", "a  turn 1  agent\n    hello there",
+             "a  turn 2  user\n    Bye", "a  turn 2  agent\n    bye",
+             "a  checks of the conversation\n    met      contains", "PASS"]  # fmt: skip
+    places = [told.index(text) for text in order]
+    assert places == sorted(places)
+    assert "\x1b" not in told
+
+
+def test_verbose_with_json_leaves_the_data_alone(suite: Project) -> None:
+    outcome = suite.run("run", ".", "-v", "--json")
+
+    assert outcome.data["summary"]["pass"] == 1
+    assert "turn 1  user" in outcome.stderr
+
+
+def test_verbose_shows_no_secret(suite: Project) -> None:
+    suite.write({"eval.yaml": "name: s\nenvironment: {env: {KEY: '${MY_API_KEY}'}}\n"})
+
+    outcome = suite.run("run", ".", "-v", env={"MY_API_KEY": "s3cret-value-of-mine"})
+
+    assert outcome.exit_code == 0
+    assert "shell gave" in outcome.stderr
+    assert "s3cret" not in outcome.stderr

@@ -1,0 +1,96 @@
+"""Several engines in one run: side by side, and none in the way of another."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+CASE = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Three cases, two engines that work and one whose program is nowhere."""
+    cases = {f"c{n}.yaml": CASE for n in range(3)}
+    return project.write(
+        {
+            "eval.yaml": "name: d\n",
+            **cases,
+            "engines/one.yaml": "engine: scripted\n",
+            "engines/two.yaml": "engine: scripted\n",
+            "engines/gone.yaml": "engine: scripted\ncommand: no-such-agent\n",
+        }
+    )
+
+
+def started(project: Project) -> list[str]:
+    """The trials of the run in `out`, in the order in which they began."""
+    lines = (project.root / "out/events.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    return [event["job"] for event in events if event["event"] == "trial_started"]
+
+
+def by_engine(result: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for case in result["cases"]:
+        found.setdefault(case["engine"], []).append(case["status"])
+    return found
+
+
+def test_every_case_is_held_by_every_engine(suite: Project) -> None:
+    outcome = suite.run("run", ".", "-e", "one", "-e", "two", "--trials", "2", "--json")
+    assert outcome.exit_code == 0
+    assert by_engine(outcome.data) == {"one": ["PASS"] * 6, "two": ["PASS"] * 6}
+    columns = {column["engine"]: column["rate"] for column in outcome.data["analysis"]["engines"]}
+    assert {name: rate["passed"] for name, rate in columns.items()} == {"one": 6, "two": 6}
+
+
+def test_engines_take_turns_at_the_places(suite: Project) -> None:
+    suite.run("run", ".", "-e", "one", "-e", "two", "-j", "1", "--out", "out")
+    began = [job.split("/")[:2] for job in started(suite)]
+    assert began == [[case, engine] for case in ("c0", "c1", "c2") for engine in ("one", "two")]
+
+
+def test_a_slow_engine_does_not_take_all_places(project: Project) -> None:
+    waits = CASE.replace("say: fine", "say: fine, steps: [{run: 'sleep $NAP'}]")
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            **{f"c{n}.yaml": waits for n in range(4)},
+            "engines/slow.yaml": "engine: scripted\nenv: {NAP: '5'}\n",
+            "engines/quick.yaml": "engine: scripted\nenv: {NAP: '0'}\n",
+        }
+    )
+    project.run("run", ".", "-e", "slow", "-e", "quick", "-j", "2", "--out", "out")
+    began = [job.split("/")[1] for job in started(project)]
+    assert sorted(began[:2]) == ["quick", "slow"]
+    assert began[2:4] == ["quick", "quick"]
+
+
+def test_an_engine_that_is_not_here_is_an_error_of_its_own_trials_only(suite: Project) -> None:
+    outcome = suite.run("run", ".", "-e", "gone", "-e", "one", "--json")
+    assert outcome.exit_code == 3
+    assert by_engine(outcome.data) == {"gone": ["ERROR"] * 3, "one": ["PASS"] * 3}
+    kinds = {c["error"]["kind"] for c in outcome.data["cases"] if c["engine"] == "gone"}
+    assert kinds == {"engine_not_found"}
+
+
+def test_what_depends_on_a_case_depends_on_it_on_the_same_engine(suite: Project) -> None:
+    suite.write({"d.yaml": "depends_on: [c0]\n" + CASE})
+    outcome = suite.run("run", ".", "-e", "gone", "-e", "one", "--json")
+    statuses = {c["engine"]: c["status"] for c in outcome.data["cases"] if c["case_id"] == "d"}
+    assert statuses == {"gone": "SKIP", "one": "PASS"}
+
+
+def test_every_engine_is_decided_by_itself(suite: Project) -> None:
+    outcome = suite.run(
+        *("run", ".", "-k", "c0", "-e", "gone", "-e", "one", "-e", "two", "--json"),
+        *("--trials", "7", "--until-decided", "--pass-rate", "0.5"),
+    )
+    found = {c["engine"]: c["decision"] for c in outcome.data["analysis"]["cases"]}
+    assert found["gone"] is None  # errors say nothing of its pass rate
+    assert {found[name]["verdict"] for name in ("one", "two")} == {"above"}

@@ -1,0 +1,122 @@
+"""`skillup report`: reports written again, and two runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.pages import page_of
+from tests.support.project import Project
+
+SUITE = {
+    "s/eval.yaml": "name: s\n",
+    "s/flips.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+    "s/stays.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+}
+WORSE = {
+    "s/flips.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: no}]\n",
+    "s/new.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A suite that was run twice; a case fails since."""
+    found = Project(tmp_path).write(SUITE)
+    assert found.run("run", "s").exit_code == 0
+    assert found.write(WORSE).run("run", "s").exit_code == 1
+    return found
+
+
+def _runs(project: Project) -> list[str]:
+    return sorted(path.name for path in (project.root / ".skillup/runs").iterdir())
+
+
+def test_a_run_is_put_beside_an_earlier_one(project: Project) -> None:
+    before, now = _runs(project)
+
+    for named in (before, f".skillup/runs/{before}", "previous"):
+        outcome = project.run("report", "last", "--report", "html", "--against", named)
+        assert outcome.exit_code == 0, outcome.stderr
+        assert outcome.stdout.endswith(f"{now}/report.html\n")
+
+    page = page_of(project.root / ".skillup/runs" / now / "report.html")
+    sides = page.index["sides"]
+    assert (sides["a"]["run_id"], sides["b"]["run_id"]) == (before, now)
+    rows = {row["case_id"]: row for row in sides["rows"]}
+    assert {name: row["change"] for name, row in rows.items()} == {
+        "flips": "newly_failing",
+        "stays": "same",
+        "new": "only_b",
+    }
+    flips = rows["flips"]
+    assert (flips["a"]["status"], flips["b"]["status"]) == ("PASS", "FAIL")
+    assert page.details[flips["a"]["n"]]["turns"][0]["response"] == "y"
+    assert page.details[flips["b"]["n"]]["turns"][0]["response"] == "no"
+    assert rows["new"]["a"] is None
+    assert rows["stays"]["a"]["n"] not in page.details, "nothing is different there"
+    assert len(page.details) == 4
+
+
+def test_past_runs_make_its_trends(project: Project) -> None:
+    before, now = _runs(project)
+    project.run("report", "last", "--report", "html")
+
+    history = page_of(project.root / ".skillup/runs" / now / "report.html").index["history"]
+
+    flips = next(case for case in history if case["case_id"] == "flips")
+    assert [(mark["run_id"], mark["passed"], mark["held"]) for mark in flips["marks"]] == [
+        (before, 1, 1),
+        (now, 0, 1),
+    ]
+    assert flips["failing_since"]["run_id"] == now
+    assert flips["failing_since"]["runs"] == 1
+    project.run("report", before, "--report", "html")
+    older = page_of(project.root / ".skillup/runs" / before / "report.html").index["history"]
+    assert [len(case["marks"]) for case in older] == [1, 1], "what came later is not its past"
+
+
+def test_without_an_index_there_are_no_trends(project: Project) -> None:
+    _, now = _runs(project)
+    project.run("report", "last", "--report", "html", "--index", "none")
+    assert page_of(project.root / ".skillup/runs" / now / "report.html").index["history"] is None
+    (project.root / ".skillup/index.sqlite").write_text("no database")
+    assert project.run("report", "last", "--report", "html").exit_code == 0
+    assert page_of(project.root / ".skillup/runs" / now / "report.html").index["history"] is None
+
+
+def test_a_run_without_a_result_has_a_report_all_the_same(project: Project) -> None:
+    _, now = _runs(project)
+    run = project.root / ".skillup/runs" / now
+    (run / "result.json").unlink()
+    (run / "trials/new/scripted/with_skill/1/grading.json").unlink()
+    (run / "trials/stays/scripted/with_skill/1/record.json").write_text("{")
+
+    assert project.run("report", now, "--report", "html").exit_code == 0
+
+    page = page_of(run / "report.html")
+    assert page.index["run"]["finished"] is False
+    assert page.index["summary"]["fail"] == 1
+    assert page.row("new")["status"] == "NOT_HELD"
+    assert page.row("new")["reason"] == "held, but not judged: `skillup judge RUN`"
+    assert page.detail("new")["grade"] is None
+    assert "is damaged" in page.detail("stays")["problem"]
+    assert page.index["not_run"] == ["new/scripted/with_skill/1"]
+    outcome = project.run("report", now, "--report", "junit")
+    assert outcome.exit_code == 2
+    assert "has no result.json" in outcome.stderr
+
+
+def test_wrong_uses_are_refused(project: Project) -> None:
+    for arguments, said in (
+        (["nowhere"], "there is no run nowhere"),
+        (["2"], "2 runs begin with 2"),
+        (["s"], "is no run directory"),
+        (["last", "--against", "last"], "that is the run itself"),
+        (["last", "--against", "nowhere"], "there is no run nowhere"),
+        (["last", "--report", "junit", "--against", "previous"], "--against is for report.html"),
+    ):
+        outcome = project.run("report", *arguments)
+        assert outcome.exit_code == 2, arguments
+        assert said in outcome.stderr

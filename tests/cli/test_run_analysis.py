@@ -1,0 +1,219 @@
+"""One real run, and what its trials say together, worked out again by hand from its grades."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from math import sqrt
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from tests.support.project import Outcome, Project
+
+Z = 1.959963984540054
+TRIALS = 20
+SKILL = """
+    ---
+    name: {name}
+    description: Knows {name}. Use it for {name}.
+    ---
+    Be careful.
+    """
+FILES = {
+    "s/eval.yaml": "{name: demo, skills: [{path: skills/logs}], neighbours: [skills/other]}\n",
+    "s/skills/logs/SKILL.md": SKILL.format(name="logs"),
+    "s/skills/other/SKILL.md": SKILL.format(name="other"),
+    "s/cases/steady.yaml": """
+        input: {prompt: hi}
+        assertions: [{contains: hello}, {skill_not_used: logs}]
+        scripted: [{say: hello}]
+        """,
+    "s/cases/wavers.yaml": """
+        input:
+          turns:
+            - {content: one, assertions: [{contains: well}]}
+            - {content: two, assertions: [{contains: well}, {skill_used: logs}]}
+        scripted:
+          - {turn: 1, probability: 0.9, say: well}
+          - turn: 2
+            needs_skill: logs
+            probability: 0.8
+            say: well
+            steps: [{skill: logs}]
+          - {say: bad}
+        """,
+    "s/cases/breaks.yaml": """
+        input: {prompt: hi}
+        assertions: [{contains: well}]
+        scripted:
+          - {probability: 0.2, misbehave: {error: auth}}
+          - {probability: 0.7, say: well}
+          - {say: bad}
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Outcome]:
+    """The run, held once."""
+    project = Project(tmp_path_factory.mktemp("analysis")).write(FILES)
+    outcome = project.run(
+        "run", "s", "--trials", str(TRIALS), "--baseline", "--report", "markdown", "--json"
+    )
+    assert outcome.exit_code == 3, outcome.stderr
+    return project, outcome
+
+
+@pytest.fixture
+def result(held: tuple[Project, Outcome]) -> Any:
+    return held[1].data
+
+
+def verdicts(result: Any, case: str, variant: str = "with_skill") -> list[bool]:
+    """Whether each trial with a verdict passed, in order."""
+    return [
+        grade["status"] == "PASS"
+        for grade in result["cases"]
+        if (grade["case_id"], grade["variant"]) == (case, variant)
+        and grade["status"] in ("PASS", "FAIL")
+    ]
+
+
+def wilson(outcomes: list[bool]) -> tuple[float, float]:
+    n, p = len(outcomes), fmean(outcomes)
+    middle, half = p + Z**2 / (2 * n), Z * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return (middle - half) / (1 + Z**2 / n), (middle + half) / (1 + Z**2 / n)
+
+
+@pytest.mark.parametrize("case", ["steady", "wavers", "breaks"])
+@pytest.mark.parametrize("variant", ["with_skill", "without_skill"])
+def test_rates_and_intervals_are_those_of_the_grades(result: Any, case: str, variant: str) -> None:
+    (told,) = [
+        c for c in result["analysis"]["cases"] if (c["case_id"], c["variant"]) == (case, variant)
+    ]
+    outcomes = verdicts(result, case, variant)
+
+    rate = told["rate"]
+    assert (rate["passed"], rate["held"]) == (sum(outcomes), len(outcomes))
+    assert told["error"] == TRIALS - len(outcomes)
+    assert (rate["low"], rate["high"]) == pytest.approx(wilson(outcomes), abs=1e-9)
+    assert told["flaky"] == (0 < sum(outcomes) < len(outcomes))
+    for k in (1, 2, 3):
+        chosen = list(combinations(outcomes, k))
+        assert told["at_k"][k - 1]["pass_at_k"] == pytest.approx(fmean(map(any, chosen)))
+        assert told["at_k"][k - 1]["pass_hat_k"] == pytest.approx(fmean(map(all, chosen)))
+
+
+def test_turns_fall_where_the_grades_say(result: Any) -> None:
+    (told,) = [
+        c
+        for c in result["analysis"]["cases"]
+        if (c["case_id"], c["variant"]) == ("wavers", "with_skill")
+    ]
+    trials = [
+        [all(check["passed"] for check in turn["checks"]) for turn in grade["turns"]]
+        for grade in result["cases"]
+        if (grade["case_id"], grade["variant"]) == ("wavers", "with_skill")
+    ]
+    assert len(trials) == TRIALS
+
+    for number, turn in enumerate(told["turns"]):
+        assert turn["rate"]["passed"] == sum(passed[number] for passed in trials)
+        assert turn["unfailed"] == fmean(all(passed[: number + 1]) for passed in trials)
+    failures = [trial.index(False) for trial in trials if False in trial]
+    assert [t["first_failures"] for t in told["turns"]] == [failures.count(0), failures.count(1)]
+
+
+def test_the_uplift_is_that_of_the_grades(result: Any) -> None:
+    told = {item["case_id"]: item for item in result["analysis"]["uplift"]}
+    expected = {}
+    for case in ("steady", "wavers", "breaks"):
+        after, before = verdicts(result, case), verdicts(result, case, "without_skill")
+        a, b = fmean(before), fmean(after)
+        (low_a, high_a), (low_b, high_b) = wilson(before), wilson(after)
+        expected[case] = b - a
+        low = b - a - sqrt((b - low_b) ** 2 + (high_a - a) ** 2)
+        high = b - a + sqrt((high_b - b) ** 2 + (a - low_a) ** 2)
+        found = told[case]
+        assert found["uplift"] == pytest.approx(b - a)
+        assert (found["low"], found["high"]) == pytest.approx((max(-1, low), min(1, high)))
+    suite = told[None]
+    assert suite["uplift"] == pytest.approx(fmean(expected.values()))
+    assert suite["low"] < suite["uplift"] < suite["high"]
+    assert (suite["cases"], suite["not_counted"]) == (3, [])
+    assert expected["wavers"] > 0.3
+
+
+def test_triggering_is_that_of_the_skills_calls(result: Any) -> None:
+    (told,) = result["analysis"]["triggering"]
+    used = [
+        check["passed"]
+        for grade in result["cases"]
+        if (grade["case_id"], grade["variant"]) == ("wavers", "with_skill")
+        for check in grade["turns"][1]["checks"]
+        if check["kind"] == "skill_used"
+    ]
+    assert (told["skill"], told["neighbours"]) == ("logs", ["other"])
+    assert (told["used_rightly"], told["not_used_wrongly"]) == (sum(used), TRIALS - sum(used))
+    assert (told["used_wrongly"], told["not_used_rightly"]) == (0, TRIALS)
+    assert told["precision"] == 1
+    assert told["recall"] == fmean(used)
+
+
+def test_the_result_on_disk_and_the_summary_have_it_too(
+    held: tuple[Project, Outcome], result: Any
+) -> None:
+    run = held[0].latest_run()
+
+    stored = json.loads((run / "result.json").read_text(encoding="utf-8"))
+    assert stored["analysis"] == result["analysis"]
+    assert "## With and without the skill" in (run / "summary.md").read_text(encoding="utf-8")
+
+
+def _copied_without_analysis(held: tuple[Project, Outcome]) -> tuple[Path, str]:
+    path = held[0].latest_run() / "result.json"
+    before = path.read_text(encoding="utf-8")
+    data = json.loads(before)
+    del data["analysis"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path, before
+
+
+def test_report_works_it_out_for_a_result_that_has_none(held: tuple[Project, Outcome]) -> None:
+    summary = held[0].latest_run() / "summary.md"
+    wanted = summary.read_text(encoding="utf-8")
+    path, before = _copied_without_analysis(held)
+    try:
+        outcome = held[0].run("report", str(path.parent), "--report", "markdown")
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert summary.read_text(encoding="utf-8") == wanted
+
+
+def test_judging_again_comes_to_the_same(held: tuple[Project, Outcome], result: Any) -> None:
+    project, run = held[0], held[0].latest_run()
+
+    judged = project.run("judge", str(run), "--json", "--write").data
+
+    assert judged["analysis"] == result["analysis"]
+    (written,) = (run / "judgements").glob("*/judgement.json")
+    assert json.loads(written.read_text(encoding="utf-8"))["analysis"] == result["analysis"]
+
+
+def test_judging_a_part_speaks_of_that_part(held: tuple[Project, Outcome]) -> None:
+    run = held[0].latest_run()
+
+    analysis = held[0].run("judge", str(run), "-k", "steady", "--json").data["analysis"]
+
+    assert [(c["case_id"], c["not_run"]) for c in analysis["cases"]] == [("steady", 0)] * 2
+
+
+def test_a_trial_judged_alone_has_no_analysis(held: tuple[Project, Outcome]) -> None:
+    record = next((held[0].latest_run() / "trials").rglob("record.json"))
+
+    assert held[0].run("judge", str(record), "--json").data["analysis"] is None

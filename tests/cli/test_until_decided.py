@@ -1,0 +1,193 @@
+"""`--until-decided`: cases are repeated until their pass rate is surely above or below."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+FAIL = PASS.replace("say: fine", "say: bad")
+
+
+def flips(rate: float) -> str:
+    return PASS.replace("{say: fine}", f"{{say: fine, probability: {rate}}}, {{say: bad}}")
+
+
+def run(project: Project, *arguments: str) -> Outcome:
+    return project.run("run", ".", "--out", "out", "--until-decided", "--json", *arguments)
+
+
+def decisions(outcome: Outcome) -> dict[str, tuple[str, int]]:
+    """By case, what `result.json` says: the verdict, and after how many trials."""
+    found = {case["case_id"]: case["decision"] for case in outcome.data["analysis"]["cases"]}
+    return {case: (about["verdict"], about["trials"]) for case, about in found.items()}
+
+
+def events(project: Project, kind: str) -> list[dict[str, Any]]:
+    text = (project.root / "out/events.jsonl").read_text(encoding="utf-8")
+    found = [json.loads(line) for line in text.splitlines()]
+    return [event for event in found if event["event"] == kind]
+
+
+def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(project: Project) -> None:
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            "always.yaml": PASS,
+            "mostly.yaml": flips(0.97),
+            "never.yaml": FAIL,
+            "seldom.yaml": flips(0.2),
+        }
+    )
+    outcome = run(project, "--trials", "40", "--pass-rate", "0.7", "-j", "4")
+    assert outcome.exit_code == 1
+    found = decisions(outcome)
+    sides = {case: side for case, (side, _) in found.items()}
+    assert sides == {"always": "above", "mostly": "above", "never": "below", "seldom": "below"}
+    assert found["always"] == ("above", 10)
+    assert found["never"] == ("below", 3)
+    held, saved = len(outcome.data["cases"]), outcome.data["not_needed"]
+    assert held + len(saved) == 160
+    # What the decisions took, and at most the trials that were running when one came.
+    assert held <= sum(trials for _, trials in found.values()) + 4 * 3
+    assert outcome.data["not_run"] == []
+    assert outcome.data["finished"] is True
+    assert outcome.data["stopped"] is None
+    told = {
+        event["case"]: (event["verdict"], event["trials"])
+        for event in events(project, "case_decided")
+    }
+    assert told == found
+
+
+def test_the_console_says_what_was_saved(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": flips(0.5)})
+    outcome = project.run("run", ".", "--until-decided", "--trials", "4", "-j", "1")
+    assert "decided after 3 trials; 1 of 8 trials was not needed; 1 case could not be decided" in (
+        outcome.stderr
+    )
+    assert "1 not needed" in outcome.stderr
+    assert "with 4 trials no case can be surely above 0.8: that takes 16 passes" in outcome.stderr
+
+
+def test_trials_of_all_cases_begin_before_any_is_repeated_much(project: Project) -> None:
+    cases = {f"c{n}.yaml": PASS for n in range(4)}
+    project.write({"eval.yaml": "name: d\n", **cases})
+    run(project, "--trials", "5", "-j", "2")
+    began = [event["job"] for event in events(project, "trial_started")]
+    assert sorted(job[:2] for job in began[:4]) == ["c0", "c1", "c2", "c3"]
+
+
+def test_the_suites_gate_is_the_threshold_unless_another_is_given(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\ngates: {min_pass_rate: 0.5}\n", "a.yaml": PASS})
+    outcome = run(project, "--trials", "12", "-j", "1")
+    assert decisions(outcome) == {"a": ("above", 5)}
+    assert len(outcome.data["not_needed"]) == 7
+
+
+def test_errors_are_no_observations(project: Project) -> None:
+    broken = FAIL.replace("say: bad", "say: bad, misbehave: {exit_code: 1}")
+    project.write({"eval.yaml": "name: d\n", "a.yaml": broken})
+    outcome = run(project, "--trials", "5", "-j", "1")
+    assert outcome.exit_code == 3
+    assert outcome.data["summary"]["error"] == 5
+    assert outcome.data["not_needed"] == []
+
+
+def test_paths_of_a_case_are_decided_by_themselves(project: Project) -> None:
+    case = """
+        input:
+          turns:
+            - content: hi
+              branches:
+                - {name: good, turns: [good]}
+                - {name: bad, turns: [bad]}
+        assertions: [{contains: fine}]
+        scripted: [{when: bad, say: no}, {say: fine}]
+        """
+    project.write({"eval.yaml": "name: d\n", "c.yaml": case})
+    outcome = run(project, "--trials", "8", "--pass-rate", "0.5", "-j", "1")
+    assert decisions(outcome) == {"c/good": ("above", 5), "c/bad": ("below", 5)}
+    outcome = project.run("run", ".", "--until-decided", "--trials", "8", "-j", "1", "--json")
+    # The trials of the path that is open go on; the other is not held with them.
+    assert decisions(outcome) == {"c/good": ("undecided", 8), "c/bad": ("below", 3)}
+    assert outcome.data["not_needed"] == [f"c/bad/scripted/with_skill/{n}" for n in range(4, 9)]
+
+
+def test_a_case_that_others_need_is_held_as_long_as_they_do(project: Project) -> None:
+    needs = "depends_on: [a]\n" + flips(0.5)
+    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": needs})
+    outcome = run(project, "--trials", "9", "--pass-rate", "0.5", "-j", "2")
+    held = [case["trial"] for case in outcome.data["cases"] if case["case_id"] == "b"]
+    assert decisions(outcome)["a"] == ("above", 5)
+    assert [c["trial"] for c in outcome.data["cases"] if c["case_id"] == "a"][: len(held)] == held
+    assert outcome.data["summary"]["skip"] == 0
+
+
+def test_a_killed_run_goes_on_to_the_same_decisions(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": flips(0.6), "c.yaml": FAIL})
+    arguments = ["--trials", "30", "--until-decided", "--pass-rate", "0.7", "-j", "2"]
+    calm = project.run("run", ".", *arguments, "--json")
+    with project.start("run", ".", "--out", "out", *arguments) as process:
+        end = time.monotonic() + GUARD_SECONDS
+        while len(list(project.root.glob("out/trials/*/*/*/*/grading.json"))) < 12:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    outcome = project.run("run", "--resume", "out", "-j", "2", "--json")
+    assert decisions(outcome) == decisions(calm)
+    assert outcome.data["not_run"] == []
+    told = [(event["case"], event["verdict"]) for event in events(project, "case_decided")]
+    assert sorted(told) == sorted(set(told))
+    assert {case for case, _ in told} == {
+        c for c, (s, _) in decisions(calm).items() if s != "undecided"
+    }
+
+
+def test_a_decided_run_that_is_resumed_holds_nothing_more(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL})
+    first = run(project, "--trials", "9", "-j", "1")
+    again = project.run("run", "--resume", "out", "--json")
+    assert again.data["not_needed"] == first.data["not_needed"]
+    assert len(again.data["cases"]) == 3
+    assert len(events(project, "case_decided")) == 1
+    judged = project.run("judge", "out")
+    assert judged.exit_code == 1
+    assert "not run" not in judged.stderr
+
+
+def test_what_a_budget_kept_back_is_not_what_was_not_needed(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": PASS})
+    outcome = run(project, "--trials", "9", "-j", "1", "--max-tokens", "720")
+    assert outcome.data["not_needed"] == [f"a/scripted/with_skill/{n}" for n in range(4, 10)]
+    assert outcome.data["not_run"] == [f"b/scripted/with_skill/{n}" for n in range(4, 10)]
+    assert outcome.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--until-decided"], "--until-decided needs the most trials"),
+        (["--until-decided", "--trials", "1"], "--until-decided needs the most trials"),
+        (["--trials", "9", "--pass-rate", "0.9"], "--pass-rate 0.9: it says what --until-decided"),
+        (["--until-decided", "--trials", "9", "--pass-rate", "1"], "must be between 0 and 1"),
+        (["--until-decided", "--trials", "9", "--pass-rate", "-2"], "must be between 0 and 1"),
+        (["--until-decided", "--trials", "9", "--trials-from-turn", "2"], "does not go with"),
+    ],
+)
+def test_a_wrong_use_is_refused_before_anything_is_held(
+    project: Project, arguments: list[str], told: str
+) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS})
+    outcome = project.run("run", ".", *arguments)
+    assert outcome.exit_code == 2
+    assert told in outcome.stderr
+    assert "hint:" in outcome.stderr
+    assert not (project.root / ".skillup").exists()

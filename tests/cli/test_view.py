@@ -1,0 +1,155 @@
+"""`skillup view`: what is served, while a run goes on, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.large_runs import write_large_run
+from tests.support.pages import page_of
+from tests.support.project import Project
+from tests.support.viewing import PATIENCE, Viewer, viewing
+
+SLOW = {
+    "s/eval.yaml": "name: s\n",
+    "s/c.yaml": """
+        input: {turns: [One., Two., Three.]}
+        assertions: [{contains: y}]
+        scripted:
+          - {when: One, say: y}
+          - {when: Two, steps: [{run: "until [ -e $GO ]; do sleep 0.1; done"}], say: y}
+          - {say: y}
+    """,
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A workspace with one run."""
+    found = Project(tmp_path)
+    write_large_run(found.root / ".skillup/runs/a", 2, turns=1)
+    return found
+
+
+def _until(viewer: Viewer, run: str, status: str) -> dict[str, object]:
+    """The first row of the run, once it has that status."""
+    for _ in range(PATIENCE * 10):
+        row: dict[str, object] = viewer.get(f"api/runs/{run}/index.json").data["rows"][0]
+        if row["status"] == status and (status != "RUNNING" or row["reason"] == "turn 2 is held"):
+            return row
+        time.sleep(0.1)
+    raise AssertionError(f"it is not {status}: {row}")
+
+
+def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
+    project = Project(tmp_path).write(SLOW)
+    go = tmp_path / "go"
+    project.write({"engines/slow.yaml": f"engine: scripted\nenv: {{GO: {go}}}\n"})
+    with project.start("run", "s", "-e", "slow", "--out", "runs/r") as running:
+        while not (project.root / "runs/r/run.json").exists():
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.05)
+        with viewing(project, "runs/r") as viewer:
+            row = _until(viewer, "r", "RUNNING")
+            assert row["turns"] == [{"status": "completed", "ok": None}]
+            index = viewer.get("api/runs/r/index.json").data
+            assert index["run"]["running"] is True
+            assert index["run"]["finished"] is False
+            assert viewer.get("api/runs").data["runs"][0]["status"] == "running"
+            assert viewer.get("api/runs/r/trials/1.json").status == 404
+            with viewer.events("api/runs/r/events") as lines:
+                assert next(lines).startswith("retry:")
+                go.touch()
+                assert "event: changed" in lines
+            assert _until(viewer, "r", "PASS")["score"] == 1.0
+            running.wait(PATIENCE)
+            index = viewer.get("api/runs/r/index.json").data
+            assert index["run"]["running"] is False
+            assert index["run"]["finished"] is True
+            assert len(viewer.get("api/runs/r/trials/1.json").data["turns"]) == 3
+
+
+def test_a_run_that_was_killed_is_unfinished_and_not_running(tmp_path: Path) -> None:
+    project = Project(tmp_path).write(SLOW)
+    project.write({"engines/slow.yaml": f"engine: scripted\nenv: {{GO: {tmp_path / 'go'}}}\n"})
+    with project.start("run", "s", "-e", "slow", "--out", "r") as running:
+        while not list((project.root).glob("r/trials/**/turn-02*")):
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.05)
+        with viewing(project, "r") as viewer:
+            _until(viewer, "r", "RUNNING")
+            running.send_signal(signal.SIGKILL)
+            running.wait(PATIENCE)
+            assert _until(viewer, "r", "NOT_HELD")["reason"] == "not held"
+            assert viewer.get("api/runs").data["runs"][0]["status"] == "unfinished"
+    (tmp_path / "go").touch()
+    assert project.run("run", "--resume", "r").exit_code == 0
+
+
+def test_a_run_may_be_named_by_its_id_or_its_directory(project: Project, tmp_path: Path) -> None:
+    write_large_run(project.root / "elsewhere/b", 1, turns=1)
+
+    for named, first, listed in (
+        ("a", "a", ["a"]),
+        ("last", "a", ["a"]),
+        (".skillup/runs/a", "a", ["a"]),
+        ("elsewhere/b", "b", ["b"]),
+        ("elsewhere", None, ["b"]),
+        (".", None, ["a"]),
+    ):
+        with viewing(project, named) as viewer:
+            assert page_of(viewer.get().body).index["open"] == first
+            runs = viewer.get("api/runs").data["runs"]
+            assert [run["id"] for run in runs] == listed
+
+
+def test_without_runs_it_waits_for_the_first(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    with viewing(project) as viewer, viewer.events("api/events") as lines:
+        assert viewer.get("api/runs").data["runs"] == []
+        assert next(lines).startswith("retry:")
+        write_large_run(project.root / ".skillup/runs/first", 1, turns=1)
+        assert "event: changed" in lines
+        assert len(viewer.get("api/runs").data["runs"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "there is no run nowhere"),
+        (["--port", "99999"], "65535"),
+        (["--port", "x"], "--port"),
+        (["empty"], "holds no runs"),
+        (["file.txt"], "is no run"),
+    ],
+)
+def test_wrong_uses_are_refused(project: Project, arguments: list[str], said: str) -> None:
+    project.write({"empty/x": "", "file.txt": ""})
+    outcome = project.run("view", "--no-open", *arguments)
+    assert outcome.exit_code == 2
+    assert said in outcome.stderr
+    assert outcome.stdout == ""
+
+
+def test_a_port_that_is_taken_is_named(project: Project) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        outcome = project.run("view", "--no-open", "--port", port)
+    assert outcome.exit_code == 2
+    assert f"--port {port}: address already in use" in outcome.stderr
+
+
+def test_ctrl_c_ends_it_at_once_and_without_a_word(project: Project) -> None:
+    with viewing(project) as viewer, viewer.events("api/runs/a/events") as lines:
+        assert next(lines).startswith("retry:")
+        viewer.process.send_signal(signal.SIGINT)
+        out, err = viewer.process.communicate(timeout=PATIENCE)
+    assert viewer.process.returncode == 0
+    assert out == ""
+    assert "Traceback" not in err

@@ -1,0 +1,147 @@
+"""The workflow of docs/nightly.md: its steps are run, night after night, as a CI system would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.load.yaml_reader import parse_yaml
+from tests.docs.blocks import ROOT, blocks_of, tables_of
+from tests.support.project import GUARD_SECONDS, Project
+
+PASSES = "input: {prompt: go}\nassertions: [{contains: done}]\nscripted: [{say: done}]\n"
+FAILS = PASSES.replace("say: done", "say: nothing")
+BREAKS = PASSES.replace("say: done", "misbehave: {error: model_error}")
+
+
+def _workflow() -> Any:
+    (block,) = (
+        block
+        for block in blocks_of(ROOT / "docs" / "nightly.md")
+        if block.marker is not None and block.marker.action == "workflow"
+    )
+    return parse_yaml(block.text, Path("skills.yaml")).data
+
+
+STEPS = _workflow()["jobs"]["night"]["steps"]
+RUN = {step["name"]: step["run"] for step in STEPS if "run" in step}
+ALWAYS = {step["name"] for step in STEPS if "cancelled()" in step.get("if", "")}
+
+
+class Night:
+    """One run of the workflow's commands; the agent that skillup ships stands in for claude."""
+
+    def __init__(self, project: Project, *, earlier: bool) -> None:
+        self.failed: list[str] = []
+        self.output = ""
+        self.summary = project.root / "step-summary.md"
+        self.summary.write_text("")
+        for left in ("night", "compare.txt"):
+            _remove(project.root / left)
+        for name, script in RUN.items():
+            if name == "Install" or (name.startswith("Compare") and not earlier):
+                continue
+            if not self.failed or name in ALWAYS:
+                self._step(project, name, script)
+
+    def _step(self, project: Project, name: str, script: str) -> None:
+        bin_dir = project.root.parent / "bin"
+        bin_dir.mkdir(exist_ok=True)
+        command = bin_dir / "skillup"
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m skillup "$@"\n')
+        command.chmod(0o755)
+        environment = project.environment({"GITHUB_STEP_SUMMARY": str(self.summary)})
+        environment["PATH"] = f"{bin_dir}{os.pathsep}{environment['PATH']}"
+        done = subprocess.run(
+            ["bash", "-e", "-c", script.replace("claude_code", "scripted")],
+            cwd=project.root,
+            env=environment,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=GUARD_SECONDS,
+            text=True,
+            check=False,
+        )
+        self.output += done.stdout + done.stderr
+        if done.returncode != 0:
+            self.failed.append(name)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def nights(project: Project) -> Project:
+    """A workspace with one suite, whose gate lets nothing new fail."""
+    return project.write(
+        {
+            "cases/eval.yaml": "name: demo\ngates: {max_new_failures: 0}\n",
+            "cases/steady.yaml": PASSES,
+            "cases/other.yaml": PASSES,
+        }
+    )
+
+
+def test_nights_are_held_compared_and_summed_up(nights: Project) -> None:
+    first = Night(nights, earlier=False)
+    assert first.failed == [], first.output
+    assert "6 of 6 passed" in first.summary.read_text()
+    assert {"junit.xml", "summary.md", "result.json"} <= {
+        path.name for path in (nights.root / "night").iterdir()
+    }
+    second = Night(nights, earlier=True)
+    assert second.failed == [], second.output
+    assert "```text" in second.summary.read_text()
+
+
+def test_a_case_that_newly_fails_fails_the_job_and_one_that_still_fails_does_not(
+    nights: Project,
+) -> None:
+    assert Night(nights, earlier=False).failed == []
+    nights.write({"cases/other.yaml": FAILS})
+    worse = Night(nights, earlier=True)
+    assert worse.failed == ["Compare with the night before"], worse.output
+    assert "other" in worse.summary.read_text().partition("```text")[2]
+    assert Night(nights, earlier=True).failed == []
+
+
+def test_an_error_fails_the_job_and_is_summed_up_all_the_same(nights: Project) -> None:
+    nights.write({"cases/other.yaml": BREAKS})
+    night = Night(nights, earlier=False)
+    assert night.failed == ["Hold the suites"], night.output
+    assert "ERROR" in night.summary.read_text()
+
+
+def test_what_runs_is_installed_and_the_key_is_the_profile_s() -> None:
+    workflow = _workflow()
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert "skillup-eval[models]" in RUN["Install"]
+    assert 'name = "skillup-eval"' in project
+    assert "models = [" in project
+    profile = (ROOT / "engines" / "claude_code.yaml").read_text("utf-8")
+    assert set(workflow["jobs"]["night"]["env"]) <= {"ANTHROPIC_API_KEY"}
+    assert "ANTHROPIC_API_KEY" in profile
+    assert set(workflow["on"]) == {"schedule", "workflow_dispatch"}
+
+
+def test_the_page_about_pytest_names_the_options_there_are() -> None:
+    helped = subprocess.run(
+        [sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True
+    )
+    there = {
+        word.rstrip("=,")
+        for line in helped.stdout.splitlines()
+        for word in line.replace("=", " ").split()[:1]
+        if word.startswith("--skillup")
+    }
+    (table,) = tables_of(ROOT / "docs" / "pytest.md")
+    assert {name.split()[0] for name in table.names()} == there

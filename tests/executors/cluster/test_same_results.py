@@ -1,0 +1,179 @@
+"""A run on a cluster gives what the same run gives here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.dask_cluster import DaskCluster
+from tests.support.project import Project
+
+FILES = {
+    "elsewhere/skills/near/SKILL.md": "---\nname: near\ndescription: Near.\n---\nDo it.\n",
+    "elsewhere/logs/data/one.log": "one\n",
+    "work/suite/eval.yaml": """
+        name: demo
+        skills: [{path: skills/own}]
+        neighbours: [../../elsewhere/skills/near]
+        judge: {model: "scripted:judge.yaml"}
+        cases:
+          retry_policy: {max_retries: 1, retry_on: [crash]}
+        """,
+    "work/suite/skills/own/SKILL.md": "---\nname: own\ndescription: Own.\n---\nDo it.\n",
+    "work/suite/judge.yaml": json.dumps(
+        {
+            "rules": [
+                {
+                    "when": "is polite",
+                    "answer": {
+                        "verdicts": [
+                            {"id": "c1", "verdict": "pass", "reason": "It is.", "quote": "please"}
+                        ]
+                    },
+                }
+            ]
+        }
+    ),
+    "work/suite/scripts/check.sh": "#!/bin/sh\nexit 0\n",
+    "work/suite/cases/passes.yaml": """
+        context: {fixture: ../../elsewhere/logs}
+        collect_artifacts: ["made.txt"]
+        input:
+          turns:
+            - content: make it
+              capture: [{variable: n, pattern: '(\\d+) made'}]
+            - content: now <<n>>
+              assertions: [is polite]
+        assertions:
+          - files_exist: [made.txt, data/one.log]
+          - skill_used: own
+          - script: {path: scripts/check.sh}
+        scripted:
+          - steps: [{skill: own}, {write: {path: made.txt, content: "x"}}]
+            say: 3 made
+          - say: "yes please"
+        """,
+    "work/suite/cases/fails.yaml": """
+        input: {prompt: hi}
+        assertions: [{contains: never}]
+        scripted: [{say: no}]
+        """,
+    "work/suite/cases/follows.yaml": """
+        depends_on: [fails]
+        input: {prompt: hi}
+        assertions: [{contains: no}]
+        scripted: [{say: no}]
+        """,
+    "work/suite/cases/crashes.yaml": """
+        input: {prompt: hi}
+        assertions: [{contains: no}]
+        scripted: [{misbehave: {exit_code: 7}, say: no}]
+        """,
+    "work/suite/cases/parts.yaml": """
+        input:
+          turns:
+            - content: one
+              branches:
+                - {name: left, turns: [two]}
+                - {name: right, turns: [three]}
+        assertions: [{contains: said}]
+        scripted: [{say: said}]
+        """,
+}
+VOLATILE = {
+    "argv",
+    "cost_usd_note",
+    "cpu_seconds",
+    "duration_ms",
+    "finished_at",
+    "peak_memory_bytes",
+    "prefix_bytes",
+    "prefix_sha256",
+    "run_id",
+    "session_id",
+    "session_path",
+    "started_at",
+}
+PLACES = re.compile(
+    r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*"
+)
+
+
+def lasting(value: Any) -> Any:
+    """`value` without times, ids and the places where trials worked."""
+    if isinstance(value, Mapping):
+        return {k: lasting(v) for k, v in value.items() if k not in VOLATILE}
+    if isinstance(value, list):
+        return [lasting(item) for item in value]
+    return PLACES.sub("…", value) if isinstance(value, str) else value
+
+
+def content(run: Path) -> dict[str, Any]:
+    """All that a run has written of its trials, by path."""
+    found: dict[str, Any] = {}
+    for file in sorted(run.rglob("*")):
+        name = file.relative_to(run).as_posix()
+        if not file.is_file() or not name.startswith(("trials", "blobs", "judge-answers")):
+            continue
+        if file.suffix == ".json" and "/files/" not in name and "/raw" not in name:
+            found[name] = lasting(json.loads(file.read_text()))
+        else:
+            found[name] = file.read_text() if "/files/" in name else None
+    return found
+
+
+def history(run: Path) -> dict[str, list[str]]:
+    """By job, what the journal tells of it; which worker had it is told by the cluster's only."""
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    told: dict[str, list[str]] = {}
+    for event in events:
+        if "job" in event and event["event"] not in ("trial_sent", "trial_forked"):
+            told.setdefault(event["job"], []).append(event["event"])
+    return told
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path).write(FILES)
+    (project.root / "work/suite/scripts/check.sh").chmod(0o755)
+    return project
+
+
+def test_records_grades_files_and_answers_are_those_of_a_local_run(
+    project: Project, cluster: DaskCluster
+) -> None:
+    cluster.start_worker("one", threads=2)
+    cluster.start_worker("two")
+    there = ("--executor", "dask", "--scheduler", cluster.address)
+
+    here = project.run("run", "work/suite", "--out", "here", "--json")
+    away = project.run("run", "work/suite", "--out", "away", "--json", *there)
+
+    assert (away.exit_code, here.exit_code) == (3, 3), away.stderr + here.stderr
+    assert lasting(away.data) == lasting(here.data)
+    assert {c["case_id"]: c["status"] for c in here.data["cases"]} == {
+        "passes": "PASS",
+        "fails": "FAIL",
+        "follows": "SKIP",
+        "crashes": "ERROR",
+        "parts/left": "PASS",
+        "parts/right": "PASS",
+    }
+    written = content(project.root / "here")
+    assert content(project.root / "away") == written
+    kinds: tuple[str, ...]
+    kinds = ("trials/crashes/scripted/with_skill/1/attempt-1.json", "blobs/", "judge-answers/")
+    kinds += ("trials/passes/scripted/with_skill/1/files/made.txt",)
+    assert [k for k in kinds if not any(name.startswith(k) for name in written)] == []
+    assert history(project.root / "away") == history(project.root / "here")
+    assert str(cluster.root) not in (project.root / "away" / "result.json").read_text()
+    # Nothing stays behind at the workers.
+    assert [p for p in (cluster.root / "tmp").iterdir() if p.name.startswith("skillup")] == []
+
+    again = project.run("judge", "away", "--json").data
+    assert not [case for case in again["cases"] if case.get("changed")]

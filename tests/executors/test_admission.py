@@ -1,0 +1,120 @@
+"""Who begins next, and how many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+
+from skillup.executors.admission import Admission
+from skillup.plan import Job
+from tests.support.plans import a_plan
+
+
+def held(
+    admission: Admission, jobs: Sequence[Job], length: Callable[[Job], int]
+) -> tuple[list[str], int]:
+    """The order in which jobs began, `length` moments each; and the most that ran at once."""
+    began: list[str] = []
+    running = most = 0
+
+    async def hold(job: Job) -> None:
+        nonlocal running, most
+        async with admission.place([job]):
+            began.append(f"{job.loaded.case.id}{job.trial}")
+            running += 1
+            most = max(most, running)
+            for _ in range(length(job)):
+                await anyio.lowlevel.checkpoint()
+            running -= 1
+
+    async def main() -> None:
+        admission.expect(jobs)
+        async with anyio.create_task_group() as group:
+            for job in reversed(jobs):  # whoever asks first is no matter
+                group.start_soon(hold, job)
+
+    anyio.run(main)
+    return began, most
+
+
+def test_the_order_is_that_of_the_plan_and_no_place_is_left_empty(tmp_path: Path) -> None:
+    jobs = a_plan(tmp_path, {"a": {}, "b": {}}, trials=3).jobs
+    began, most = held(Admission(2), jobs, lambda _: 20)
+    assert [*sorted(began[:2]), *began[2:]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
+    assert most == 2
+
+
+def test_with_breadth_every_case_has_its_turn_before_one_has_the_next(tmp_path: Path) -> None:
+    jobs = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}}, trials=2).jobs
+    began, most = held(Admission(2, breadth=True), jobs, lambda _: 20)
+    assert [*sorted(began[:2]), *began[2:]] == ["a1", "b1", "c1", "a2", "b2", "c2"]
+    assert most == 2
+
+
+def test_with_breadth_a_slow_case_does_not_take_all_places(tmp_path: Path) -> None:
+    jobs = a_plan(tmp_path, {"a": {}, "b": {}}, trials=6).jobs
+    slow = {"a": 400, "b": 20}
+    began, _ = held(Admission(2, breadth=True), jobs, lambda job: slow[job.loaded.case.id])
+    assert [*sorted(began[:2]), *began[2:7]] == ["a1", "b1", "b2", "b3", "b4", "b5", "b6"]
+
+
+def test_an_engine_that_is_slow_does_not_take_all_places(tmp_path: Path) -> None:
+    jobs = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}}, engines=("p", "q")).jobs
+    for breadth in (False, True):
+        engines: list[str] = []
+
+        def length(job: Job, engines: list[str] = engines) -> int:
+            engines.append(job.profile.name)
+            return 400 if job.profile.name == "p" else 20
+
+        held(Admission(2, breadth=breadth), jobs, length)
+        assert sorted(engines[:2]) == ["p", "q"]
+        assert engines[2:] == ["q", "q", "p", "p"]
+
+
+def test_one_case_alone_may_have_all_places(tmp_path: Path) -> None:
+    jobs = a_plan(tmp_path, {"a": {}}, trials=6).jobs
+    assert held(Admission(3, breadth=True), jobs, lambda _: 20)[1] == 3
+
+
+def test_where_there_is_no_room_the_next_waits_and_the_only_one_does_not(tmp_path: Path) -> None:
+    jobs = a_plan(tmp_path, {"a": {}}, trials=5).jobs
+    asked: list[int] = []
+
+    def has_room(running: int) -> bool:
+        asked.append(running)
+        return running < 2
+
+    began, most = held(Admission(4, has_room=has_room), jobs, lambda _: 20)
+    assert len(began) == 5
+    assert most == 2
+    assert 0 not in asked
+    never = Admission(4, has_room=lambda _: False)
+    assert held(never, jobs, lambda _: 20) == (["a1", "a2", "a3", "a4", "a5"], 1)
+
+
+def test_whoever_gives_up_waiting_leaves_the_place_to_others(tmp_path: Path) -> None:
+    first, second, third = a_plan(tmp_path, {"a": {}}, trials=3).jobs
+    admission = Admission(1)
+    began: list[int] = []
+
+    async def hold(job: Job) -> None:
+        async with admission.place([job]):
+            began.append(job.trial)
+            await anyio.lowlevel.checkpoint()
+
+    async def main() -> None:
+        admission.expect([first, second, third])
+        async with anyio.create_task_group() as group, admission.place([first]):
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await hold(second)
+            group.start_soon(hold, third)
+            await anyio.wait_all_tasks_blocked()
+            assert began == []
+
+    anyio.run(main)
+    assert began == [3]

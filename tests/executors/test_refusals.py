@@ -1,0 +1,101 @@
+"""Refusals in a run: waited out, held anew where they must be, and never for ever."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+CASE = """
+    input: {turns: [one, two, three]}
+    assertions: [{contains: "one, two"}]
+    scripted:
+      - {turn: 1, say: fine}
+      - {turn: 2, say: fine, steps: STEPS, misbehave: {error: KIND, times: TIMES}}
+      - {turn: 3, say: "{{turns.1.user}}, {{turns.2.user}}"}
+    """
+WRITE = "[{write: {path: x.txt, content: x}}]"
+
+
+def held(
+    project: Project, kind: str, *, times: int, steps: str = "[]", more: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The grade and the record."""
+    case = CASE.replace("STEPS", steps).replace("KIND", kind).replace("TIMES", str(times))
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case + more})
+    grade = project.run_json(".")["cases"][0]
+    return grade, project.record("a/scripted/with_skill/1")
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
+def test_a_refusal_in_the_middle_is_waited_out_in_the_same_session(
+    project: Project, kind: str
+) -> None:
+    grade, record = held(project, kind, times=2)
+    assert (grade["status"], record["attempt"]) == ("PASS", 1)
+    assert f"refused the message 2 times ({kind})" in record["turns"][1]["notes"][0]
+    refused = [event for event in project.journal() if event["event"] == "message_refused"]
+    assert [(event["error"], event["times"]) for event in refused] == [(kind, 1), (kind, 2)]
+
+
+def test_a_trial_whose_workspace_was_touched_is_held_anew_and_no_policy_counts_that(
+    project: Project,
+) -> None:
+    more = "retry_policy: {max_retries: 0}\n"
+    grade, record = held(project, "rate_limit", times=1, steps=WRITE, more=more)
+    assert (grade["status"], record["attempt"]) == ("PASS", 2)
+    (note,) = record["notes"]
+    assert note.startswith("attempt 1 was refused by the provider and could not go on: the agent")
+    path = project.latest_run() / "trials/a/scripted/with_skill/1/attempt-1.json"
+    first = json.loads(path.read_text(encoding="utf-8"))
+    assert [turn["status"] for turn in first["turns"]] == ["completed", "error", "skipped"]
+
+
+def test_paths_of_a_family_are_held_anew_too(project: Project) -> None:
+    case = """
+        input: {turns: [one, two, three]}
+        assertions: [{contains: fine}]
+        scripted:
+          - turn: 1
+            say: fine
+            steps: [{write: {path: x.txt, content: x}}]
+            misbehave: {error: overloaded, times: 1}
+          - {turn: 3, say: fine, misbehave: {error: rate_limit, times: 2}}
+          - {say: fine}
+        """
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+    result = project.run_json(".", "--trials", "2", "--trials-from-turn", "3")
+    assert [c["status"] for c in result["cases"]] == ["PASS", "PASS"]
+
+
+def test_in_a_family_a_quota_leaves_all_its_trials(project: Project) -> None:
+    case = """
+        input: {turns: [one, two, three]}
+        assertions: [{contains: fine}]
+        scripted: [{turn: 3, say: x, misbehave: {error: quota}}, {say: fine}]
+        """
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+    result = project.run_json(".", "--trials", "3", "--trials-from-turn", "3")
+    assert result["cases"] == []
+    assert result["stopped"]["kind"] == "quota"
+    assert not (project.latest_run() / "scratch").exists()
+
+
+def test_when_nothing_is_accepted_for_so_long_the_run_ends(project: Project) -> None:
+    case = CASE.replace("STEPS", "[]").replace("KIND", "overloaded").replace("TIMES", "99")
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})
+    outcome = project.run("run", ".", "--rate-limit-wait", "2", "-j", "2", "--json")
+    assert outcome.data["cases"] == []
+    assert outcome.data["stopped"]["kind"] == "quota"
+    assert "nothing was accepted for 2 s" in outcome.data["stopped"]["message"]
+    assert outcome.exit_code not in (0, 2)
+
+
+def test_waiting_takes_nothing_of_the_conversations_time(project: Project) -> None:
+    more = "timeout_seconds: 60\n"
+    grade, record = held(project, "rate_limit", times=3, more=more)
+    assert grade["status"] == "PASS"
+    assert sum(turn["duration_ms"] for turn in record["turns"]) < record["duration_ms"]

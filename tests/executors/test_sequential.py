@@ -1,0 +1,173 @@
+"""The sequential test keeps its error rates, whenever one looks, and comes to an end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from skillup.executors.sequential import (
+    decide,
+    evidence_above,
+    fewest_trials,
+    side_of,
+    wanted_pass_rate,
+)
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 150
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Chances:
+    """What becomes of a case, exactly: every sequence of outcomes, weighed by its chance."""
+
+    above: float
+    below: float
+    mean_trials: float
+
+
+def chances(rate: float, threshold: float, longest: int = LONGEST) -> Chances:
+    """Of a case that passes with `rate`, looked at after every one of `longest` trials."""
+    undecided = {(0, 0): 1.0}
+    ends = {"above": 0.0, "below": 0.0}
+    trials = 0.0
+    for count in range(1, longest + 1):
+        reached: dict[tuple[int, int], float] = {}
+        for (passes, failures), chance in undecided.items():
+            for passed, share in ((1, rate), (0, 1 - rate)):
+                place = (passes + passed, failures + 1 - passed)
+                reached[place] = reached.get(place, 0.0) + chance * share
+        undecided = {}
+        for place, chance in reached.items():
+            side = side_of(*place, threshold, ALPHA)
+            if side == "undecided":
+                undecided[place] = chance
+            else:
+                ends[side] += chance
+                trials += chance * count
+    rest = sum(undecided.values())
+    assert math.isclose(ends["above"] + ends["below"] + rest, 1.0)
+    return Chances(ends["above"], ends["below"], trials + rest * longest)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.8, 0.9])
+@pytest.mark.parametrize("rate", [0.3, 0.5, 0.7, 0.78, 0.8, 0.85, 0.9, 0.92, 0.97, 0.99])
+def test_the_chance_to_be_wrong_is_at_most_what_is_stated(rate: float, threshold: float) -> None:
+    found = chances(rate, threshold)
+    if rate <= threshold:
+        assert found.above <= ALPHA
+    if rate >= threshold:
+        assert found.below <= ALPHA
+
+
+def test_at_the_threshold_itself_the_error_rate_is_used_and_not_wasted() -> None:
+    found = chances(0.8, 0.8)
+    assert 0.02 < found.above <= ALPHA
+
+
+@pytest.mark.parametrize(
+    ("rate", "threshold", "side", "most"),
+    [
+        (1.0, 0.8, "above", 16),
+        (0.99, 0.8, "above", 21),
+        (0.95, 0.8, "above", 42),
+        (0.5, 0.8, "below", 22),
+        (0.3, 0.8, "below", 9),
+        (0.0, 0.8, "below", 3),
+        (1.0, 0.9, "above", 33),
+        (0.99, 0.9, "above", 50),
+        (0.5, 0.9, "below", 10),
+    ],
+)
+def test_a_rate_that_is_clear_is_decided_soon(
+    rate: float, threshold: float, side: str, most: int
+) -> None:
+    found = chances(rate, threshold)
+    assert getattr(found, side) > 0.95
+    assert found.mean_trials <= most
+
+
+def test_a_rate_at_the_threshold_is_mostly_not_decided() -> None:
+    found = chances(0.8, 0.8, longest=40)
+    assert found.above + found.below < 0.1
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize(
+    ("passes", "failures"), [(0, 0), (1, 0), (0, 3), (7, 2), (20, 20), (60, 1)]
+)
+def test_the_evidence_is_the_mean_likelihood_ratio_over_its_mixture(
+    passes: int, failures: int, threshold: float
+) -> None:
+    steps = 20_000
+    width = (1 - threshold) / steps
+    rates = [threshold + (step + 0.5) * width for step in range(steps)]
+    at = threshold**passes * (1 - threshold) ** failures
+    uniform = sum(p**passes * (1 - p) ** failures for p in rates) / steps
+    expected = 0.5 * (failures == 0) / at + 0.5 * uniform / at
+    assert evidence_above(passes, failures, threshold) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_evidence_stays_finite_work_for_many_trials() -> None:
+    assert evidence_above(100_000, 0, 0.5) == math.inf
+    assert evidence_above(0, 100_000, 0.9) < 1
+    assert side_of(9_500, 500, 0.8) == "above"
+    assert side_of(500, 9_500, 0.8) == "below"
+
+
+def test_what_comes_after_the_decision_changes_nothing() -> None:
+    first = decide([False] * 3, 0.8)
+    assert (first.side, first.trials) == ("below", 3)
+    assert decide([False] * 3 + [True] * 200, 0.8) == first
+
+
+def test_outcomes_that_decide_nothing_are_counted() -> None:
+    found = decide([True, False, True], 0.5)
+    assert (found.side, found.trials) == ("undecided", 3)
+    assert decide([], 0.5).trials == 0
+
+
+@pytest.mark.parametrize(
+    ("threshold", "above", "below"), [(0.5, 5, 5), (0.7, 10, 3), (0.8, 16, 3), (0.9, 33, 2)]
+)
+def test_the_fewest_trials_that_can_decide(threshold: float, above: int, below: int) -> None:
+    assert fewest_trials(threshold) == (above, below)
+    assert decide([True] * above, threshold).side == "above"
+    assert decide([True] * (above - 1), threshold).side == "undecided"
+    assert decide([False] * below, threshold).side == "below"
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0])
+def test_a_threshold_that_is_no_rate_is_refused(threshold: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        decide([True], threshold)
+
+
+@pytest.mark.parametrize(
+    ("given", "gate", "wanted"),
+    [(0.6, 0.9, 0.6), (None, 0.9, 0.9), (None, 1.0, 0.8), (None, 0.0, 0.8), (None, None, 0.8)],
+)
+def test_the_threshold_is_the_option_then_the_gate_then_a_default(
+    given: float | None, gate: float | None, wanted: float
+) -> None:
+    assert wanted_pass_rate(given, gate) == wanted
+
+
+def _documented_chances() -> list[list[str]]:
+    """The rows of the table in `docs/nightly.md`, without their percent signs."""
+    page = (ROOT / "docs" / "nightly.md").read_text("utf-8")
+    table = page.split("| true pass rate |")[1].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip(" %") for cell in row.strip("|").split("|")] for row in table]
+
+
+@pytest.mark.parametrize("row", _documented_chances(), ids=lambda row: row[0])
+def test_the_documented_chances_are_right(row: list[str]) -> None:
+    rate, above, below, trials = map(float, row)
+    found = chances(rate / 100, 0.8, longest=60)
+    assert found.above * 100 == pytest.approx(above, abs=0.51 if above > 5 else 0.051)
+    assert found.below * 100 == pytest.approx(below, abs=0.51 if below > 5 else 0.051)
+    assert found.mean_trials == pytest.approx(trials, abs=0.5)

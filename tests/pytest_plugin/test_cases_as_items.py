@@ -1,0 +1,363 @@
+"""`pytest --skillup`: real pytests over real suites, with the agent that skillup ships."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import psutil
+import pytest
+
+from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+PASSES = "input: {prompt: go}\nassertions: [{contains: done}]\nscripted: [{say: done}]\n"
+FAILS = """
+    tags: [safety, needs review, skip]
+    input:
+      turns:
+        - content: "how many?"
+          assertions: [{contains: three}]
+        - content: "delete them"
+          assertions: [{contains: sure}, {contains: gone}]
+    assertions: [{files_exist: [trash.txt]}]
+    scripted: [{turn: 1, say: there are three}, {turn: 2, say: all gone}]
+    """
+BREAKS = """
+    input: {prompt: go}
+    assertions: [{contains: done}]
+    scripted: [{misbehave: {error: model_error}}]
+    """
+NEEDS = "depends_on: [%s]\n" + PASSES
+
+
+@pytest.fixture
+def pytest_in(project: Project) -> Callable[..., Outcome]:
+    """`pytest ARGUMENTS` in the project, with no settings of this repository."""
+
+    def run(*arguments: str) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=project.root,
+            env=project.environment({"COLUMNS": "150"}),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=GUARD_SECONDS,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+Pytest = Callable[..., Outcome]
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """One case that passes, one that fails, one that cannot be held, and what depends on them."""
+    return project.write(
+        {
+            "cases/eval.yaml": "name: demo\n",
+            "cases/good.yaml": PASSES,
+            "cases/bad.yaml": FAILS,
+            "cases/broken.yaml": BREAKS,
+            "cases/after-good.yaml": NEEDS % "good",
+            "cases/after-bad.yaml": NEEDS % "bad",
+        }
+    )
+
+
+def outcomes(outcome: Outcome) -> dict[str, str]:
+    """``bad[scripted]`` → FAILED, as `-v` or `-rA` tells."""
+    found = {}
+    for line in outcome.stdout.splitlines():
+        for word in ("PASSED", "FAILED", "ERROR", "SKIPPED"):
+            if "::" in line and f" {word}" in f" {line}":
+                found[line.partition("::")[2].split("]")[0] + "]"] = word
+    return found
+
+
+def test_a_fail_is_a_failure_an_error_is_an_error_and_a_skip_is_skipped(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    outcome = pytest_in("--skillup", "cases", "-v")
+    assert outcome.exit_code == 1, outcome.stdout
+    assert outcomes(outcome) == {
+        "good[scripted]": "PASSED",
+        "bad[scripted]": "FAILED",
+        "broken[scripted]": "ERROR",
+        "after-good[scripted]": "PASSED",
+        "after-bad[scripted]": "SKIPPED",
+    }
+    assert "1 failed, 2 passed, 1 skipped, 1 error" in outcome.stdout
+
+
+def test_a_failure_shows_the_turn_its_checks_and_the_record(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    text = pytest_in("--skillup", "cases", "-k", "bad and not after").stdout
+    assert "Traceback" not in text
+    assert "turn 1: ok: how many?" in text
+    shown = text.partition("turn 2: not as it should be")[2]
+    assert "delete them" in shown
+    assert "all gone" in shown
+    assert 'contains "sure"' in shown
+    assert 'contains "gone"' not in shown  # that one passed
+    for word in ("expected:", "found:"):
+        assert word in shown
+    assert "trash.txt" in shown.partition("the whole conversation:")[2]
+    record = shown.partition("record: ")[2].split()[0]
+    assert json.loads((suite.root / record).read_text())["case_id"] == "bad"
+    assert "FAILED cases/eval.yaml::bad[scripted] - NotPassed: turn 2: " in text
+
+
+def test_an_error_shows_its_kind_and_is_told_as_trouble_of_the_set_up(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    text = pytest_in("--skillup", "cases/broken.yaml").stdout
+    assert "ERROR at setup of broken[scripted]" in text
+    assert "model_error: " in text
+    assert "Traceback" not in text
+    assert "ERROR cases/eval.yaml::broken[scripted] - NotHeld: model_error: " in text
+
+
+def test_only_the_case_that_is_asked_for_is_held(suite: Project, pytest_in: Pytest) -> None:
+    outcome = pytest_in("--skillup", "cases/good.yaml", "-v")
+    assert outcomes(outcome) == {"good[scripted]": "PASSED"}
+    by_id = pytest_in("--skillup", "cases", "-v", "cases/eval.yaml::good[scripted]")
+    assert outcomes(by_id) == {"good[scripted]": "PASSED"}
+
+
+def test_a_dependency_that_was_not_selected_is_held_first(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    outcome = pytest_in("--skillup", "cases", "-k", "after", "-v", "-rs")
+    assert outcomes(outcome)["after-good[scripted]"] == "PASSED"
+    assert "depends on bad, which ended as FAIL" in outcome.stdout
+    held = {path.parents[3].name for path in suite.latest_run().glob("trials/*/*/*/*/record.json")}
+    assert held == {"good", "bad", "after-good", "after-bad"}
+    result = json.loads((suite.latest_run() / "result.json").read_text())
+    assert result["finished"] is True
+
+
+def test_tags_are_markers_that_strict_markers_accepts(suite: Project, pytest_in: Pytest) -> None:
+    strict = ("--skillup", "cases", "--collect-only", "-q", "--strict-markers")
+    for expression in ("safety", "needs_review", "tag_skip"):
+        listed = pytest_in(*strict, "-m", expression)
+        assert listed.stdout.splitlines()[0] == "cases/eval.yaml::bad[scripted]", listed.stdout
+    assert "cases/eval.yaml::good[scripted]" in pytest_in(*strict, "-m", "skillup").stdout
+    # A tag called `skip` skips nothing.
+    assert outcomes(pytest_in("--skillup", "cases/bad.yaml", "-v")) == {"bad[scripted]": "FAILED"}
+
+
+def test_engines_variants_and_trials_are_in_the_ids(suite: Project, pytest_in: Pytest) -> None:
+    suite.write(
+        {
+            "engines/one.yaml": "engine: scripted\n",
+            "engines/two.yaml": "engine: scripted\n",
+        }
+    )
+    options = ["--skillup-engine", "one", "--skillup-engine=two", "--skillup-trials", "2"]
+    listed = pytest_in(
+        "--skillup", "cases/good.yaml", *options, "--skillup-baseline", "--collect-only", "-q"
+    )
+    assert listed.stdout.split("\n\n")[0].splitlines() == [
+        f"cases/eval.yaml::good[{engine}{variant}{trial}]"
+        for engine in ("one", "two")
+        for variant in ("", "-without_skill")
+        for trial in ("", "-2")
+    ]
+    assert not (suite.root / ".skillup").exists()
+
+
+def test_files_that_are_wrong_are_a_collection_error_with_their_place(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    suite.write(
+        {
+            "cases/bad.yaml": "input: {promt: go}\n",
+            "other/eval.yaml": "name: other\n",
+            "other/fine.yaml": PASSES,
+        }
+    )
+    outcome = pytest_in("--skillup", "cases", "--skillup", "other", "-v")
+    assert outcome.exit_code == 2
+    assert "cases/bad.yaml:1:" in outcome.stdout
+    assert "promt" in outcome.stdout
+    assert "Traceback" not in outcome.stdout
+    going_on = ("--continue-on-collection-errors", "-v")
+    outcome = pytest_in("--skillup", "cases", "--skillup", "other", *going_on)
+    assert outcomes(outcome) == {"fine[scripted]": "PASSED"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--skillup", "nowhere"], "nowhere: no such file or folder"),
+        (["--skillup", "cases", "--skillup-trials", "0"], "--skillup-trials 0: not a number"),
+    ],
+)
+def test_options_that_cannot_be_are_usage_errors(
+    suite: Project, pytest_in: Pytest, arguments: list[str], says: str
+) -> None:
+    outcome = pytest_in(*arguments)
+    assert outcome.exit_code == 4
+    assert says in outcome.stderr
+    assert "Traceback" not in outcome.stderr + outcome.stdout
+
+
+def test_an_engine_that_nobody_knows_is_told_without_a_traceback(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    outcome = pytest_in("--skillup", "cases", "--skillup-engine", "nobody")
+    assert outcome.exit_code == 2
+    assert "nobody" in outcome.stdout
+    assert "Traceback" not in outcome.stdout
+
+
+def test_junit_xml_has_the_score_the_tokens_and_the_record(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    pytest_in("--skillup", "cases", "--junitxml", "out.xml")
+    cases = {c.attrib["name"]: c for c in ET.parse(suite.root / "out.xml").iter("testcase")}
+    properties = {
+        p.attrib["name"]: p.attrib["value"] for p in cases["bad[scripted]"].iter("property")
+    }
+    assert properties["status"] == "FAIL"
+    assert 0 < float(properties["score"]) < 1
+    assert int(properties["output_tokens"]) > 0
+    assert (suite.root / properties["record"]).is_file()
+    assert [child.tag for child in cases["broken[scripted]"] if child.tag != "properties"] == [
+        "error"
+    ]
+    assert "failure" in {child.tag for child in cases["bad[scripted]"]}
+
+
+def test_the_session_is_one_run_that_other_verbs_know(suite: Project, pytest_in: Pytest) -> None:
+    outcome = pytest_in("--skillup", "cases", "--skillup-out", "here")
+    assert "skillup: here" in outcome.stdout
+    result = json.loads((suite.root / "here" / "result.json").read_text())
+    summary = result["summary"]
+    assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [2, 1, 1, 1]
+    report = suite.run("report", "here", "--report", "junit,markdown")
+    assert report.exit_code == 0, report.stderr
+    again = suite.run("judge", "here")
+    assert again.exit_code == 3, again.stderr
+
+
+def test_the_first_failure_can_stop_it_and_what_was_not_held_is_said(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    outcome = pytest_in("--skillup", "cases", "-x")
+    assert "stopping after 1 failures" in outcome.stdout
+    result = json.loads((suite.latest_run() / "result.json").read_text())
+    assert result["not_run"]
+    assert result["finished"] is False
+
+
+def test_what_failed_last_is_held_again_alone(suite: Project, pytest_in: Pytest) -> None:
+    pytest_in("--skillup", "cases")
+    again = pytest_in("--skillup", "cases", "--lf", "-v")
+    assert set(outcomes(again)) == {"bad[scripted]", "broken[scripted]"}
+
+
+def test_with_xdist_each_worker_has_a_run_of_its_own(suite: Project, pytest_in: Pytest) -> None:
+    for number in range(6):
+        suite.write({f"cases/more-{number}.yaml": PASSES})
+    outcome = pytest_in("--skillup", "cases", "-n", "2", "-rA", "--junitxml", "out.xml")
+    assert "1 failed, 8 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
+    assert "turn 2: not as it should be" in outcome.stdout
+    run = suite.latest_run()
+    assert f"skillup: {run.relative_to(suite.root)}" in outcome.stdout
+    workers = sorted(run.iterdir())
+    assert {path.name for path in workers} <= {"gw0", "gw1"}
+    assert workers
+    held = [path.parents[3].name for path in run.glob("*/trials/*/*/*/*/record.json")]
+    assert set(held) >= {"good", "bad", "broken", "more-0", "more-5"}
+    for worker in workers:
+        assert suite.run("report", str(worker)).exit_code == 0
+
+
+def test_paths_beside_it_are_collected_too_and_nothing_else(
+    suite: Project, pytest_in: Pytest
+) -> None:
+    suite.write(
+        {
+            "tests/test_own.py": "def test_own():\n    assert True\n",
+            "cases/fixtures/test_of_a_fixture.py": "def test_no():\n    assert False\n",
+        }
+    )
+    listed = ("--collect-only", "-q")
+    assert "test_" not in pytest_in("--skillup", "cases", *listed).stdout
+    both = pytest_in("tests", "--skillup", "cases", *listed).stdout
+    assert "tests/test_own.py::test_own" in both
+    assert "cases/eval.yaml::good[scripted]" in both
+    suite.write({"pytest.ini": "[pytest]\naddopts = --skillup cases\ntestpaths = tests\n"})
+    both = pytest_in(*listed).stdout
+    assert "tests/test_own.py::test_own" in both
+    assert "cases/eval.yaml::good[scripted]" in both
+
+
+def test_what_an_agent_wrote_cannot_move_the_terminal(suite: Project, pytest_in: Pytest) -> None:
+    suite.write(
+        {
+            "cases/bad.yaml": 'input: {prompt: "x"}\nassertions: [{contains: done}]\n'
+            'scripted: [{say: "\\e[2Jwiped"}]\n'
+        }
+    )
+    text = pytest_in("--skillup", "cases/bad.yaml").stdout
+    assert "wiped" in text
+    assert "\x1b[2J" not in text
+
+
+@pytest.fixture
+def going_on(project: Project, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A pytest whose agent is at work, and the agent's pids."""
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    case = f"""
+        input: {{prompt: go}}
+        assertions: [{{contains: ok}}]
+        scripted: [{{steps: [{{run: 'echo $$ > "{pids}/$$"; sleep 300'}}], say: ok}}]
+        """
+    project.write({"cases/eval.yaml": "name: x\n", "cases/a.yaml": case, "cases/b.yaml": PASSES})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "--skillup", "cases"],
+        cwd=project.root,
+        env=project.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + GUARD_SECONDS
+        while not list(pids.iterdir()):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        yield process, [int(file.name) for file in pids.iterdir()]
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_ctrl_c_ends_the_agents_and_keeps_what_was_held(
+    project: Project, going_on: tuple[subprocess.Popen[str], list[int]]
+) -> None:
+    process, agents = going_on
+    os.kill(process.pid, signal.SIGINT)
+    stdout, _ = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 2, stdout
+    assert not [pid for pid in agents if psutil.pid_exists(pid)]
+    result = json.loads((project.latest_run() / "result.json").read_text())
+    assert result["not_run"] == ["a/scripted/with_skill/1", "b/scripted/with_skill/1"]

@@ -1,0 +1,54 @@
+"""The same in `summary.md`."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillup.reports.markdown import markdown
+from skillup.schema.grade import Grade
+from skillup.trends.analysis import with_analysis
+from tests.support.graded import a_grade, a_result, a_turn, grades_of
+
+
+def page(*grades: Grade) -> str:
+    """Without what nobody sees: it keeps an `@` from calling somebody."""
+    return markdown(with_analysis(a_result(grades), {})).replace("\u2060", "")
+
+
+def test_tables_and_lines_stand_between_the_trials_and_what_failed() -> None:
+    text = page(*grades_of("wavers", "ppf"), *grades_of("fails", "fff", variant="without_skill"))
+
+    trials = text.index("## Trials")
+    assert trials < text.index("## With and without the skill") < text.index("## What did not pass")
+    assert (
+        "| case | passed | rate | 95 % | pass@2 | pass^2 |\n|---|---:|---:|---:|---:|---:|" in text
+    )
+    assert "| wavers | 2/3 | 67% | 21%–94% | 100% | 33% |" in text
+    assert "- flaky: wavers (2/3)" in text
+
+
+def test_what_is_aligned_on_a_terminal_is_told_apart_here_too() -> None:
+    turns = [a_turn(1), a_turn(2, passed=False)]
+    text = page(
+        a_grade("c", "p", 1, turns=[a_turn(1), a_turn(2)]), a_grade("c", "f", 2, turns=turns)
+    )
+
+    assert "- c: turn 1 100% → turn 2 50%" in text
+
+
+def test_a_plain_run_has_no_more_than_its_trials() -> None:
+    assert "## Trials" not in page(a_grade("a"), a_grade("b", "f"))
+
+
+@given(st.text(alphabet=st.sampled_from("|`*_<>[]\\\n\r a")))
+def test_no_name_breaks_out_of_its_cell(name: str) -> None:
+    text = page(*grades_of(f"x{name}", "pf", engine=name), *grades_of("y", "pf", engine="e"))
+
+    for line in text.splitlines():
+        if line.startswith("| "):
+            assert not re.search(r"(?<!\\)(?:\\\\)*[<>`*\[\]]", line)
+    rows = [line for line in text[text.index("## Engines") :].splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows}) == 1

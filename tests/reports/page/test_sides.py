@@ -1,0 +1,72 @@
+"""Two runs side by side: what became of each case, and which trials stand for it."""
+
+from __future__ import annotations
+
+import typing
+from pathlib import Path
+
+from skillup.reports.page.run_data import RunData
+from skillup.reports.page.sides import _WORDS, differing, sides_of
+from skillup.reports.result import build_result
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
+from skillup.trends.changes import Change
+from tests.support.stored import a_grade, a_record
+
+STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
+
+
+def _run(path: Path, cases: dict[str, str]) -> RunData:
+    """A run: ``{"greets": "ppf"}``, a letter for each trial, ``-`` for one that was not held."""
+    letters = {
+        f"{case}/scripted/with_skill/{n}": letter
+        for case, marks in cases.items()
+        for n, letter in enumerate(marks, start=1)
+    }
+    suites = {"suite": {"cases": {case: case for case in cases}}}
+    grades: dict[str, Grade] = {}
+    with RunDirectory.create(
+        path, {"run_id": path.name, "jobs": list(letters), "suites": suites}
+    ) as run:
+        for job, letter in letters.items():
+            if letter != "-":
+                case, trial = job.partition("/")[0], int(job[-1])
+                update = {"status": STATUSES[letter], "trial": trial, "score": float(letter == "p")}
+                grades[job] = a_grade(case).model_copy(update=update)
+                run.write_record(job, a_record(case, trial=trial))
+                run.write_grade(job, grades[job])
+        run.write_result(build_result(path.name, "2026", grades, list(letters), 1))
+    return RunData(path)
+
+
+def test_each_case_says_what_became_of_it_and_whom_to_look_at(tmp_path: Path) -> None:
+    a = _run(tmp_path / "a", {"x": "pp", "y": "ff", "z": "pf", "same": "pp", "gone": "p", "e": "p"})
+    b = _run(tmp_path / "b", {"x": "fp", "y": "pp", "z": "pp", "same": "pp", "new": "p", "e": "e-"})
+
+    sides = sides_of(a, b, shift=100)
+
+    rows = {row["case_id"]: row for row in sides["rows"]}
+    assert {name: row["change"] for name, row in rows.items()} == {
+        "x": "changed",
+        "y": "newly_passing",
+        "z": "changed",
+        "same": "same",
+        "new": "only_b",
+        "e": "not_run",
+        "gone": "only_a",
+    }
+    assert (rows["x"]["a"]["n"], rows["x"]["b"]["n"]) == (101, 1), "the trial that fails now"
+    assert (rows["z"]["a"]["n"], rows["z"]["b"]["n"]) == (106, 6), "and the one that failed before"
+    assert (rows["z"]["a"]["status"], rows["z"]["a"]["passed"], rows["z"]["a"]["held"]) == (
+        *("FAIL", 1),
+        2,
+    )
+    assert (rows["e"]["b"]["status"], rows["e"]["b"]["held"]) == ("ERROR", 0)
+    assert rows["gone"]["b"] is None
+    assert rows["new"]["a"] is None
+    told = {row["n"]: row["case_id"] for row in a.rows}
+    assert sorted(told[n] for n in differing(sides, 100)) == ["e", "gone", "x", "y", "z"]
+
+
+def test_every_change_has_a_word() -> None:
+    assert set(_WORDS) == set(typing.get_args(Change))

@@ -1,0 +1,91 @@
+"""The list of runs: cheap for many finished ones, and right for those in any other state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import RunDirectoryError
+from skillup.reports.page.run_data import RunData
+from skillup.reports.serving.in_short import in_short, of_data
+from skillup.reports.serving.runs import NoSuchRunError, Served
+from skillup.store import RunDirectory
+from tests.support.large_runs import write_large_run
+from tests.support.stored import a_grade, a_record
+
+JOBS = ["a/e/with_skill/1", "b/e/with_skill/1"]
+
+
+def test_the_short_way_tells_what_the_long_way_does(tmp_path: Path) -> None:
+    run = write_large_run(tmp_path / "r", 11, turns=1)
+    assert in_short(run) == of_data(RunData(run))
+
+
+def test_the_grades_of_a_finished_run_are_not_read_for_the_list(tmp_path: Path) -> None:
+    run = write_large_run(tmp_path / "r", 3, turns=1)
+    expected = in_short(run)
+    result = (run / "result.json").read_bytes()
+    (run / "result.json").write_bytes(result.partition(b'"cases": [')[0] + b'"cases": [ cut short')
+    assert in_short(run) == expected
+
+
+def test_a_run_that_goes_on_or_has_no_result_is_read_whole(tmp_path: Path) -> None:
+    served = Served(tmp_path)
+    with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": JOBS}) as run:
+        run.begin_trial(JOBS[0])
+        run.write_record(JOBS[0], a_record("a"))
+        run.write_grade(JOBS[0], a_grade("a"))
+        assert in_short(run.path) is None
+        listed = served.listing()["runs"][0]
+        assert (listed["status"], listed["planned"], listed["done"]) == ("running", 2, 1)
+        before = served.folder_stamp()
+        assert served.folder_stamp() == before
+        run.begin_trial(JOBS[1])
+        assert served.folder_stamp() != before
+
+
+def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
+    write_large_run(tmp_path / "good", 1, turns=1)
+    for name, content in (("torn", "{"), ("odd", "[]"), ("list", '{"jobs": 5, "suites": 1}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(content)
+    listed = {run["id"]: run["status"] for run in Served(tmp_path).listing()["runs"]}
+    assert listed == {"good": "finished", "torn": "damaged", "odd": "damaged", "list": "unfinished"}
+
+
+def test_only_what_is_in_the_folder_is_served(tmp_path: Path) -> None:
+    write_large_run(tmp_path / "runs/a", 1, turns=1)
+    write_large_run(tmp_path / "b", 1, turns=1)
+    served = Served(tmp_path / "runs")
+    for name in ("../b", "b", "", ".", "a/", "./a", str(tmp_path / "b")):
+        with pytest.raises(NoSuchRunError):
+            served.path(name)
+    alone = Served(tmp_path, only="b")
+    assert alone.ids() == ["b"]
+    with pytest.raises(NoSuchRunError):
+        alone.path("runs")
+
+
+def test_a_page_is_read_again_only_when_something_changed(tmp_path: Path) -> None:
+    run = write_large_run(tmp_path / "r", 2, turns=1)
+    served = Served(tmp_path, index="none")
+    before = served.stamp("r")
+    assert served.stamp("r") == before
+    with (run / "events.jsonl").open("a") as journal:
+        journal.write(json.dumps({"event": "run_reopened"}) + "\n")
+    assert served.stamp("r") != before
+
+
+def test_a_run_that_is_damaged_and_mended_is_seen_so(tmp_path: Path) -> None:
+    run = write_large_run(tmp_path / "r", 2, turns=1)
+    served = Served(tmp_path, index="none")
+    before, whole = served.stamp("r"), (run / "run.json").read_text()
+    (run / "run.json").write_text("{")
+    for _ in range(2):
+        with pytest.raises(RunDirectoryError, match="is damaged"):
+            served.index("r")
+    (run / "run.json").write_text(whole)
+    assert len(served.index("r")["rows"]) == 2
+    assert served.stamp("r") != before

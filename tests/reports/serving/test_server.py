@@ -1,0 +1,219 @@
+"""The server of `skillup view`, asked over a real connection."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reports.serving.test_raw_file import WAYS_OUT
+from tests.support.large_runs import write_large_run
+from tests.support.pages import page_of
+from tests.support.project import Project
+from tests.support.viewing import Viewer, viewing
+
+
+@pytest.fixture(scope="module")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
+    """A folder with two runs, a damaged one, and what is no run."""
+    project = Project(tmp_path_factory.mktemp("view"))
+    runs = project.root / ".skillup/runs"
+    write_large_run(runs / "a", 12, turns=2)
+    write_large_run(runs / "b", 10, turns=2, seed=2)
+    write_large_run(runs / "torn", 2)
+    (runs / "torn/run.json").write_text('{"run_id": ')
+    (runs / "notes").mkdir()
+    (runs / "a/link").symlink_to("/etc/passwd")
+    (runs / "a/page.html").write_text("<script>alert(1)</script>")
+    (runs / "a/blob").write_bytes(b"\0\1\2")
+    (project.root / ".skillup/secret").write_text("s")
+    with viewing(project) as found:
+        yield found
+
+
+def test_the_page_is_there_and_says_what_is_served(viewer: Viewer) -> None:
+    reply = viewer.get()
+
+    assert reply.status == 200
+    assert reply.headers["Content-Type"] == "text/html; charset=utf-8"
+    index = page_of(reply.body).index
+    assert index["mode"] == "view"
+    assert index["open"] is None
+    assert index["folder"].endswith("/.skillup/runs")
+
+
+def test_all_runs_are_listed_and_those_that_cannot_be_read_say_why(viewer: Viewer) -> None:
+    runs = {run["id"]: run for run in viewer.get("api/runs").data["runs"]}
+
+    assert set(runs) == {"a", "b", "torn"}
+    assert runs["a"]["status"] == "finished"
+    assert runs["a"]["counts"] == {"PASS": 11, "FAIL": 1, "ERROR": 0, "SKIP": 0}
+    assert runs["a"]["pass_rate"] == pytest.approx(11 / 12)
+    assert (runs["a"]["planned"], runs["a"]["done"]) == (12, 12)
+    assert runs["torn"]["status"] == "damaged"
+    assert "run.json is damaged" in runs["torn"]["problem"]
+
+
+def test_a_run_has_an_index_and_its_conversations(viewer: Viewer) -> None:
+    index = viewer.get("api/runs/a/index.json").data
+    detail = viewer.get("api/runs/a/trials/3.json").data
+
+    assert index["mode"] == "view"
+    assert [row["n"] for row in index["rows"]] == list(range(1, 13))
+    assert detail["case_id"] == index["rows"][2]["case_id"]
+    href = detail["raw"][0]["href"]
+    assert viewer.get(href).status == 200, "links are relative to the page"
+
+
+def test_two_runs_stand_side_by_side(viewer: Viewer) -> None:
+    sides = viewer.get("api/runs/b/index.json?against=a").data["sides"]
+
+    assert (sides["a"]["run_id"], sides["b"]["run_id"]) == ("a", "b")
+    only = next(row for row in sides["rows"] if row["change"] == "only_a")
+    number = only["a"]["n"]
+    assert number > 10
+    other = viewer.get(f"api/runs/b/trials/{number}.json?against=a").data
+    assert (other["n"], other["case_id"]) == (number, only["case_id"])
+    assert viewer.get("api/runs/b/index.json?against=nowhere").status == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api",
+        "api/",
+        "api/runs/",
+        "api/runs/nowhere/index.json",
+        "api/runs/notes/index.json",
+        "api/runs/../runs/a/index.json",
+        "api/runs/..%2fruns%2fa/index.json",
+        "api/runs/%2e%2e/index.json",
+        "api/runs/a/trials/0.json",
+        "api/runs/a/trials/99.json",
+        "api/runs/a/trials/-1.json",
+        "api/runs/a/trials/1e3.json",
+        "api/runs/a/trials/%D9%A1.json",
+        "api/runs/a/nothing",
+        "api/runs/a%00/index.json",
+        "index.html",
+    ],
+)
+def test_what_is_not_there_is_not_found(viewer: Viewer, path: str) -> None:
+    reply = viewer.get(path)
+    assert reply.status == 404
+    assert set(reply.data) == {"error", "hint"}
+
+
+def test_a_damaged_run_says_so(viewer: Viewer) -> None:
+    reply = viewer.get("api/runs/torn/index.json")
+    assert reply.status == 409
+    assert "damaged" in reply.data["error"]
+    assert viewer.get("api/runs/torn/events").status == 409
+
+
+@pytest.mark.parametrize("path", [way for way in WAYS_OUT if way.isascii() and " " not in way])
+def test_no_path_leads_out_of_the_run(viewer: Viewer, path: str) -> None:
+    reply = viewer.get(f"api/runs/a/files/{path}")
+    assert reply.status in (400, 404, 414), reply.body[:200]
+    assert b"root:" not in reply.body
+    assert viewer.get("api/runs/a/files/link").status == 404
+
+
+def test_raw_files_are_never_anything_but_text(viewer: Viewer) -> None:
+    page, blob = viewer.get("api/runs/a/files/page.html"), viewer.get("api/runs/a/files/blob")
+
+    assert page.body == b"<script>alert(1)</script>"
+    assert page.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in page.headers["Content-Security-Policy"]
+    assert page.headers["Content-Disposition"].startswith("inline")
+    assert blob.headers["Content-Disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize("path", ["", "api/runs", "api/runs/a/files/run.json", "nothing"])
+def test_every_answer_is_guarded(viewer: Viewer, path: str) -> None:
+    headers = viewer.get(path).headers
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Access-Control-Allow-Origin"] is None
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:{port}"},
+        {"Host": "localhost"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_requests_through_another_site_are_refused(viewer: Viewer, forged: dict[str, str]) -> None:
+    headers = {name: value.format(port=viewer.port) for name, value in forged.items()}
+    for path in ("", "api/runs", "api/runs/a/files/run.json", "api/events"):
+        reply = viewer.get(path, headers=headers)
+        assert reply.status == 403
+        assert b"run_id" not in reply.body
+
+
+def test_localhost_is_answered_too(viewer: Viewer) -> None:
+    assert viewer.get(headers={"Host": f"localhost:{viewer.port}"}).status == 200
+
+
+def test_without_the_secret_there_is_nothing(viewer: Viewer) -> None:
+    for target in ("/", "/api/runs", "/wrong/api/runs", viewer.path[:-1], viewer.path.upper()):
+        assert viewer.ask(target).status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X"])
+def test_it_is_for_reading_only(viewer: Viewer, method: str) -> None:
+    reply = viewer.get(method=method)
+    assert reply.status == 405
+    assert reply.headers["Allow"] == "GET, HEAD"
+
+
+def test_head_has_no_body(viewer: Viewer) -> None:
+    reply = viewer.get("api/runs", method="HEAD")
+    assert (reply.status, reply.body) == (200, b"")
+    assert int(reply.headers["Content-Length"]) > 0
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n",
+        b"GET /" + b"x" * 70000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 5\r\n\r\nhello",
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_server_goes_on(viewer: Viewer, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", viewer.port), timeout=30) as connection:
+        connection.sendall(sent.replace(b"{port}", str(viewer.port).encode()))
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 505")), answer[:100]
+    assert b"Traceback" not in answer
+    assert viewer.get("api/runs").status == 200
+
+
+def test_a_change_in_the_folder_is_told(viewer: Viewer) -> None:
+    folder = Path(page_of(viewer.get().body).index["folder"])
+    with viewer.events("api/events") as lines:
+        assert next(lines).startswith("retry:")
+        write_large_run(folder / "c", 1)
+        assert "event: changed" in lines
+    assert "c" in [run["id"] for run in viewer.get("api/runs").data["runs"]]

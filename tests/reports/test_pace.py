@@ -1,0 +1,55 @@
+"""How long a run will still go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillup.reports.pace import Pace, about
+
+
+def test_nothing_is_said_before_two_trials_have_ended() -> None:
+    pace = Pace()
+    pace.add("a", 10)
+
+    assert pace.left([("a", 1)], ["a"], 1) is None
+
+
+def test_what_waits_is_shared_by_those_that_are_held_at_once() -> None:
+    pace = Pace()
+    for _ in range(3):
+        pace.add("a", 10)
+
+    assert pace.left([("a", 4), ("a", 6)], ["a"] * 8, 2) == pytest.approx((6 + 4 + 80) / 2)
+
+
+def test_a_case_takes_what_its_like_took_and_an_unknown_one_the_mean_of_all() -> None:
+    pace = Pace()
+    pace.add("short", 2)
+    pace.add("long", 100)
+
+    assert pace.left([], ["long"], 4) == 100
+    assert pace.left([], ["new"], 4) == 51
+
+
+def test_it_is_never_less_than_what_is_left_of_the_longest() -> None:
+    pace = Pace()
+    pace.add("short", 2)
+    pace.add("long", 100)
+
+    assert pace.left([("long", 10), ("short", 1)], [], 8) == 90
+    assert pace.left([("short", 50)], [], 8) == 0  # later than usual: soon, not in the past
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "a few seconds"),
+        (42, "about 40 s"),
+        (240, "about 4 min"),
+        (3600, "about 60 min"),
+        (2 * 3600 + 60, "about 2 h"),
+        (2.5 * 3600, "about 2 h 30 min"),
+    ],
+)
+def test_a_guess_is_told_no_finer_than_it_is(seconds: float, said: str) -> None:
+    assert about(seconds) == said

@@ -1,0 +1,100 @@
+"""What the live display knows of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillup.plan import Job, Plan
+from skillup.reports.standing import Standing
+from skillup.trial import TrialEvent
+from tests.reports.test_junit import make_grade
+from tests.support.families import jobs_of
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def standing_of(tmp_path: Path, trials: int = 4, **more: object) -> tuple[Standing, list[Job]]:
+    jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=trials)
+    return Standing(Plan(tuple(jobs)), **more), jobs  # type: ignore[arg-type]
+
+
+def test_trials_that_an_earlier_start_has_ended_count_as_done(tmp_path: Path) -> None:
+    jobs = jobs_of(tmp_path, "input: {prompt: a}\n", trials=3)
+    standing = Standing(Plan(tuple(jobs)), finished=[jobs[0].id, "another/run/x/1"])
+
+    assert (standing.done, standing.kept, standing.waiting) == (1, 1, 2)
+
+
+def test_it_adds_up_what_running_and_ended_trials_took(tmp_path: Path) -> None:
+    standing, (one, two, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    standing.hear(TrialEvent(one.id, "turn_ended", 1, 2, tokens=100, cost_usd=0.5))
+    standing.start(two, 1)
+    usage = {"input_tokens": 30, "output_tokens": 3}
+    standing.end(two, make_grade(usage=usage, cost_usd=0.25))
+
+    assert standing.spent() == (133, 0.75)
+
+
+def test_what_nobody_told_is_not_zero(tmp_path: Path) -> None:
+    standing, (one, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    standing.hear(TrialEvent(one.id, "turn_ended", 1, 2))
+    standing.end(one, make_grade(usage={"input_tokens": None, "output_tokens": None}))
+
+    assert standing.spent() == (None, None)
+
+
+def test_another_attempt_keeps_what_the_first_one_took(tmp_path: Path) -> None:
+    standing, (one, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    standing.hear(TrialEvent(one.id, "turn_ended", 1, 2, tokens=100))
+    standing.start(one, 2)
+
+    assert standing.running[one.id].doing == "attempt 2"
+    assert standing.spent() == (100, None)
+
+
+def test_a_follow_up_and_the_judging_are_told(tmp_path: Path) -> None:
+    standing, (one, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    standing.hear(TrialEvent(one.id, "message_sent", 1, text="Sure?", source="follow_up"))
+    assert standing.running[one.id].doing == "follow-up: Sure?"
+    standing.hear(TrialEvent(one.id, "activity", text="rate limit: waiting 2 s"))
+    standing.hear(TrialEvent(one.id, "message_sent", 1, text="Sure?", source="again"))
+    assert standing.running[one.id].doing == "waiting for the agent"
+    standing.hear(TrialEvent(one.id, "turn_ended", 2, 2))
+    assert standing.running[one.id].doing == "judging"
+
+
+def test_how_long_it_will_go_on_comes_from_the_trials_that_ended(tmp_path: Path) -> None:
+    clock = Clock()
+    standing, (one, two, three, _) = standing_of(tmp_path, clock=clock)
+    standing.start(one, 1)
+    standing.start(two, 1)
+    clock.now += 10
+    standing.end(one, make_grade())
+    standing.start(three, 1)
+    assert standing.seconds_left() is None
+    standing.end(two, make_grade())
+    clock.now += 4
+
+    assert standing.seconds_left() == 10  # one of two places is free: the other trial takes it
+
+
+def test_a_skipped_trial_says_nothing_of_how_long_trials_take(tmp_path: Path) -> None:
+    standing, jobs = standing_of(tmp_path)
+    for job in jobs[:3]:
+        standing.start(job, 1)
+        standing.end(job, make_grade(status="SKIP"))
+
+    assert standing.seconds_left() is None
+    assert standing.counts == {"SKIP": 3}

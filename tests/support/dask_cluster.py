@@ -1,0 +1,111 @@
+"""A Dask cluster of real processes on loopback, each with a home and temporary files of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+GUARD_SECONDS = 120
+_ADDRESS = re.compile(r"Scheduler at:\s+(tcp://\S+)\n")
+_REGISTERED = re.compile(r"Registered to:\s+tcp://\S+\n")
+
+
+class DaskCluster:
+    """A scheduler, and workers as they are asked for; :meth:`close` ends all of them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir()
+        (root / "home").mkdir()
+        (root / "tmp").mkdir()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._start("scheduler", {}, _ADDRESS)
+        found = _ADDRESS.search(self.log("scheduler"))
+        assert found is not None
+        self.address = found[1]
+
+    def start_worker(
+        self, name: str, *, threads: int = 1, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """A worker that the scheduler knows of when this returns."""
+        arguments = ["--name", name, "--nthreads", str(threads), "--no-nanny"]
+        arguments += ["--local-directory", str(self.root / name)]
+        return self._start("worker", self.address, *arguments, env or {}, _REGISTERED)
+
+    def log(self, name: str) -> str:
+        """What the scheduler, or a worker, has logged."""
+        return (self.root / f"{name}.log").read_text()
+
+    def close(self) -> None:
+        """Ends whatever of it still runs."""
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in reversed(self._processes):
+            try:
+                process.wait(3)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+
+    def _start(
+        self, kind: str, *given: str | Mapping[str, str] | re.Pattern[str]
+    ) -> subprocess.Popen[bytes]:
+        *arguments, extra, ready = given
+        assert isinstance(extra, Mapping)
+        assert isinstance(ready, re.Pattern)
+        words = [word for word in arguments if isinstance(word, str)]
+        name = words[words.index("--name") + 1] if "--name" in words else kind
+        log = self.root / f"{name}.log"
+        host = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+        if kind == "scheduler":
+            host += ["--port", "0"]
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words, *host]
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=self.root,  # else Python finds the skillup of this folder first
+                env={**self._environment(), **extra},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        deadline = time.monotonic() + GUARD_SECONDS
+        while ready.search(log.read_text()) is None:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        return process
+
+    def _environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TZ")}
+        home, tmp = str(self.root / "home"), str(self.root / "tmp")
+        return {**kept, "HOME": home, "TMPDIR": tmp, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def wait_for(path: Path) -> None:
+    """Until something is there."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)
+
+
+def wait_until_gone(pid: int) -> None:
+    """Until there is no such process any more."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(ProcessLookupError):
+            os.kill(pid, 0)
+            time.sleep(0.05)
+            continue
+        return
+    raise AssertionError(f"process {pid} is still there")

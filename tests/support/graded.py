@@ -1,0 +1,61 @@
+"""Grades in a line, and what analysis makes of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from skillup.reports.result import build_result
+from skillup.schema.grade import CheckResult, Grade, RunResult, TurnGrade
+
+STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
+
+
+def a_check(kind: str, *, passed: bool = True, expected: str = "", **more: Any) -> CheckResult:
+    """A result as `checks.evaluate` gives it."""
+    return CheckResult(
+        name=f"{kind} {expected}", kind=kind, passed=passed, score=float(passed),
+        expected=expected, **more,
+    )  # fmt: skip
+
+
+def a_turn(number: int = 1, *, passed: bool = True, **more: Any) -> TurnGrade:
+    """A turn with one check, unless others are given."""
+    fields: dict[str, Any] = {
+        "turn_number": number, "status": "completed", "source": "case", "content": "hi",
+        "response": "ok", "score": float(passed), "post_condition_passed": None,
+        "session_verified": None, "checks": [a_check("contains", passed=passed)],
+    }  # fmt: skip
+    return TurnGrade.model_validate({**fields, **more})
+
+
+def a_grade(case_id: str = "c", mark: str = "p", trial: int = 1, **more: Any) -> Grade:
+    """A trial with the skill, of the suite `demo` on the engine `e`."""
+    fields: dict[str, Any] = {
+        "suite": "demo", "case_id": case_id, "engine": "e", "variant": "with_skill",
+        "trial": trial, "status": STATUSES[mark], "score": float(mark == "p"), "reason": "why",
+        "execution_mode": "multi_turn", "session_id": None, "duration_ms": 1000,
+        "turns": [a_turn(passed=mark == "p")],
+    }  # fmt: skip
+    return Grade.model_validate({**fields, **more})
+
+
+def grades_of(case_id: str, marks: str, **more: Any) -> list[Grade]:
+    """A trial for each letter of `marks`."""
+    return [a_grade(case_id, mark, n, **more) for n, mark in enumerate(marks, start=1)]
+
+
+def a_result(
+    grades: Sequence[Grade], *, not_run: Sequence[str] = (), not_needed: Sequence[str] = ()
+) -> RunResult:
+    """The result of a run that held `grades`."""
+    jobs = {str(number): grade for number, grade in enumerate(grades)}
+    result = build_result("run", "2026-01-01T00:00:00.000Z", jobs, list(jobs), 10)
+    update = {"not_run": list(not_run), "not_needed": list(not_needed), "finished": not not_run}
+    return result.model_copy(update=update)
+
+
+def seed_of(job_id: str) -> str:
+    """What a run gives the scripted agent of that job for its lots."""
+    return str(zlib.crc32(job_id.encode()))

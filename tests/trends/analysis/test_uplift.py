@@ -1,0 +1,131 @@
+"""What the skill adds, paired by case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.schema.analysis import Uplift
+from skillup.schema.grade import Grade
+from skillup.trends.analysis import analyse
+from skillup.trends.statistics.differences import newcombe
+from skillup.trends.statistics.exact import Counts, stratified
+from skillup.trends.statistics.paired import bootstrap_interval
+from tests.support.graded import a_grade, a_result, a_turn, grades_of
+
+
+def both(case_id: str, with_skill: str, without: str) -> list[Grade]:
+    return grades_of(case_id, with_skill) + grades_of(case_id, without, variant="without_skill")
+
+
+def uplift_of(*grades: Grade) -> dict[str | None, Uplift]:
+    return {item.case_id: item for item in analyse(a_result(grades), {}).uplift}
+
+
+def test_without_a_baseline_there_is_none() -> None:
+    assert uplift_of(*grades_of("a", "ppf")) == {}
+
+
+def test_one_case_has_newcombes_interval_in_its_own_row_and_that_of_its_suite() -> None:
+    found = uplift_of(*both("a", "pppp", "pfff"))
+
+    for item in (found["a"], found[None]):
+        assert item.uplift == 0.75
+        assert (item.low, item.high) == pytest.approx(newcombe(Counts(1, 4, 4, 4)))
+        assert item.p == pytest.approx(stratified([Counts(1, 4, 4, 4)]).p)
+        assert (item.with_skill.passed, item.without_skill.passed) == (4, 1)
+
+
+def test_a_suite_is_the_mean_over_its_cases_however_often_each_was_held() -> None:
+    found = uplift_of(*both("a", "p" * 10, "f" * 10), *both("b", "p", "p"), *both("c", "pf", "ff"))
+
+    suite = found[None]
+    assert suite.uplift == pytest.approx((1 + 0 + 0.5) / 3)
+    assert suite.cases == 3
+    between = bootstrap_interval([1, 0, 0.5])
+    assert between is not None
+    assert suite.low is not None
+    assert suite.low <= between.low
+    counts = [Counts(0, 10, 10, 10), Counts(1, 1, 1, 1), Counts(0, 2, 1, 2)]
+    assert suite.p == pytest.approx(stratified(counts).p)
+
+
+def test_cases_that_all_gain_alike_do_not_make_a_suite_surer_than_its_trials() -> None:
+    found = uplift_of(*both("a", "p", "f"), *both("b", "p", "f"), *both("c", "p", "f"))
+
+    suite = found[None]
+    assert suite.uplift == suite.high == 1
+    assert suite.low is not None
+    assert suite.low < 0.5
+
+
+@pytest.mark.parametrize("without", ["ee", "ss", ""])
+def test_a_case_without_a_verdict_in_one_variant_is_named_and_not_counted(without: str) -> None:
+    found = uplift_of(*both("a", "pp", "ff"), *both("b", "pp", without))
+
+    assert found[None].not_counted == ["b"]
+    assert (found[None].uplift, found[None].cases) == (1, 1)
+    assert found["b"].uplift is found["b"].low is found["b"].p is None
+    assert found["b"].with_skill.held == 2
+
+
+def test_a_suite_of_which_nothing_can_be_compared_has_no_uplift() -> None:
+    suite = uplift_of(*both("a", "ee", "ff"))[None]
+
+    assert (suite.uplift, suite.cases, suite.turns) == (None, 0, None)
+
+
+def test_what_trials_took_is_told_over_cases_that_tell_it_in_both() -> None:
+    def taking(case_id: str, variant: str, tokens: int | None, cost: float | None) -> Grade:
+        usage = {"input_tokens": tokens, "output_tokens": 5}
+        turns = [a_turn(1), a_turn(2)] if variant == "with_skill" else [a_turn(1)]
+        about: dict[str, Any] = {"usage": usage, "cost_usd": cost, "turns": turns}
+        return a_grade(case_id, variant=variant, **about)
+
+    suite = uplift_of(
+        taking("a", "with_skill", 95, 2.0),
+        taking("a", "without_skill", 45, None),
+        taking("b", "with_skill", 195, 1.0),
+        taking("b", "without_skill", None, 0.5),
+    )[None]
+
+    assert suite.tokens is not None
+    assert (suite.tokens.with_skill, suite.tokens.without_skill) == (100, 50)
+    assert (suite.tokens.difference, suite.tokens.cases, suite.tokens.low) == (50, 1, None)
+    assert suite.cost_usd is not None
+    assert (suite.cost_usd.difference, suite.cost_usd.cases) == (0.5, 1)
+    assert suite.turns is not None
+    assert (suite.turns.difference, suite.turns.cases) == (1, 2)
+    assert suite.turns.low is suite.turns.high is None
+
+
+def test_what_trials_took_has_an_interval_from_five_cases_on() -> None:
+    def suite(cases: int) -> Uplift:
+        took = [
+            a_grade(f"c{n}", variant=variant, duration_ms=1000 + extra * n)
+            for n in range(cases)
+            for variant, extra in (("with_skill", 100), ("without_skill", 0))
+        ]
+        return uplift_of(*took)[None]
+
+    few, enough = suite(4).duration_ms, suite(5).duration_ms
+    assert few is not None
+    assert (few.difference, few.low) == (150, None)
+    assert enough is not None
+    between = bootstrap_interval([0, 100, 200, 300, 400])
+    assert (enough.low, enough.high) == between
+
+
+def test_engines_are_compared_each_with_its_own_baseline() -> None:
+    one = grades_of("a", "pp", engine="x") + grades_of(
+        "a", "ff", engine="x", variant="without_skill"
+    )
+    two = grades_of("a", "pp", engine="y") + grades_of(
+        "a", "pp", engine="y", variant="without_skill"
+    )
+    found = analyse(a_result(one + two), {}).uplift
+
+    assert [(i.engine, i.case_id, i.uplift) for i in found] == [
+        ("x", None, 1), ("x", "a", 1), ("y", None, 0), ("y", "a", 0),
+    ]  # fmt: skip
