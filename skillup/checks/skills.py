@@ -17,7 +17,8 @@ from skillup.checks.tool_args import argument_text
 from skillup.checks.tool_calls import show_call, show_calls
 from skillup.schema.record import ToolCall
 
-_NAMING = ("skill", "name", "command")
+_TYPED = "command"
+_NAMING = ("skill", "name", _TYPED)
 _FILE = "/skill.md"
 
 
@@ -40,7 +41,7 @@ def skill_not_used(spec: str, subject: Subject) -> Finding:
 
 
 def _use(skill: str, subject: Subject) -> ToolCall | None:
-    wanted = folded(skill, case_sensitive=subject.case_sensitive)
+    wanted = folded(skill.strip(), case_sensitive=subject.case_sensitive)
     for call in _answered(subject):
         if call.kind == "skill" and any(
             name == wanted or name.rpartition(":")[2] == wanted
@@ -68,8 +69,9 @@ def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
     for key in _NAMING:
         value = call.arguments.get(key)
         if isinstance(value, str) and value.strip():
-            # `command` may be what a user would type: "/name and the rest".
-            yield folded(value.split()[0].removeprefix("/"), case_sensitive=case_sensitive)
+            # A name may have blanks in it. `command` is what a user would type: "/name and more".
+            name = value.strip() if key != _TYPED else value.split()[0]
+            yield folded(name.removeprefix("/"), case_sensitive=case_sensitive)
 
 
 def _skills_named(calls: Iterable[ToolCall]) -> Iterator[str]:
@@ -78,19 +80,26 @@ def _skills_named(calls: Iterable[ToolCall]) -> Iterator[str]:
 
 
 def _reads(call: ToolCall, skill: str, case_sensitive: bool) -> bool:
-    # The directory of `plugin:name` is `name`.
-    directory = skill.rpartition(":")[2]
+    # The directory of `plugin:name` is `name`; a skill may have a colon in its own name, too.
+    directories = dict.fromkeys((skill, skill.rpartition(":")[2]))
     for text in map(_argument, call.arguments.values()):
         if _FILE not in text.casefold():
             continue
         path = text.replace("\\", "/")
         path = folded(path, case_sensitive=case_sensitive)
-        wanted = f"{directory}{'/SKILL.md' if case_sensitive else _FILE}"
-        at = path.find(wanted)
-        while at >= 0:
-            if at == 0 or path[at - 1] in "/ \"'=\n\t(":
-                return True
-            at = path.find(wanted, at + 1)
+        file = "/SKILL.md" if case_sensitive else _FILE
+        if any(_stands_in(path, directory + file) for directory in directories):
+            return True
+    return False
+
+
+def _stands_in(text: str, path: str) -> bool:
+    """Whether `path` is in `text`, and not as the end of a longer name."""
+    at = text.find(path)
+    while at >= 0:
+        if at == 0 or text[at - 1] in "/ \"'=\n\t(":
+            return True
+        at = text.find(path, at + 1)
     return False
 
 

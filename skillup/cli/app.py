@@ -15,6 +15,7 @@ from skillup.cli import (
     report,
     run,
     schema,
+    show,
     trends,
     validate,
     view,
@@ -34,6 +35,7 @@ app = typer.Typer(
 
 app.command("run")(run.run)
 app.command("judge")(judge.judge)
+app.command("show")(show.show)
 app.command("report")(report.report)
 app.command("view")(view.view)
 app.command("compare")(compare.compare)

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from skillup.errors import ExitCode, InvalidFilesError, SkillupError
 
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
+    _open_what_is_closed()
     code = _run(arguments)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _let_go_of_stdout()
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _let_go_of(sys.stderr)
     return code
 
 
@@ -60,12 +65,25 @@ def _run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else ExitCode.PASSED
 
 
+def _open_what_is_closed() -> None:
+    """Where a program is started without them (``2>&-``), Python has None for its streams."""
+    import os
+
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
+
+
 def _let_go_of_stdout() -> None:
-    """Python would complain at its end of what it can no longer write."""
+    _let_go_of(sys.stdout)
+
+
+def _let_go_of(stream: TextIO) -> None:
+    """Python would complain at its end, by exit code 120, of what it can no longer write."""
     import os
 
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 

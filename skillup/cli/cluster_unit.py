@@ -121,6 +121,7 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan) -> None:
                 PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
             ),
             variables=parse_vars(list(request.variables)),
+            seed=request.seed,
             reader=desk,
             simulators=casting_of(desk.models, base, environment, secrets),
         )

@@ -55,7 +55,9 @@ def compare(
     later = find_run(b, url, folder)
     earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
     gates = gates_by_suite(later, given)
-    comparison = compare_runs(earlier, later, confidence_of(gates), _standing_in(earlier, url))
+    comparison = compare_runs(
+        earlier, later, confidence_of(gates), _standing_in(earlier, later, url)
+    )
     results = check_gates(comparison, gates)
     if as_json:
         sys.stdout.write(comparison_json(comparison, results))
@@ -64,8 +66,9 @@ def compare(
     return ExitCode.PASSED if all(result.met for result in results) else ExitCode.FAILED
 
 
-def _standing_in(run: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]:
-    """For cases that `run` did not get to: the id and the verdicts of the newest run before it.
+def _standing_in(a: RunOutcomes, b: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]:
+    """For cases that `a` did not get to, or did not plan and `b` did: the id and the verdicts of
+    the newest run before both.
 
     Two directories can be compared without an index; then nothing stands in.
     """
@@ -74,12 +77,13 @@ def _standing_in(run: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]
     from skillup.trends.index.database import open_index
     from skillup.trends.index.reading import earlier_verdicts
 
-    missing = unanswered(run)
+    missing = unanswered(a, b)
     if not missing or not url:
         return {}
     try:
         with open_index(url, write=False) as connection:
-            found = earlier_verdicts(connection, run, missing)
+            first = min(a, b, key=lambda run: (run.started_at, run.run_id))
+            found = earlier_verdicts(connection, first, missing)
     except IndexTroubleError:
         return {}
     return {key: (row.run.run_id, row.tally) for key, row in found.items()}

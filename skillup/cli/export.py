@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from skillup.cli.options import RUN_HELP
+
 
 class To(StrEnum):
     """What can be written."""
@@ -20,7 +22,7 @@ class To(StrEnum):
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
     format_: Annotated[To, typer.Option("--format", help="What to write.")],
     out: Annotated[
         Path | None,
@@ -33,9 +35,10 @@ def export(
 
     json, junit and markdown are the run's result.json, junit.xml and summary.md.
     """
+    from skillup.cli.runs_named import run_path
     from skillup.store import RunDirectory
 
-    directory = RunDirectory.open(run)
+    directory = RunDirectory.open(run_path(run))
     if format_ is To.anthropic:
         return _workspace(directory.path, out or directory.path / "anthropic")
     return _file(directory.path, format_, out)

@@ -45,6 +45,7 @@ def init(
     """
     from skillup.cli.init_files import Plan, example_skill, request_from, suite_files
     from skillup.cli.init_write import existing, ignore_line, write_files
+    from skillup.load.discover import workspace_root
 
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
     skill, description = _skill_of(skill_dir, name, example=example)
@@ -68,7 +69,9 @@ def init(
         if asks:
             plan = _asked(plan, skill_dir, engine, request)
             files |= suite_files(plan)
-        ignored = ignore_line(skill_dir)
+        # Within a workspace runs go into that one's `.skillup/`, which is its own business.
+        own = workspace_root(skill_dir) == skill_dir.resolve()
+        ignored = ignore_line(skill_dir) if own or profile is not None else None
         if ignored is not None:
             files[".gitignore"] = ignored
         _show(skill_dir, files)
@@ -110,7 +113,13 @@ def _skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str,
     problem = skill_problem(directory)
     if problem is not None:
         raise InvalidFilesError([problem])
-    return skill_name(directory), skill_description(directory)
+    found = skill_name(directory)
+    if any("\ud800" <= character <= "\udfff" for character in found):
+        raise UsageError(
+            f"the name of {directory} is not UTF-8 text, so no case can name the skill",
+            hint="write its `name` in the front matter of SKILL.md",
+        )
+    return found, skill_description(directory)
 
 
 def _checked_engine(name: str, directory: Path) -> str:
@@ -179,7 +188,11 @@ def _asked(plan: Plan, directory: Path, engine: str | None, request: str | None)
             _say(f"{unknown.message}; {unknown.hint}")
     if request is None:
         _say("What does a user say who needs the skill?")
-        request = typer.prompt("request", default=plan.request, err=True).strip()
+        # By itself: click breaks a long prompt where the terminal ends, within a word.
+        _say(_folded(f"[{plan.request}]"))
+        request = typer.prompt(
+            "request", default=plan.request, show_default=False, err=True
+        ).strip()
     return replace(plan, engine=engine, request=request or plan.request)
 
 
@@ -194,11 +207,23 @@ def _show(directory: Path, files: dict[str, str]) -> None:
 
 
 def _say_what_next(directory: Path, plan: Plan) -> None:
-    where = str(directory) if str(directory) != "." else "."
-    _say(f"next: skillup run {where}")
+    import shlex
+
+    # From there: runs are kept where the command is given, and there they are ignored.
+    there = "" if str(directory) == "." else f"cd {shlex.quote(str(directory))} && "
+    _say(f"next: {there}skillup run .")
     if plan.engine == "scripted":
-        _say(f"with a real agent: skillup run {where} --engine claude_code")
+        _say("with a real agent, there: skillup run . --engine claude_code")
     _say(f"then say in {directory / 'evals/cases'} what your skill must do")
+
+
+def _folded(text: str) -> str:
+    """`text` with lines that fit the terminal, indented."""
+    import shutil
+    import textwrap
+
+    width = max(shutil.get_terminal_size().columns - 1, 30)
+    return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="   ")
 
 
 def _say(text: str) -> None:

@@ -197,7 +197,12 @@ def _message(text: str) -> str:
 def _text(text: str) -> str:
     # YAML's double-quoted form takes all of JSON's escapes; what JSON leaves as it is, it may not.
     quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)
+    return "".join(c if c.isprintable() else _escaped(c) for c in quoted)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def _shortened(text: str) -> str:

@@ -16,8 +16,8 @@ def judge(
         str,
         typer.Argument(
             metavar="RUN|TRIAL|RECORD|INPUT|SESSION",
-            help="A run, a trial's directory in it, a record.json, a judge-debug file of "
-            "skill-up, or an agent's session.",
+            help="A run (its directory, id, or `last`), a trial's directory in it, a record.json, "
+            "a judge-debug file of skill-up, or an agent's session.",
         ),
     ],
     cases: Annotated[
@@ -67,9 +67,9 @@ def judge(
 ) -> int:
     """Judge again what was recorded: offline, with the recorded or with edited cases.
 
-    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR
-    (infrastructure; outranks 1), 130 interrupted. Of a comparison of judges: 0 it was made, 3 a
-    judge failed on something.
+    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
+    trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
+    comparison of judges: 0 it was made, 3 a judge failed on something.
     """
     from skillup.cli.judging_cases import Selection
     from skillup.cli.judging_output import JudgeRequest, judge_once

@@ -68,7 +68,7 @@ def judge_once(request: JudgeRequest) -> int:
         workers=request.parallel or min(cores(), _MOST_PROCESSES),
         whole=request.as_json or request.write or not request.quiet,
     )
-    tally = Tally()
+    tally = Tally(stopped_by_failures=request.source.stopped_by_failures)
     judged = judging.judge(tally)
     run = _judged_run(request)
     if run is not None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from skillup.checks.finding import CannotEvaluateError
+from skillup.cli.runs_named import LAST, means_a_run, newest_runs, run_path
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
@@ -20,7 +21,8 @@ from skillup.store.run_directory import RUN_FILE
 
 ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
-    "give a run, a trial's directory, a record.json, a judge-debug file of skill-up, "
+    "give a run (its directory, its id or `last`), a trial's directory, a record.json, a "
+    "judge-debug file of skill-up, "
     "or a session of Claude Code or Codex"
 )
 
@@ -52,6 +54,8 @@ class Source:
     run: Path | None = None
     """The run that the records belong to, if it is there."""
     planned: frozenset[str] = frozenset()
+    stopped_by_failures: bool = False
+    """A run that `--max-fail` ended: that is why trials are missing."""
     damaged: dict[str, str] = field(default_factory=dict)
     """Jobs whose record cannot be judged, and what is wrong with it, of the last reading."""
     mock_results: Sequence[Mapping[str, Any]] | None = None
@@ -113,12 +117,35 @@ def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) 
         if (path.parent / RUN_FILE).is_file():
             return _run(path.parent)  # its run.json or its result.json
         return _alone(path, "record")
-    return _session(target)
+    return _by_name(target)
+
+
+def _by_name(target: str) -> Source:
+    """A session, as it has always been; a name that is no session's may be a run's."""
+    if target == LAST:
+        return _run(run_path(target))
+    try:
+        return _session(target)
+    except UsageError as error:
+        if not means_a_run(target):
+            both = error.message.replace("no session begins", "no run and no session begins", 1)
+            runs = newest_runs().replace("the newest ones", "the newest runs")
+            raise UsageError(both, hint=f"{error.hint}; {runs}") from None
+    return _run(run_path(target))
 
 
 def _run(path: Path) -> Source:
-    planned = frozenset(_jobs_of(path)).difference(_not_needed(path))
-    return Source(path, "run", _of_run, home=path, run=path, planned=planned)
+    not_needed, stopped = _left_out(path)
+    planned = frozenset(_jobs_of(path)).difference(not_needed)
+    return Source(
+        path,
+        "run",
+        _of_run,
+        home=path,
+        run=path,
+        planned=planned,
+        stopped_by_failures=stopped == "max_fail",
+    )
 
 
 def _of_run(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
@@ -142,12 +169,15 @@ def _jobs_of(run: Path) -> list[str]:
     return [job for job in jobs if isinstance(job, str)] if isinstance(jobs, list) else []
 
 
-def _not_needed(run: Path) -> list[str]:
-    """Trials that the run left out on purpose; a run that was killed has not said so yet."""
+def _left_out(run: Path) -> tuple[list[str], str | None]:
+    """Trials that the run left out on purpose, and what stopped it; one that was killed has not
+    said so yet.
+    """
     try:
-        return RunDirectory.open(run).read_result().not_needed
+        result = RunDirectory.open(run).read_result()
     except RunDirectoryError:
-        return []
+        return [], None
+    return result.not_needed, result.stopped.kind if result.stopped is not None else None
 
 
 def trial_reader(source: Source) -> Callable[[str, Path], Subject | None]:

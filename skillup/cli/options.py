@@ -11,6 +11,7 @@ import typer
 from skillup.errors import UsageError
 
 _HEAD_BYTES = 128 * 1024
+RUN_HELP = "A run's directory, its id or the beginning of it, or `last`."
 Paths = Annotated[
     list[Path] | None,
     typer.Argument(

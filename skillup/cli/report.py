@@ -8,19 +8,19 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import IndexUrl
+from skillup.cli.options import RUN_HELP, IndexUrl
 
 
 def report(
     run: Annotated[
         str,
-        typer.Argument(
-            metavar="RUN", help="A run's directory, its id or the beginning of it, or `last`."
-        ),
+        typer.Argument(metavar="RUN", help=RUN_HELP),
     ],
     formats: Annotated[
         list[str] | None,
-        typer.Option("--report", help="html, junit, markdown, benchmark; with commas."),
+        typer.Option(
+            "--report", help="html, junit, markdown, benchmark, json; with commas, or repeated."
+        ),
     ] = None,
     against: Annotated[
         str | None,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from skillup.plan import Plan
-from skillup.reports.console import PlainReporter
 from skillup.reports.live import LiveReporter
+from skillup.reports.plain_reporter import PlainReporter
 
 if TYPE_CHECKING:
     from rich.console import Console

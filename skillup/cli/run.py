@@ -16,7 +16,6 @@ from skillup.cli.options import (
     NoJudgeCache,
     Paths,
     SampleSize,
-    Seed,
     Tags,
     Vars,
     parse_seconds,
@@ -42,7 +41,9 @@ def run(
     tag: Tags = None,
     item: Item = None,
     sample_size: SampleSize = None,
-    seed: Seed = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of --sample-size, and of what the scripted engine draws.")
+    ] = 0,
     var: Vars = None,
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Hold each case without the skill, too.")
@@ -51,7 +52,11 @@ def run(
         Path | None, typer.Option(help="The run directory. Default: .skillup/runs/…")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this run; finished trials are kept.")
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Go on with this run (a directory, an id, or `last`); finished trials are kept.",
+        ),
     ] = None,
     max_fail: Annotated[
         int | None, typer.Option(min=1, help="Start no more trials after so many bad ones.")
@@ -87,7 +92,8 @@ def run(
     report: Annotated[
         list[str] | None,
         typer.Option(
-            "--report", help="Also write: html, junit, markdown; with commas, or repeated."
+            "--report",
+            help="Also write: html, junit, markdown, benchmark, json; with commas, or repeated.",
         ),
     ] = None,
     keep_workspaces: Annotated[
@@ -102,11 +108,12 @@ def run(
 ) -> int:
     """Run suites, single cases, or a skill's evals/.
 
-    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR
-    (infrastructure; outranks 1) or nothing failed and trials were not run, 130 interrupted.
+    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
+    trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
     from skillup.cli.request import RunRequest, requested_again
     from skillup.cli.running import hold_run
+    from skillup.cli.runs_named import run_path
     from skillup.reports.formats import parse_formats
 
     request = RunRequest(
@@ -136,12 +143,13 @@ def run(
         judge_model=judge_model,
         no_judge_cache=no_judge_cache,
     )
-    if resume is not None:
-        request = requested_again(resume, request, out)
+    unfinished = None if resume is None else run_path(resume)
+    if unfinished is not None:
+        request = requested_again(unfinished, request, out)
     return hold_run(
         request,
         out=out,
-        resume=resume,
+        resume=unfinished,
         quiet=quiet,
         verbose=verbose,
         as_json=as_json,

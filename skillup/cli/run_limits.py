@@ -68,11 +68,16 @@ def deciding_of(request: RunRequest, plan: Plan, warn: Callable[[str], None]) ->
                 f"with {most} trials no case can be surely above {threshold:g}: that takes {above} "
                 f"passes in a row (surely below takes {below} failures)"
             )
+        if most < below:
+            warn(
+                f"with {most} trials no case can be surely below {threshold:g}: that takes {below} "
+                f"failures in a row (surely above takes {above} passes)"
+            )
     return deciding
 
 
-def go_on_with(stop: Stop | None, stopping: Stopping, run: Path) -> str:
-    """The command that holds the rest; where a limit was reached, with as much again."""
+def go_on_with(stop: Stop | None, stopping: Stopping, run: Path, request: RunRequest) -> str:
+    """The command that holds the rest, where it was held; of a limit, with as much again."""
     limits, (usd, tokens) = stopping.limits, stopping.spent()
     more = ""
     if stop is not None and stop.kind == "max_cost_usd" and limits.max_cost_usd:
@@ -81,7 +86,12 @@ def go_on_with(stop: Stop | None, stopping: Stopping, run: Path) -> str:
         more = f" --max-tokens {tokens + limits.max_tokens}"
     elif stop is not None and stop.kind == "time_limit" and limits.time_limit_seconds:
         more = f" --time-limit {limits.time_limit_seconds:g}s"
-    return f"skillup run --resume {shlex.quote(str(run))}{more}"
+    where = ""
+    if request.executor != "local":
+        where = f" --executor {request.executor}"
+        if request.scheduler is not None:
+            where += f" --scheduler {shlex.quote(request.scheduler)}"
+    return f"skillup run --resume {shlex.quote(str(run))}{where}{more}"
 
 
 def _amount(usd: float) -> str:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from skillup.cli.engines import profiles_for, require_scripts
 from skillup.cli.judges import with_judges
@@ -19,6 +20,7 @@ from skillup.load.suites import load_paths
 from skillup.plan import Plan, Selection, make_plan
 from skillup.process.secrets import Secrets
 from skillup.reports.problems import problem_line
+from skillup.reports.text import listed_ids
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
@@ -55,6 +57,30 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     require_scripts(plan)
     given = [s.suite.cases.parallelism for s in loaded.suites if s.suite.cases.parallelism]
     return plan, max(given, default=os.cpu_count() or 2)
+
+
+def check_same_trials(plan: Plan, run_info: Mapping[str, Any]) -> None:
+    """Raises UsageError if `plan` has other trials than the run that is gone on with.
+
+    The result would silently lack what was held of a case that has gone since.
+    """
+    before, now = run_info.get("jobs"), {job.id: None for job in plan.jobs}
+    if not isinstance(before, list):
+        return
+    told = []
+    for what, jobs in (
+        ("there no longer", [job for job in before if job not in now]),
+        ("new", [job for job in now if job not in set(before)]),
+    ):
+        if jobs:
+            count = f"{len(jobs)} trial{'s' if len(jobs) != 1 else ''}"
+            told.append(f"{what}: {count} ({listed_ids(jobs, 3)})")
+    if told:
+        raise UsageError(
+            f"the cases have changed since the run began; {'; '.join(told)}",
+            hint="put them back as they were, or start a new run; "
+            "`skillup judge RUN` shows what was held",
+        )
 
 
 def secrets_of(plan: Plan, environment: Mapping[str, str]) -> Secrets:

@@ -18,8 +18,10 @@ from skillup.cli.reporters import reporter_for
 from skillup.cli.request import RunRequest
 from skillup.cli.run_limits import deciding_of, go_on_with, stopping_of
 from skillup.cli.run_loop import run_until_stopped
-from skillup.cli.run_plan import plan_of, secrets_of
+from skillup.cli.run_plan import check_same_trials, plan_of, secrets_of
+from skillup.cli.runs_named import name_of_newest
 from skillup.cli.simulators import casting_of, with_users
+from skillup.cli.time_taken import milliseconds_of_starts
 from skillup.errors import ExitCode
 from skillup.executors import RunOptions
 from skillup.executors.register import end_what_was_left
@@ -29,6 +31,7 @@ from skillup.plan import Plan
 from skillup.process.secrets import Secrets
 from skillup.reports.console import make_console, print_ending, print_result
 from skillup.reports.formats import write_reports
+from skillup.reports.looking import print_look
 from skillup.reports.problems import shown_path
 from skillup.reports.result import Ending, build_result
 from skillup.schema.grade import Grade, RunResult, Stop
@@ -88,6 +91,7 @@ def hold_run(
                 PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
             ),
             variables=parse_vars(list(request.variables)),
+            seed=request.seed,
             keep_scratch=keep,
         )
         cache = answer_cache(
@@ -96,6 +100,7 @@ def hold_run(
         desk = desk_of(plan, base, environment, secrets, cache)
         simulators = casting_of(desk.models, base, environment, secrets)
         options = replace(options, reader=desk, simulators=simulators)
+        taken_before = 0 if resume is None else milliseconds_of_starts(directory.events())
         started = time.monotonic()
         with reporter_for(
             plan,
@@ -114,20 +119,25 @@ def hold_run(
             info["started_at"],
             grades,
             [job.id for job in plan.jobs],
-            round((time.monotonic() - started) * 1000),
+            taken_before + round((time.monotonic() - started) * 1000),
             ending_of(plan, options, grades, interrupted=interrupted),
         )
         result = with_analysis(result, info)
         directory.write_result(result)
-        write_reports(result, formats_of(request, plan), directory.path, secrets.mask, index=index)
+        formats = formats_of(request, plan)
+        written = write_reports(result, formats, directory.path, secrets.mask, index=index)
+    # First of all: whoever reads what is printed may go away (`| head`), and that ends the process.
+    index_finished_run(directory.path, base, index)
     if as_json:
         sys.stdout.write(to_json(result, secrets.mask, indent=2).decode())
     else:
         pairs = [(job, grades[job.id]) for job in plan.jobs if job.id in grades]
-        print_result(result, plan, pairs, shown_path(directory.path), console)
-    go_on = go_on_with(result.stopped, options.stopping, directory.path)
+        where = shown_path(directory.path)
+        print_result(result, plan, pairs, where, console, verbose=verbose)
+    go_on = go_on_with(result.stopped, options.stopping, directory.path, request)
     print_ending(result, go_on, console)
-    index_finished_run(directory.path, base, index)
+    if not quiet and not as_json:
+        print_look(written, name_of_newest(directory.path), console)
     return ExitCode.INTERRUPTED if interrupted else exit_code(result)
 
 
@@ -138,12 +148,18 @@ def formats_of(request: RunRequest, plan: Plan) -> list[str]:
 
 
 def directory_for(
-    request: RunRequest, plan: Plan, out: Path | None, resume: Path | None, secrets: Secrets
+    request: RunRequest,
+    plan: Plan,
+    out: Path | None,
+    resume: Path | None,
+    secrets: Secrets,
+    run_id: str | None = None,
 ) -> RunDirectory:
-    """The run's directory, open for writing: that of `resume`, or a new one."""
+    """The run's directory, open for writing: that of `resume`, or a new one, of the id `run_id`."""
     if resume is not None:
+        check_same_trials(plan, RunDirectory.open(resume).run_info())
         return RunDirectory.open(resume, writable=True, mask=secrets.mask)
-    run_id = new_run_id()
+    run_id = run_id or new_run_id()
     path = out or default_run_path(workspace_root(Path(request.directory)), run_id)
     info = {
         "schema_version": "skillup.run/1",
@@ -174,13 +190,14 @@ def ending_of(
 
 
 def exit_code(result: RunResult) -> ExitCode:
-    """Errors outrank failures. What was not run is neither, but it is not a pass.
+    """What could not be held outranks what failed: whoever sees failures only believes the rest.
 
-    That trials failed until it was enough is a failure; anything else that kept trials from being
-    held (a budget, a quota) is trouble of the infrastructure, for nobody failed.
+    So errors count first, and whatever kept trials from being held (a budget, a quota), unless it
+    was that enough had failed. A trial without the skill that fails is no failure of the skill.
     """
-    if result.summary.error:
+    summary, baseline = result.summary, result.summary.baseline
+    errors = summary.error + (baseline.error if baseline is not None else 0)
+    by_failures = result.stopped is not None and result.stopped.kind == "max_fail"
+    if errors or (result.not_run and not by_failures):
         return ExitCode.ERROR
-    if result.summary.fail:
-        return ExitCode.FAILED
-    return ExitCode.ERROR if result.not_run else ExitCode.PASSED
+    return ExitCode.FAILED if summary.fail or result.not_run else ExitCode.PASSED

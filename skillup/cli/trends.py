@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from skillup.cli.options import AsJson, CaseGlobs, IndexUrl
 from skillup.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillup.trends.history import Wanted
+    from skillup.trends.outcomes import CaseKey
 
 
 def trends(
@@ -39,7 +44,8 @@ def trends(
     """
     from skillup.load.discover import workspace_root
     from skillup.reports.console import make_console
-    from skillup.reports.trends import print_trends, trends_json
+    from skillup.reports.trends import print_trends
+    from skillup.reports.trends_json import trends_json
     from skillup.store.place import runs_folder
     from skillup.trends.history import Wanted, histories
     from skillup.trends.index.database import open_index
@@ -59,13 +65,31 @@ def trends(
     wanted = Wanted(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
     found = histories(rows, wanted, last)
     if not found:
-        known = ", ".join(sorted({row.key.suite for row in rows})) or "none yet"
-        raise UsageError("no indexed run matches", hint=f"suites in the index: {known}")
+        raise UsageError("no indexed run matches", hint=_known([row.key for row in rows], wanted))
     if as_json:
         sys.stdout.write(trends_json(found))
     else:
         print_trends(found, make_console(sys.stdout))
     return 0
+
+
+_SHOWN = 20
+
+
+def _known(keys: Sequence[CaseKey], wanted: Wanted) -> str:
+    """What the index has of the first thing wanted of which it has nothing that matches."""
+    from skillup.reports.text import listed_ids
+    from skillup.trends.history import matches
+
+    chosen = (("suite", "suites", wanted.suites), ("engine", "engines", wanted.engines))
+    for field, words, globs in (*chosen, ("case_id", "cases", wanted.cases)):
+        matching = [key for key in keys if matches(getattr(key, field), globs)]
+        if not matching:
+            names = sorted({getattr(key, field) for key in keys})
+            return f"{words} in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
+        keys = matching
+    variants = sorted({key.variant for key in keys})
+    return f"of these, the index has only {', '.join(variants)}"
 
 
 def _rebuild(url: str, folder: Path) -> None:

@@ -20,7 +20,8 @@ _ADVICE: dict[ErrorKind, str] = {
     "budget": "raise the budget in the profile's `args`",
     "engine_not_found": "{install}",
     "timeout": "raise `timeout_seconds`, or see in the raw stream what it was waiting for",
-    "crash": "the evidence has its last words; the trial's raw/ folder has all of them",
+    "crash": "the evidence has the end of what it wrote, the turn's raw stream all of it; "
+    "`skillup doctor --probe` shows whether it works at all",
     "protocol": "see the trial's raw/ folder; `skillup doctor` shows the CLI's version",
     "output_limit": "see the trial's raw/ folder for what it printed",
     "session_lost": "its answer is not believed; run the case again, and see what else writes to "

@@ -27,18 +27,19 @@ class _Waiting:
 
 
 class Admission:
-    """Lets jobs begin: of the engine with the fewest running trials, in the order of the plan.
+    """Lets jobs begin: of the engine with the fewest running trials, of its cases the one with the
+    fewest, of those the first trial before the second, and then in the order of the plan.
 
-    So an engine that is slow, or waits for its provider, does not take all places. With `breadth`
-    the case with the fewest running trials comes first within it, and among those the one with the
-    fewest begun. No place is left empty for any of that.
+    So an engine that is slow, or waits for its provider, does not take all places, and a budget
+    that is spent early leaves every case with some of its trials instead of some cases with all.
+    A case with the skill and the same without it are two here. No place is left empty for any of
+    that.
     """
 
     def __init__(
         self,
         places: int,
         *,
-        breadth: bool = False,
         has_room: Callable[[int], bool] = lambda _: True,
     ) -> None:
         """`has_room` is asked, with how many trials run, before one more begins beside them.
@@ -46,7 +47,6 @@ class Admission:
         If it says no, the next one waits until one of those has ended; the only one never waits.
         """
         self.places = places
-        self._breadth = breadth
         self._has_room = has_room
         self._order: dict[str, int] = {}
         self._waiting: dict[Group, list[tuple[int, int, _Waiting]]] = {}
@@ -79,6 +79,8 @@ class Admission:
             waiting.gone = True
             if waiting.admitted.is_set():
                 self._running[group] -= 1
+                if not self._running[group]:
+                    del self._running[group]
                 self._unfinished.difference_update(job.id for job in jobs)
             self._let_in()
 
@@ -88,8 +90,6 @@ class Admission:
         self._let_in()
 
     def _group(self, job: Job) -> Group:
-        if not self._breadth:
-            return (job.profile.name,)
         return (job.profile.name, str(job.suite.path), job.loaded.family, job.variant)
 
     def _let_in(self) -> None:
@@ -118,10 +118,7 @@ class Admission:
                 del self._waiting[group]
                 continue
             order, _, waiting = queue[0]
-            rank: tuple[int, ...] = (engines[group[0]], order)
-            if self._breadth:
-                first = waiting.jobs[0]
-                rank = (engines[group[0]], self._running[group], first.trial, order)
+            rank = (engines[group[0]], self._running[group], waiting.jobs[0].trial, order)
             if best is None or rank < best[0]:
                 best = (rank, group)
         return best[1] if best is not None else None

@@ -36,6 +36,8 @@ class RunOptions:
     patience_seconds: float = 0.0
     """How long rate limits and overload are waited out; 0: they are errors at once."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
     register_dir: Path = field(default_factory=default_register_dir)
     """Where this process is known as a live owner of the agents it starts."""
     reader: Reader | None = None
@@ -60,3 +62,6 @@ class RunObserver(Protocol):
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
         """A trial met an error that is tried again."""
+
+    def trial_lost(self, job: Job, worker: str, reason: str) -> None:
+        """The worker of that address was lost, or what it held; the trial begins again, or ends."""

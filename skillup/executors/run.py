@@ -66,7 +66,6 @@ class Run:
         self.deciding = options.deciding
         self.admission = Admission(
             options.parallel,
-            breadth=options.deciding is not None,
             has_room=self.stopping.leaves_room,
         )
 
@@ -193,8 +192,7 @@ class Run:
             environment=self.options.environment,
             variables=self.options.variables,
             attempt=attempt,
-            # The same job draws the same lots in every run; each of its trials draws its own.
-            seed=zlib.crc32(job.id.encode()),
+            seed=self._seed(job),
             engine_version=available.version,
             judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
             simulator=self._player(job, place, attempt),
@@ -202,6 +200,11 @@ class Run:
             note_down=partial(self._note_down, job, uncounted),
             notify=self.observer.trial_event,
         )
+
+    def _seed(self, job: Job) -> int:
+        """The same job draws the same lots in every run of the same `--seed`."""
+        own = f"{job.id}\n{self.options.seed}" if self.options.seed else job.id
+        return zlib.crc32(own.encode())
 
     def _patience(self, job: Job, attempt: int) -> TrialPatience:
         def tell(text: str) -> None:
@@ -218,8 +221,7 @@ class Run:
 
     def _player(self, job: Job, place: TrialPlace, attempt: int) -> UserSimulator | None:
         simulators = self.options.simulators
-        seed = zlib.crc32(job.id.encode())
-        where = Place(place.scratch / "user", place.raw / "user", attempt, seed)
+        where = Place(place.scratch / "user", place.raw / "user", attempt, self._seed(job))
         return simulators.player(job, where) if simulators is not None else None
 
     def problem(self, job: Job) -> TurnError | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skillup.executors.spending import Account, Spending
-from skillup.schema.grade import Grade, Stop
+from skillup.schema.grade import BASELINE, Grade, Stop
 from skillup.schema.record import Record
 
 
@@ -16,7 +16,7 @@ class Limits:
     """What a run may take; None: as much as it needs. Trials that are running are not cut off."""
 
     max_fail: int | None = None
-    """Trials that failed or met an error."""
+    """Trials that failed with the skill, or met an error."""
     max_cost_usd: float | None = None
     """Agents, judges and simulated users together, as far as they tell."""
     max_tokens: int | None = None
@@ -37,6 +37,7 @@ class Stopping:
         """`warn` is told, once each, of those that a budget cannot count."""
         self.limits = limits or Limits()
         self.warnings: list[str] = []
+        """About the whole run: of those, and what was noted."""
         self._warn = warn
         self._started = time.monotonic()
         self._bad = 0
@@ -54,6 +55,11 @@ class Stopping:
                 self.stop(Stop(kind="time_limit", message=f"the time limit of {limit:g} s is up"))
         return self._reason
 
+    def note(self, warning: str) -> None:
+        """Have the result warn of something, once."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
     def spent(self) -> tuple[float, int]:
         """USD and tokens, as far as they were told."""
         return self._spending.cost_usd.total, round(self._spending.tokens.total)
@@ -64,7 +70,9 @@ class Stopping:
 
     def count(self, record: Record, grade: Grade) -> None:
         """A trial has finished."""
-        self._bad += grade.status in ("FAIL", "ERROR")
+        # That the agent fails without the skill is what a baseline is there to show.
+        baseline = grade.variant == BASELINE
+        self._bad += grade.status == "ERROR" or (grade.status == "FAIL" and not baseline)
         limit = self.limits.max_fail
         if limit is not None and self._bad >= limit:
             many = "1 trial" if self._bad == 1 else f"{self._bad} trials"

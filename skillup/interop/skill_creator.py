@@ -120,7 +120,7 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
         tool_calls=calls,
     )
     _write_json(out / "benchmark.json", data)
-    (out / "benchmark.md").write_text(markdown_of(data) + "\n", "utf-8")
+    (out / "benchmark.md").write_bytes(f"{markdown_of(data)}\n".encode("utf-8", "replace"))
     return Exported(out, grades[0].suite, grades[0].engine, len(calls), len(grades) - len(calls))
 
 

@@ -114,8 +114,10 @@ def _write_files(outputs: Path, record: Record, read_file: ReadFile) -> dict[str
 
 
 def _stays_inside(name: str) -> bool:
+    """Whether a file of this name can be put there: not above, and not where ours go."""
     path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts and name not in _RESERVED
+    inner = not path.is_absolute() and ".." not in path.parts and "\0" not in name
+    return inner and path.parts[:1] != () and path.parts[0].casefold() not in _RESERVED
 
 
 def _items(record: Record) -> Iterator[TranscriptItem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillup.checks.wording import in_words
 from skillup.judges.written import written_turns
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
@@ -132,5 +133,4 @@ def _fails_the_case(check: CheckResult, turns: Sequence[TurnGrade]) -> bool:
 
 def _why(check: CheckResult) -> str:
     """The check and what it found, on one line: what it found may be a whole diff."""
-    found = check.found.strip().splitlines()
-    return f"{check.name}: {found[0]}" if found else check.name
+    return in_words(check.name, check.found)

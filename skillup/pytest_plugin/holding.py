@@ -25,8 +25,9 @@ from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.process.secrets import Secrets
 from skillup.pytest_plugin.asked import Asked
-from skillup.reports.console import PlainReporter, make_console
+from skillup.reports.console import make_console
 from skillup.reports.formats import write_reports
+from skillup.reports.plain_reporter import PlainReporter
 from skillup.reports.result import Ending, build_result
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
@@ -40,8 +41,10 @@ class Holding:
     plug-ins of it that have event loops, are not disturbed.
     """
 
-    def __init__(self, asked: Asked, plan: Plan, path: Path | None, *, indexed: bool) -> None:
-        """`path`: the run directory to make; None: one in the usual place.
+    def __init__(
+        self, asked: Asked, plan: Plan, path: Path | None, run_id: str | None, *, indexed: bool
+    ) -> None:
+        """`path`: the run directory to make, None: one in the usual place; `run_id`: of the run.
 
         Raises SkillupError if it cannot be made.
         """
@@ -58,7 +61,9 @@ class Holding:
             cases=tuple(_literally(name) for name in names),
         )
         self.secrets = self._secrets_of(plan, base, environment)
-        self.directory: RunDirectory = directory_for(self._request, plan, path, None, self.secrets)
+        self.directory: RunDirectory = directory_for(
+            self._request, plan, path, None, self.secrets, run_id
+        )
         self._base = base
         options = RunOptions(
             run_id=self.directory.run_info()["run_id"],

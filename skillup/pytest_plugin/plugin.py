@@ -36,6 +36,7 @@ class SkillupPlugin:
         self._holding: Holding | None = None
         self._planned: Planned | None = None
         self._run_path: Path | None = None
+        self._run_id = new_run_id()
         self._selected: list[Job] = []
         self._trouble: str | None = None
         add_to_arguments(config, list(self._asked.suites))
@@ -56,7 +57,7 @@ class SkillupPlugin:
             if _RUN in given:
                 self._run_path = Path(given[_RUN])
             else:
-                self._run_path = self._asked.out or default_run_path(root, new_run_id())
+                self._run_path = self._asked.out or default_run_path(root, self._run_id)
         return self._run_path
 
     def holding(self) -> Holding:
@@ -67,6 +68,7 @@ class SkillupPlugin:
                 self._asked,
                 self._selected_plan(),
                 self.run_path() / worker if worker else self.run_path(),
+                None if worker else self._run_id,
                 indexed=worker is None,
             )
         return self._holding

@@ -121,6 +121,7 @@ def markdown_of(data: Mapping[str, Any]) -> str:
     about, summary = data["metadata"], data["run_summary"]
     names = [name for name in summary if name != "delta"]
     heads = [name.replace("_", " ").title() for name in names]
+    heads += ["Delta"] if summary["delta"] else []
     evals = ", ".join(str(number) for number in about["evals_run"])
     lines = [
         f"# Skill Benchmark: {escape(about['skill_name'])}",
@@ -131,8 +132,8 @@ def markdown_of(data: Mapping[str, Any]) -> str:
         "",
         "## Summary",
         "",
-        "| " + " | ".join(["Metric", *heads, "Delta"]) + " |",
-        "|" + "---|" * (len(heads) + 2),
+        "| " + " | ".join(["Metric", *heads]) + " |",
+        "|" + "---|" * (len(heads) + 1),
     ]
     for metric, title, scale, form, unit in (
         ("pass_rate", "Pass Rate", 100, ".0f", "%"),
@@ -144,8 +145,9 @@ def markdown_of(data: Mapping[str, Any]) -> str:
             f"{summary[name][metric]['stddev'] * scale:{form}}{unit}"
             for name in names
         ]
-        change = summary["delta"][metric] + ("s" if metric == "time_seconds" else "")
-        lines.append("| " + " | ".join([title, *cells, change]) + " |")
+        if summary["delta"]:
+            cells.append(summary["delta"][metric] + ("s" if metric == "time_seconds" else ""))
+        lines.append("| " + " | ".join([title, *cells]) + " |")
     if data["notes"]:
         lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
     return "\n".join(lines)
@@ -191,7 +193,8 @@ def _run(
 def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Mean, sample standard deviation and range of each configuration, and how the two differ.
 
-    With one configuration alone the difference is to nothing, as the aggregator has it.
+    With one configuration alone there is no difference: `delta` is empty, which the viewer shows as
+    a dash. (The aggregator has the difference to nothing there.)
     """
     metrics = ("pass_rate", "time_seconds", "tokens")
     found: dict[str, Any] = {}
@@ -200,7 +203,9 @@ def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if results:
             found[name] = {m: _spread([float(r[m]) for r in results]) for m in metrics}
     means = [{m: found[name][m]["mean"] for m in metrics} for name in found]
-    means += [dict.fromkeys(metrics, 0.0)] * (2 - len(means))
+    found["delta"] = {}
+    if len(means) < 2:
+        return found
     change = {m: means[0][m] - means[1][m] for m in metrics}
     found["delta"] = {
         "pass_rate": f"{change['pass_rate']:+.2f}",

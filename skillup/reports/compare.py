@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from skillup.reports.compare_totals import grid, p_value, statements, totals_table
+from skillup.reports.aligned import print_aligned, print_at_words
+from skillup.reports.compare_totals import p_value, statements, totals_table
+from skillup.reports.table import print_table
 from skillup.reports.text import one_line, plain, shown_id
 from skillup.trends.changes import CaseChange, Change, could_be_sure
 from skillup.trends.comparison import Comparison
@@ -15,7 +17,7 @@ from skillup.trends.tallies import Tally
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
 _SECTIONS: tuple[tuple[Change, str, str], ...] = (
     ("newly_failing", "newly failing", "red"),
@@ -27,6 +29,9 @@ _SECTIONS: tuple[tuple[Change, str, str], ...] = (
     ("only_in_a", "only in A", "default"),
     ("only_in_b", "only in B", "default"),
 )
+_SHORTENED: tuple[Change, ...] = ("still_failing", "not_run", "skipped", "only_in_a", "only_in_b")
+_MOST_ROWS = 40
+"""Of those: a run that was stopped would bury what changed below all that it did not hold."""
 _LEAST_CHANGE = 0.005
 """Of a score; less is shown as none."""
 _WORDS = {"error": "error", "not_held": "not held", "skip": "skipped", "absent": "–"}
@@ -37,27 +42,33 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
     from rich.text import Text
 
     for name, run in (("A", comparison.a), ("B", comparison.b)):
-        console.print(Text(_head(name, run)), soft_wrap=True)
+        print_at_words(console, Text(_head(name, run)))
     for change, title, style in _SECTIONS:
         cases = comparison.of(change)
         if cases:
             console.print()
             console.print(Text(f"{title} ({len(cases)})", style=f"bold {style}"))
-            _print_table(_changes(comparison, cases), console)
+            if change in _SHORTENED:
+                cases.sort(key=lambda case: not (case.a.judged or case.b.judged))
+            shown = cases[:_MOST_ROWS] if change in _SHORTENED else cases
+            print_aligned(console, _changes(comparison, shown))
+            if len(cases) > len(shown):
+                more = f"  … and {len(cases) - len(shown)} more; --json has all"
+                console.print(Text(more, style="dim"))
     moved = [case for case in comparison.of("still_passing") if _score_change(case)]
     moved += [case for case in comparison.of("still_failing") if _score_change(case)]
     if moved:
         console.print()
         console.print(Text(f"another score, the same verdict ({len(moved)})", style="bold"))
-        _print_table(_changes(comparison, moved, with_score=True), console)
+        print_aligned(console, _changes(comparison, moved, with_score=True))
     console.print()
-    _print_table(totals_table(comparison), console)
+    print_table(console, totals_table(comparison), indent=2)
     console.print()
-    for line in statements(comparison):
-        console.print(Text(line), soft_wrap=True)
+    for line in (*statements(comparison), *comparison.notes):
+        print_at_words(console, Text(plain(line)))
     if gates:
         console.print()
-        _print_table(_gates(gates), console)
+        print_aligned(console, _gates(gates))
 
 
 def _head(name: str, run: RunOutcomes) -> str:
@@ -68,21 +79,15 @@ def _head(name: str, run: RunOutcomes) -> str:
     return plain(f"{name}  {run.run_id}  {started}  {count}{ended}  {one_line(suites, 60)}")
 
 
-def _print_table(table: Table, console: Console) -> None:
-    from rich.padding import Padding
-
-    console.print(Padding(table, (0, 0, 0, 2), expand=False))
-
-
 def _changes(
     comparison: Comparison, cases: Iterable[CaseChange], *, with_score: bool = False
-) -> Table:
+) -> list[list[Text]]:
     from rich.text import Text
 
     keys = [case.key for case in comparison.cases]
     show_suite = len({key.suite for key in keys}) > 1
     show_engine = len({key.engine for key in keys}) > 1
-    table = grid()
+    rows = []
     for case in cases:
         name = [case.key.suite] if show_suite else []
         name.append(shown_id(case.key.case_id))
@@ -95,12 +100,13 @@ def _changes(
         earlier = comparison.earlier.get(case.key)
         if earlier is not None:
             notes.insert(0, f"not run in A: compared with {earlier}")
-        table.add_row(
-            Text(plain(" ".join(name))),
+        cells = [
+            plain(" ".join(name)),
             f"{_short(case.a)} → {_short(case.b)}",
-            Text("; ".join(note for note in notes if note)),
-        )
-    return table
+            "; ".join(note for note in notes if note),
+        ]
+        rows.append([Text(cell) for cell in cells])
+    return rows
 
 
 def _short(own: Tally) -> str:
@@ -138,13 +144,13 @@ def _score_change(case: CaseChange) -> bool:
     return abs((case.b.score or 0) - (case.a.score or 0)) >= _LEAST_CHANGE
 
 
-def _gates(gates: Sequence[GateResult]) -> Table:
+def _gates(gates: Sequence[GateResult]) -> list[list[Text]]:
     from rich.text import Text
 
-    table = grid()
+    rows = []
     several = len({gate.suite for gate in gates}) > 1
     for gate in gates:
         verdict = Text("met" if gate.met else "NOT MET", style="green" if gate.met else "bold red")
         name = f"{gate.gate} {gate.limit:g}" + (f" ({gate.suite})" if several else "")
-        table.add_row("gate", Text(plain(name)), verdict, Text(gate.said))
-    return table
+        rows.append([Text("gate"), Text(plain(name)), verdict, Text(gate.said)])
+    return rows

@@ -46,6 +46,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
         },
         "cost_usd": _means(comparison.cost),
         "duration_ms": _means(comparison.duration),
+        "notes": list(comparison.notes),
         "gates": [asdict(gate) for gate in gates],
         "gates_met": all(gate.met for gate in gates),
     }

@@ -18,18 +18,11 @@ _LEAST_CHANGE = 0.0005
 """Of a mean score; less is shown as none."""
 
 
-def grid() -> Table:
-    """A table without lines and headers."""
-    from rich.table import Table
-
-    return Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-
-
 def totals_table(comparison: Comparison) -> Table:
     """What each run came to."""
-    table = grid()
-    table.show_header = True
-    table.header_style = "dim"
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("")
     for header in ("A", "B", "difference"):
         table.add_column(header, justify="right")

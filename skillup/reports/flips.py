@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from skillup.judges.replay.flips import Flip, GradeChange
-from skillup.reports.console import STYLE
 from skillup.reports.judgement import Tally
+from skillup.reports.live_view import STYLE
+from skillup.reports.result import baseline_words
 from skillup.reports.text import one_line
 from skillup.schema.grade import CheckResult, Grade
 
@@ -85,6 +86,9 @@ def counts_line(tally: Tally, *, compared: bool) -> Text:
     for number, (text, style) in enumerate(shown):
         line.append(", " if number else "")
         line.append(text, style=style)
+    baseline = baseline_words(tally.summary().baseline)
+    if baseline is not None:
+        line.append(f"; {baseline}")
     if compared:
         flips = f", {tally.flipped} with another verdict" if tally.flipped else ""
         line.append(f"; {tally.changed} changed{flips}" if tally.changed else "; nothing changed")

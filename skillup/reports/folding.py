@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,18 +18,24 @@ _NARROWEST = 20
 
 def print_folded(console: Console, line: Text) -> None:
     """As it is where there is no terminal: log files are searched line by line."""
+    for part in folded(console, line):
+        console.print(part, soft_wrap=True)
+
+
+def folded(console: Console, line: Text) -> Iterator[Text]:
+    """The lines that :func:`print_folded` prints."""
     from rich.text import Text
 
     indent = len(_left_of(line))
     room = console.width - indent
     if not console.is_terminal or len(line) <= console.width or room < _NARROWEST:
-        console.print(line, soft_wrap=True)
+        yield line
         return
     head, body = line[:indent], line[indent:]
     for number, part in enumerate(body.wrap(console, room)):
         part.rstrip()
         start = head if number == 0 else Text(" " * indent)
-        console.print(start + part, soft_wrap=True)
+        yield start + part
 
 
 def _left_of(line: Text) -> str:

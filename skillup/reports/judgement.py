@@ -9,8 +9,9 @@ from typing import Any
 
 from skillup.errors import ExitCode
 from skillup.judges.replay.flips import Flip, GradeChange
+from skillup.reports.result import summary_of
 from skillup.schema.analysis import Analysis
-from skillup.schema.grade import CheckResult, Grade, Summary
+from skillup.schema.grade import BASELINE, CheckResult, Grade, Summary
 from skillup.schema.record import Usage
 
 
@@ -21,6 +22,11 @@ class Tally:
     statuses: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
     )
+    """Of the trials with the skill."""
+    without: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
+    )
+    """Of the baseline."""
     changed: int = 0
     """Trials with any change."""
     flipped: int = 0
@@ -31,6 +37,8 @@ class Tally:
     """Records of cases that `--cases` does not have."""
     not_run: int = 0
     """Trials of the run that have no record."""
+    stopped_by_failures: bool = False
+    """Those were not held because of `--max-fail`."""
     damaged: int = 0
     duration_ms: int = 0
     cost_usd: float | None = None
@@ -39,11 +47,12 @@ class Tally:
     @property
     def total(self) -> int:
         """How many were judged."""
-        return sum(self.statuses.values())
+        return sum(self.statuses.values()) + sum(self.without.values())
 
     def add(self, grade: Grade, change: GradeChange | None) -> None:
         """Count one more."""
-        self.statuses[grade.status] += 1
+        counts = self.without if grade.variant == BASELINE else self.statuses
+        counts[grade.status] += 1
         self.duration_ms += grade.duration_ms
         if grade.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0) + grade.cost_usd
@@ -58,18 +67,12 @@ class Tally:
 
     def summary(self) -> Summary:
         """As in ``result.json``; the duration is that of all trials together."""
-        counts = self.statuses
-        judged = counts["PASS"] + counts["FAIL"]
-        return Summary(
-            total=self.total,
-            passed=counts["PASS"],
-            fail=counts["FAIL"],
-            error=counts["ERROR"],
-            skip=counts["SKIP"],
-            pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
+        return summary_of(
+            self.statuses,
+            self.without,
             duration_ms=self.duration_ms,
             cost_usd=self.cost_usd,
-            usage=dict(self.usage),
+            usage=self.usage,
         )
 
     def changes(self) -> dict[str, int]:
@@ -80,11 +83,10 @@ class Tally:
 
     def exit_code(self) -> ExitCode:
         """As a run's."""
-        if self.statuses["ERROR"] or self.damaged:
+        errors = self.statuses["ERROR"] + self.without["ERROR"] + self.damaged
+        if errors or (self.not_run and not self.stopped_by_failures):
             return ExitCode.ERROR
-        if self.statuses["FAIL"]:
-            return ExitCode.FAILED
-        return ExitCode.ERROR if self.not_run else ExitCode.PASSED
+        return ExitCode.FAILED if self.statuses["FAIL"] or self.not_run else ExitCode.PASSED
 
 
 def change_as_dict(change: GradeChange) -> dict[str, Any]:

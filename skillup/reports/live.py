@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from skillup.plan import Plan
-from skillup.reports.console import PlainReporter, stopping_words
 from skillup.reports.live_view import view
+from skillup.reports.plain_reporter import PlainReporter, stopping_words
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillup.plan import Job
 from skillup.reports.pace import about
 from skillup.reports.standing import Running, Standing
-from skillup.reports.text import money, one_line, seconds, tokens
+from skillup.reports.text import money, one_line, plain, seconds, tokens
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -20,7 +20,7 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_A_SECOND = 8
 _LEAST_DOING = 18
 _WORDS = {"PASS": "passed", "FAIL": "failed", "ERROR": "in error", "SKIP": "skipped"}
-_STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
+STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
 
 
 def view(
@@ -88,7 +88,7 @@ def _rows(
         for text, wide in zip(row[1:], widths[1:], strict=False):
             if wide:
                 line.append("  " + set_cell_size("", wide - cell_len(text)) + text, style="dim")
-        line.append("  " + one_line(mask(running.doing), width), style="default")
+        line.append("  " + one_line(mask(plain(running.doing)), width), style="default")
         yield line
 
 
@@ -100,7 +100,7 @@ def _foot(standing: Standing) -> Iterator[Text]:
     for status, word in _WORDS.items():
         if standing.counts[status]:
             counts.append("  ")
-            counts.append(f"{standing.counts[status]} {word}", style=_STYLE[status])
+            counts.append(f"{standing.counts[status]} {word}", style=STYLE[status])
     yield counts
     yield Text(", ".join(going_words(standing)), style="dim")
 

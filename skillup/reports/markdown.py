@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from skillup.checks.wording import in_words
 from skillup.reports.analysis.markdown import markdown_analysis
+from skillup.reports.result import baseline_words
 from skillup.reports.text import money, one_line, plain, seconds, tokens
-from skillup.schema.grade import CheckResult, Grade, RunResult
+from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.
-_REFERENCE = re.compile(r"(@|\\#)(?=\w)")
+_REFERENCE = re.compile(r"(@|\\#|\b[Gg][Hh]-(?=\d)|:(?!\d+:)(?=(?:\w|[-+]|\\_)+:))(?=[\w+-])")
 _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
@@ -32,13 +35,16 @@ def markdown(result: RunResult) -> str:
     shown = [name for name, wanted in several.items() if wanted]
     lines += _table(result, shown)
     lines += markdown_analysis(result.analysis, escape)
-    bad = [grade for grade in result.cases if grade.status in ("FAIL", "ERROR")]
+    bad = [grade for grade in result.cases if _is_bad(grade)]
     if bad:
         lines += ["", "## What did not pass"]
-    for grade in bad[:_MOST_TOLD]:
-        lines += ["", *_told(grade, shown)]
-    if len(bad) > _MOST_TOLD:
-        lines += ["", f"… and {len(bad) - _MOST_TOLD} more; `result.json` has them all."]
+    alike = _alike(bad)
+    held = Counter(map(_case, result.cases))
+    for grades in alike[:_MOST_TOLD]:
+        lines += ["", *_told(grades, shown, held[_case(grades[0])])]
+    rest = sum(map(len, alike[_MOST_TOLD:]))
+    if rest:
+        lines += ["", f"… and {rest} more; `result.json` has them all."]
     lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]
     if result.not_run:
         lines += ["", f"## Not run ({len(result.not_run)})", ""]
@@ -46,6 +52,11 @@ def markdown(result: RunResult) -> str:
             lines += [f"The run was stopped: {escape(result.stopped.message)}.", ""]
         lines += [f"- {escape(job)}" for job in result.not_run[:_MOST_TOLD]]
     return _within(lines, _MOST_BYTES)
+
+
+def _is_bad(grade: Grade) -> bool:
+    """That the agent fails without the skill is what a baseline is there to show."""
+    return grade.status == "ERROR" or (grade.status == "FAIL" and grade.variant != BASELINE)
 
 
 def _within(lines: list[str], most: int) -> str:
@@ -75,11 +86,13 @@ def escape(text: str, width: int = 300) -> str:
 def _headline(result: RunResult) -> str:
     summary = result.summary
     parts = [f"{summary.passed} of {summary.total} passed"]
-    for count, word in ((summary.fail, "failed"), (summary.error, "not run for errors"),
-                        (summary.skip, "skipped"), (len(result.not_run), "not begun")):  # fmt: skip
+    errors = "error" if summary.error == 1 else "errors"
+    for count, word in ((summary.fail, "failed"), (summary.error, errors),
+                        (summary.skip, "skipped"), (len(result.not_run), "not run")):  # fmt: skip
         if count:
             parts.append(f"{count} {word}")
-    return ", ".join(parts)
+    baseline = baseline_words(summary.baseline)
+    return ", ".join(parts) + (f"; {baseline}" if baseline is not None else "")
 
 
 def _figures(result: RunResult) -> Iterator[str]:
@@ -87,14 +100,21 @@ def _figures(result: RunResult) -> Iterator[str]:
     usage = summary.usage
     known = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     total = sum(count for count in known if count is not None) if any(known) else None
-    rate = "–" if summary.pass_rate is None else f"{summary.pass_rate:.0%}"
     judges = summary.judging.cost_usd if summary.judging is not None else None
-    yield "| pass rate | time | cost | cost of judges | tokens | run |"
-    yield "|---|---|---|---|---|---|"
+    heads, rates = ["pass rate"], [_percent(summary.pass_rate)]
+    if summary.baseline is not None:
+        heads.append("without the skill")
+        rates.append(_percent(summary.baseline.pass_rate))
+    yield f"| {' | '.join(heads)} | time | cost | cost of judges | tokens | run |"
+    yield "|" + "---|" * (len(heads) + 5)
     yield (
-        f"| {rate} | {seconds(summary.duration_ms)} | {money(summary.cost_usd)} "
+        f"| {' | '.join(rates)} | {seconds(summary.duration_ms)} | {money(summary.cost_usd)} "
         f"| {money(judges)} | {tokens(total)} | {escape(result.run_id)} |"
     )
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate:.0%}"
 
 
 def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
@@ -123,16 +143,45 @@ def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
         yield f"… and {len(result.cases) - len(rows)} more trials; `result.json` has them all."
 
 
-def _told(grade: Grade, shown: list[str]) -> Iterator[str]:
-    where = ", ".join(str(getattr(grade, name)) for name in shown)
+def _case(grade: Grade) -> tuple[str, ...]:
+    return grade.suite, grade.case_id, grade.engine, grade.variant
+
+
+def _alike(grades: Sequence[Grade]) -> list[list[Grade]]:
+    """Trials of one case of which there is the same to be told stand together."""
+    groups: dict[tuple[object, ...], list[Grade]] = {}
+    for grade in grades:
+        told = (*_case(grade), grade.status, grade.reason, *_unmet(grade))
+        groups.setdefault(told, []).append(grade)
+    return list(groups.values())
+
+
+def _told(grades: Sequence[Grade], shown: list[str], held: int) -> Iterator[str]:
+    grade = grades[0]
+    several = {"trial": f"{len(grades)} of {held} trials"} if len(grades) > 1 else {}
+    where = ", ".join(several.get(name) or str(getattr(grade, name)) for name in shown)
     label = f"{grade.case_id} ({where})" if where else grade.case_id
     yield f"### {_MARKS[grade.status]} {escape(label)}"
-    yield ""
-    yield escape(grade.reason)
     unmet = list(_unmet(grade))
+    if not any(grade.reason.startswith(words) for words in _first_words(grade)):
+        yield ""
+        yield escape(grade.reason)
     if unmet:
         yield ""
         yield from (f"- {line}" for line in unmet[:20])
+
+
+def _first_words(grade: Grade) -> Iterator[str]:
+    """What a reason begins with that says no more than a line of :func:`_unmet`."""
+    for turn in grade.turns:
+        if turn.error is not None:
+            yield f"{turn.error['kind']}: {turn.error['message']}"
+        for check in turn.deciding_checks():
+            if not check.passed and not check.error:
+                yield f"turn {turn.turn_number}: {in_words(check.name, check.found)}"
+    for check in grade.assertions:
+        if not check.passed and not check.error:
+            yield in_words(check.name, check.found)
 
 
 def _unmet(grade: Grade) -> Iterator[str]:
@@ -147,4 +196,10 @@ def _unmet(grade: Grade) -> Iterator[str]:
 
 
 def _check(check: CheckResult) -> str:
-    return f"**{escape(check.name, 120)}**: {escape(check.error or check.found)}"
+    if check.error:
+        return f"**{escape(check.name, 120)}**: {escape(check.error)}"
+    told = in_words(check.name, check.found)
+    found = told.removeprefix(f"{check.name}: ")
+    if found == told:  # a sentence by itself, or nothing was found
+        return f"**{escape(told)}**"
+    return f"**{escape(check.name, 120)}**: {escape(found)}"

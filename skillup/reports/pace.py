@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 _FEWEST = 2
 
@@ -23,20 +23,40 @@ class Pace:
         """Seconds until the last trial ends; None as long as too little is known.
 
         `running` are trials with the seconds they have taken, `waiting` those that have not begun,
-        `at_once` is how many are held at a time. A trial takes the mean of its like, or of all.
+        `at_once` is how many are held at a time. A trial takes the mean of its like, or of all, and
+        no less than those of its like that go on have taken already.
         """
-        ended = sum(len(some) for some in self._taken.values())
-        if ended < _FEWEST:
+        ended = [taken for some in self._taken.values() for taken in some]
+        if len(ended) < _FEWEST:
             return None
-        usual = sum(sum(some) for some in self._taken.values()) / ended
-        still = [max(self._mean(of, usual) - passed, 0.0) for of, passed in running]
-        ahead = [self._mean(of, usual) for of in waiting]
+        running = list(running)
+        usual = _mean([*ended, *_beyond((passed for _, passed in running), ended)])
+        going: dict[str, list[float]] = {}
+        for of, passed in running:
+            going.setdefault(of, []).append(passed)
+        still = [max(self._usual_of(of, going, usual) - passed, 0.0) for of, passed in running]
+        ahead = [self._usual_of(of, going, usual) for of in waiting]
         longest = max([*still, *ahead], default=0.0)
         return max(longest, (sum(still) + sum(ahead)) / max(at_once, 1))
 
-    def _mean(self, of: str, usual: float) -> float:
-        some = self._taken.get(of)
-        return sum(some) / len(some) if some else usual
+    def _usual_of(self, of: str, going: Mapping[str, Sequence[float]], usual: float) -> float:
+        """What a trial of `of` takes; of those that go on and are long already, at least that."""
+        ended, now = self._taken.get(of, []), going.get(of, ())
+        if ended:
+            return _mean([*ended, *_beyond(now, ended)])
+        return max([usual, *now])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _beyond(going: Iterable[float], ended: Sequence[float]) -> list[float]:
+    """Those that have taken longer than what has ended: else a run that begins with its fastest
+    trials would always be about to end.
+    """
+    usual = _mean(ended)
+    return [passed for passed in going if passed > usual]
 
 
 def about(seconds: float) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillup.judges.ledger import joined
-from skillup.schema.grade import Grade, RunResult, Stop, Summary
+from skillup.schema.grade import BASELINE, Counts, Grade, Judging, RunResult, Stop, Summary
 
+_STATUSES = ("PASS", "FAIL", "ERROR", "SKIP")
 _USAGE = (
     "input_tokens",
     "cached_input_tokens",
@@ -59,25 +60,71 @@ def build_result(
 
 
 def summarize(grades: Sequence[Grade], duration_ms: int) -> Summary:
-    """Counts and sums. The pass rate is over verdicts only: errors and skips are none."""
-    counts = dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
+    """Counts and sums. The pass rate is over verdicts only: errors and skips are none.
+
+    A trial without the skill that fails is no failure of the skill: those are counted apart.
+    """
+    counts = {variant: dict.fromkeys(_STATUSES, 0) for variant in ("with_skill", BASELINE)}
     for grade in grades:
-        counts[grade.status] += 1
-    judged = counts["PASS"] + counts["FAIL"]
+        counts[BASELINE if grade.variant == BASELINE else "with_skill"][grade.status] += 1
     costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
     usage = {name: sum(known) if (known := _known(grades, name)) else None for name in _USAGE}
-    return Summary(
-        total=len(grades),
-        passed=counts["PASS"],
-        fail=counts["FAIL"],
-        error=counts["ERROR"],
-        skip=counts["SKIP"],
-        pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
+    return summary_of(
+        counts["with_skill"],
+        counts[BASELINE],
         duration_ms=duration_ms,
         cost_usd=sum(costs) if costs else None,
         usage=usage,
         judging=joined(*(grade.judging for grade in grades)),
     )
+
+
+def summary_of(
+    counts: Mapping[str, int],
+    without: Mapping[str, int],
+    *,
+    duration_ms: int,
+    cost_usd: float | None,
+    usage: Mapping[str, int | None],
+    judging: Judging | None = None,
+) -> Summary:
+    """The summary of trials with and `without` the skill, each counted by status."""
+    apart = counts_of(without)
+    return Summary(
+        **counts_of(counts).model_dump(),
+        baseline=apart if apart.total else None,
+        duration_ms=duration_ms,
+        cost_usd=cost_usd,
+        usage=dict(usage),
+        judging=judging,
+    )
+
+
+def counts_of(counts: Mapping[str, int]) -> Counts:
+    """Trials by status, with their pass rate."""
+    judged = counts["PASS"] + counts["FAIL"]
+    return Counts(
+        total=sum(counts[status] for status in _STATUSES),
+        passed=counts["PASS"],
+        fail=counts["FAIL"],
+        error=counts["ERROR"],
+        skip=counts["SKIP"],
+        pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
+    )
+
+
+def baseline_words(baseline: Counts | None) -> str | None:
+    """``without the skill: 27 passed, 21 failed``; None if there is no baseline."""
+    if baseline is None:
+        return None
+    errors = "error" if baseline.error == 1 else "errors"
+    told = (
+        (baseline.fail, "failed"),
+        (baseline.error, errors),
+        (baseline.skip, "skipped"),
+    )
+    parts = [f"{count} {word}" for count, word in told if count]
+    return "without the skill: " + ", ".join([f"{baseline.passed} passed", *parts])
 
 
 def _known(grades: Sequence[Grade], name: str) -> list[int]:

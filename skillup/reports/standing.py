@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from skillup.plan import Job, Plan
@@ -19,6 +19,8 @@ from skillup.trial import TrialEvent
 Amount = TypeVar("Amount", int, float)
 _PREPARING = "preparing the workspace"
 _WAITING = "waiting for the agent"
+_THINKS = "thinks"
+_SIMULATED = "simulated user: "
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Running:
     turn: int = 0
     turns: int = 0
     doing: str = _PREPARING
+    calls: dict[str, str] = field(default_factory=dict)
+    """Of calls that have not returned: what was told of them."""
     tokens: int | None = None
     cost_usd: float | None = None
 
@@ -88,14 +92,24 @@ class Standing:
         many = f" (shared by {event.shared_by} trials)" if event.shared_by > 1 else ""
         if event.kind == "turn_started":
             running.turn, running.turns = event.turn, event.turns
-            said = f"simulated user: {event.text}" if event.text else ""
+            said = f"{_SIMULATED}{event.text}" if event.text else ""
             running.doing = (said or _WAITING) + many
         elif event.kind == "message_sent" and event.source == "follow_up":
             running.doing = f"follow-up: {event.text}{many}"
-        elif event.kind == "message_sent" and event.source == "again":
-            running.doing = _WAITING + many
+        elif event.kind == "message_sent":
+            running.calls.clear()
+            if not running.doing.startswith(_SIMULATED):  # what that user said stands meanwhile
+                running.doing = _WAITING + many
+        elif event.kind == "item" and event.item is not None:
+            if event.item.tool_call is not None:
+                running.calls[event.item.tool_call.id] = ""
+            elif event.item.tool_result is not None:
+                running.calls.pop(event.item.tool_result.call_id, None)
+                running.doing = next(reversed(running.calls.values()), "") or _THINKS + many
         elif event.kind == "activity":
             running.doing = event.text + many
+            for call, told in running.calls.items():
+                running.calls[call] = told or running.doing
         elif event.kind == "turn_ended":
             running.doing = "between two turns" if event.turn < event.turns else "judging"
             running.tokens = _sum(running.tokens, event.tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from skillup.reports.text import shown_id
+from skillup.reports.text import listed, shown_id
 from skillup.schema.analysis import CaseReliability
 from skillup.schema.grade import RunResult
 
@@ -37,11 +37,21 @@ def decided_words(cases: Sequence[CaseReliability]) -> str | None:
         parts.append(f"decided after {span} trial{'s' if counts[-1] != 1 else ''}")
     saved = sum(test.saved for test in tests)
     held = sum(case.rate.held + case.error + case.skip + case.not_run for case in cases)
-    parts.append(f"{saved} of {held + saved} trials {_were(saved)} not needed")
-    many = sum(test.verdict == "undecided" for test in tests)
-    if many:
-        parts.append(f"{many} case{'s' if many != 1 else ''} could not be decided")
+    if saved:
+        parts.append(f"{saved} of {held + saved} trials {_were(saved)} not needed")
+    undecided = [
+        case for case in cases if case.decision is not None and case.decision.verdict == "undecided"
+    ]
+    waiting = sum(case.not_run > 0 for case in undecided)
+    if waiting:
+        parts.append(f"{_many_cases(waiting)} {'is' if waiting == 1 else 'are'} not decided yet")
+    if len(undecided) > waiting:
+        parts.append(f"{_many_cases(len(undecided) - waiting)} could not be decided")
     return "; ".join(parts)
+
+
+def _many_cases(count: int) -> str:
+    return f"{count} case{'s' if count != 1 else ''}"
 
 
 def planned_trials(result: RunResult) -> int:
@@ -60,13 +70,9 @@ def not_run_words(result: RunResult) -> str:
         label += f" {engine}" if len(engines) > 1 else ""
         label += f" {variant.removesuffix('_skill')}" if len(variants) > 1 else ""
         counts[label] += 1
-    return _listed([label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()])
+    labels = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
+    return listed(labels[:_NAMED], len(labels))
 
 
 def _were(count: int) -> str:
     return "was" if count == 1 else "were"
-
-
-def _listed(labels: Sequence[str]) -> str:
-    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
-    return ", ".join(labels[:_NAMED]) + more

@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from skillup.checks.wording import in_words
+from skillup.reports.folding import folded
 from skillup.reports.text import one_line, plain
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import ToolCall, TranscriptItem
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 _MESSAGE_LINES = 200
 _RESULT_LINES = 20
 _LINE_CHARACTERS = 500
+_BODY = "default not bold"
+_UNMET = "red not dim not bold"
+Line = tuple[str, str]
+"""A line's text, and its style."""
 _WRITERS = {
     "simulator": "simulated user",
     "follow_up": "user, follow-up",
@@ -31,9 +37,19 @@ _WRITERS = {
 class ConversationStream:
     """Prints the conversations of a run; `mask` hides secrets in what it prints."""
 
-    def __init__(self, console: Console, mask: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        console: Console,
+        mask: Callable[[str], str] = str,
+        *,
+        full: bool = False,
+        fold: bool = False,
+    ) -> None:
+        """`full`: nothing is shortened. `fold`: long lines go on below where they began."""
         self._console = console
         self._mask = mask
+        self._full = full
+        self._fold = fold
         self._turns: dict[str, int] = {}
         self._calls: dict[tuple[str, str], str] = {}
 
@@ -54,14 +70,18 @@ class ConversationStream:
     def end(self, job: str, label: str, grade: Grade) -> None:
         """The trial has ended: its checks, turn by turn."""
         for turn in grade.turns:
-            lines = list(_checks(turn.deciding_checks()))
-            if lines:
-                self._print(f"{label}  checks of turn {turn.turn_number}", lines, "dim")
-        lines = list(_checks(grade.assertions))
-        if lines:
-            self._print(f"{label}  checks of the conversation", lines, "dim")
+            self.checks(label, f"checks of turn {turn.turn_number}", turn.deciding_checks())
+        self.checks(label, "checks of the conversation", grade.assertions)
         self._turns.pop(job, None)
         self._calls = {key: name for key, name in self._calls.items() if key[0] != job}
+
+    def checks(
+        self, label: str, head: str, checks: Sequence[CheckResult], *, details: bool = False
+    ) -> None:
+        """A block of checks, if there are any; with `details`, what those not met expected."""
+        lines = [line for check in checks for line in _check(check, details)]
+        if lines:
+            self.block(label, head, lines, "dim")
 
     def _item(self, job: str, label: str, item: TranscriptItem) -> None:
         who = f"sub-agent {one_line(item.agent, 40)}" if item.agent else "agent"
@@ -86,15 +106,20 @@ class ConversationStream:
 
     def _block(self, job: str, label: str, who: str, text: str, most: int, style: str) -> None:
         turn = self._turns.get(job)
-        where = f"{label}  turn {turn}" if turn else label
-        self._print(f"{where}  {who}", _lines(self._mask(text), most), style)
+        where = "  ".join(filter(None, (label, f"turn {turn}" if turn else "")))
+        lines = text_lines(self._mask(text), None if self._full else most)
+        self.block(where, who, [(line, _BODY) for line in lines], style)
 
-    def _print(self, head: str, lines: Sequence[str], style: str) -> None:
+    def block(self, where: str, who: str, lines: Sequence[Line], style: str) -> None:
+        """A head, and lines below it, each with its style."""
         from rich.text import Text
 
-        block = Text(self._mask(head), style=style)
-        for line in lines:
-            block.append("\n    " + self._mask(line), style="default not bold")
+        head = "  ".join(filter(None, (where, who)))
+        parts = [Text(self._mask(head))]
+        for line, its_style in lines:
+            part = Text("    " + self._mask(line), style=its_style)
+            parts += folded(self._console, part) if self._fold else [part]
+        block = Text("\n", style=style).join(parts)
         self._console.print(block, soft_wrap=True)
 
 
@@ -109,10 +134,14 @@ def arguments_text(call: ToolCall) -> str:
     return "\n".join(f"{name}: {value}" for name, value in values.items())
 
 
-def _lines(text: str, most: int) -> list[str]:
+def text_lines(text: str, most: int | None) -> list[str]:
+    """`text` fit for a terminal: at most so many lines, none too long; None: all of it."""
+    lines = plain(text).expandtabs().strip("\n").splitlines()
+    if most is None:
+        return lines
     lines = [
         line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
-        for line in plain(text).expandtabs().strip("\n").splitlines()
+        for line in lines
     ]
     if len(lines) > most:
         left_out = len(lines) - most
@@ -120,8 +149,27 @@ def _lines(text: str, most: int) -> list[str]:
     return lines
 
 
-def _checks(checks: Sequence[CheckResult]) -> Iterator[str]:
-    for check in checks:
-        mark = "met    " if check.passed else "NOT MET"
-        found = "" if check.passed else f": {one_line(check.error or check.found, 300)}"
-        yield f"{mark}  {one_line(check.name, 160)}{found}"
+def _check(check: CheckResult, details: bool, depth: int = 0) -> Iterator[Line]:
+    name = one_line(check.name, 160)
+    indent = "  " * depth
+    if check.passed:
+        yield f"{indent}met      {name}", "dim not bold"
+        return
+    if not details:
+        told = f"{name}: {check.error}" if check.error else in_words(check.name, check.found)
+        yield f"{indent}NOT MET  {one_line(told, 460)}", _UNMET
+        return
+    yield f"{indent}NOT MET  {name}", _UNMET
+    told_of = (
+        ("expected", check.expected),
+        ("found", check.found),
+        ("error", check.error or ""),
+        ("there", check.excerpt),
+        *(("note", note) for note in check.notes),
+    )
+    for word, text in told_of:
+        lines = text_lines(text, _RESULT_LINES)
+        for number, line in enumerate(lines):
+            yield f"{indent}         {word if number == 0 else '':<8} {line}", "not dim not bold"
+    for child in check.children:
+        yield from _check(child, details, depth + 1)

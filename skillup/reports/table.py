@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def print_table(console: Console, table: Table) -> None:
+def print_table(console: Console, table: Table, *, indent: int = 0) -> None:
     """The table, each line only as long as what stands in it."""
+    from rich.padding import Padding
     from rich.segment import Segment, Segments
 
-    for line in console.render_lines(table, pad=False):
+    for line in console.render_lines(Padding(table, (0, 0, 0, indent)), pad=False):
         while line and not line[-1].text.strip():
             line.pop()
         if line:

@@ -34,8 +34,13 @@ def shown_id(text: str) -> str:
 
 def listed_ids(ids: Sequence[str], most: int = 10) -> str:
     """Ids with commas, and how many more there are than `most`."""
-    more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return ", ".join(map(shown_id, ids[:most])) + more
+    return listed([shown_id(one) for one in ids[:most]], len(ids))
+
+
+def listed(shown: Sequence[str], of: int) -> str:
+    """What is `shown`, with commas, and how many more there are of it."""
+    more = f" and {of - len(shown)} more" if of > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def seconds(milliseconds: int) -> str:

@@ -23,6 +23,15 @@ class Rate(Model):
     high: float | None = Field(description="The interval's upper end.")
 
 
+class Overall(Rate):
+    """All trials with the skill under test together.
+
+    Trials of one case are alike, so where cases have several the interval is one over cases.
+    """
+
+    cases: int = Field(description="The cases that have a verdict.")
+
+
 class AtK(Model):
     """The chances that k trials have."""
 
@@ -151,6 +160,9 @@ class Analysis(Model):
     """All of it; lists are in the order of the plan."""
 
     confidence: float = Field(0.95, description="Of every interval.")
+    overall: Overall | None = Field(
+        None, description="All trials with the skill; None: no trial has a verdict."
+    )
     cases: list[CaseReliability] = Field(default_factory=list, description="Each case.")
     uplift: list[Uplift] = Field(
         default_factory=list, description="Of each suite and engine, then of its cases."

@@ -12,6 +12,9 @@ from skillup.schema.base import Model
 GRADE_VERSION = "skillup.grade/1"
 RESULT_VERSION = "skillup.result/1"
 
+BASELINE = "without_skill"
+"""The variant that shows what the agent does by itself: its failures are none of the skill."""
+
 CaseStatus = Literal["PASS", "FAIL", "ERROR", "SKIP"]
 CheckRole = Literal["assertion", "post_condition", "expect", "success", "failure", "judge"]
 """What a check is part of; `judge`: what a script or an agent said of the whole conversation."""
@@ -130,7 +133,7 @@ class TurnGrade(Model):
         if self.passed_on is None:
             return self.checks
         gate = [check for check in self.checks if check.role == "post_condition"]
-        return gate + next(f.checks for f in self.follow_ups if f.label == self.passed_on)
+        return gate + next((f.checks for f in self.follow_ups if f.label == self.passed_on), [])
 
 
 class Grade(Model):
@@ -170,8 +173,8 @@ class Grade(Model):
     )
 
 
-class Summary(Model):
-    """Counts over all grades; `pass_rate` leaves out errors and skips, None if nothing is left."""
+class Counts(Model):
+    """Trials by status; `pass_rate` leaves out errors and skips, None if nothing is left."""
 
     total: int = Field(description="Trials that were held.")
     passed: int = Field(
@@ -182,6 +185,14 @@ class Summary(Model):
     skip: int = Field(description="Status SKIP.")
     pass_rate: float | None = Field(
         description="pass / (pass + fail); None if there is no verdict."
+    )
+
+
+class Summary(Counts):
+    """Counts over the trials with the skill; those without it stand apart, sums are over all."""
+
+    baseline: Counts | None = Field(
+        None, description="Of the trials without the skill; None: the run has none."
     )
     duration_ms: int = Field(description="The whole run.")
     cost_usd: float | None = Field(description="Of all trials that told; None: not known.")

@@ -158,7 +158,9 @@ class Gates(Model):
     """When a run as a whole is not acceptable."""
 
     max_new_failures: NonNegativeInt | None = Field(None, description="Newly failing cases.")
-    min_pass_rate: Fraction | None = Field(None, description="The least pass rate.")
+    min_pass_rate: Fraction | None = Field(
+        None, description="The least mean of its cases' pass rates."
+    )
     max_cost_increase: NonNegative | None = Field(None, description="0.2 means 20 % more.")
     max_not_run: NonNegativeInt | None = Field(None, description="Cases without a verdict.")
     confidence: Fraction | None = Field(None, description="How sure a difference must be.")

@@ -133,7 +133,7 @@ class RunDirectory:
             data = path.read_bytes()
         try:
             value = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             raise RunDirectoryError(f"{path} is damaged", hint="start the run anew")
@@ -214,6 +214,9 @@ class RunDirectory:
                 f"{path} exists already: a trial is held once",
                 hint="if two case ids differ in upper and lower case only, rename one of them",
             )
+        if (self.path / RESULT_FILE).exists():
+            # That of an earlier start: it says of this trial that it was not run.
+            set_aside(self.path / RESULT_FILE, "earlier")
         self._place_record(path, record)
         error = record.first_error()
         self.journal(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -75,15 +75,19 @@ class Comparison:
     duration: Means | None
     earlier: Mapping[CaseKey, str]
     """Cases that A did not run: the id of the earlier run whose verdicts stand for it."""
+    notes: tuple[str, ...] = ()
+    """What to know when reading the rest, in a sentence each."""
 
     def of(self, change: Change) -> list[CaseChange]:
         """The cases with that change."""
         return [case for case in self.cases if case.change == change]
 
 
-def unanswered(run: RunOutcomes) -> set[CaseKey]:
-    """The cases that an error, or the end of the run, kept from any verdict."""
-    return {key for key, own in by_case(run.trials).items() if own.state in ("error", "not_held")}
+def unanswered(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
+    """The cases that `run` did not get to: for an error or its end, or as only `later` has them."""
+    cases = by_case(run.trials)
+    lost = {key for key, own in cases.items() if own.state in ("error", "not_held")}
+    return lost | {trial.key for trial in later.trials if trial.key not in cases}
 
 
 def compare_runs(
@@ -94,13 +98,15 @@ def compare_runs(
 ) -> Comparison:
     """Compare them; cases are paired by suite, id, engine and variant.
 
-    `earlier`: for cases that A did not run, the id of an earlier run and what it says; so that an
-    error in one night does not hide what broke in it.
+    `earlier`: for cases that A did not run, or did not plan, the id of an earlier run and what it
+    says; so that an error in one night, or a run of a few cases in between, does not hide what
+    broke.
     """
-    before = by_case(a.trials)
-    standing = {key: found for key, found in (earlier or {}).items() if key in before}
+    before, after = by_case(a.trials), by_case(b.trials)
+    found = (earlier or {}).items()
+    standing = {key: stands for key, stands in found if key in before or key in after}
     before.update((key, own) for key, (_, own) in standing.items())
-    cases = changes(before, by_case(b.trials), confidence)
+    cases = changes(before, after, confidence)
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
     both = [case for case in counted if case.a.judged and case.b.judged]
     return Comparison(
@@ -114,7 +120,24 @@ def compare_runs(
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
         earlier={key: run_id for key, (run_id, _) in standing.items()},
+        notes=tuple(_notes(a, b, [run_id for run_id, _ in standing.values()])),
     )
+
+
+def _notes(a: RunOutcomes, b: RunOutcomes, stand_ins: Sequence[str]) -> Iterator[str]:
+    if stand_ins:
+        count = f"{len(stand_ins)} case{'s' if len(stand_ins) != 1 else ''}"
+        are = "are" if len(stand_ins) != 1 else "is"
+        runs = dict.fromkeys(stand_ins)
+        whom = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} earlier runs"
+        yield f"{count} that A did not run {are} compared with {whom}"
+    decided = [name for name, run in (("A", a), ("B", b)) if run.until_decided]
+    if decided:
+        were = f"{' and '.join(decided)} {'were' if len(decided) == 2 else 'was'}"
+        yield (
+            f"{were} held --until-decided: how often a case was held depends on how it did, "
+            "so p-values are approximate (at worst twice as many false alarms as stated)"
+        )
 
 
 def _verdicts(both: Sequence[CaseChange]) -> Verdicts:
@@ -157,13 +180,6 @@ def means(both: Iterable[CaseChange], of: Callable[[Tally], float | None]) -> Me
     if not pairs:
         return None
     return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs))
-
-
-def pass_rate(cases: Iterable[CaseChange], which: Callable[[CaseChange], Tally]) -> float | None:
-    """Passes among the verdicts of one run; None: there are none."""
-    tallies = [which(case) for case in cases]
-    judged = sum(tally.judged for tally in tallies)
-    return sum(tally.passed for tally in tallies) / judged if judged else None
 
 
 def suites_of(cases: Iterable[CaseChange]) -> list[str]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from typing import Literal
 
 from skillup.trends.index.reading import CaseInRun, RunHead
-from skillup.trends.outcomes import CaseKey
+from skillup.trends.outcomes import WITH_SKILL, CaseKey
+from skillup.trends.statistics.change_point import Passes, fall, rise
 from skillup.trends.statistics.proportions import Interval, wilson
 from skillup.trends.tallies import ABSENT, State, Tally
+
+_ALPHA = 0.05 + 1e-9
+"""The chance of a false alarm; p-values that it equals but for rounding are within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,32 +29,47 @@ class Wanted:
     def takes(self, key: CaseKey) -> bool:
         """Whether the case is wanted."""
         return (
-            _any(key.suite, self.suites)
-            and _any(key.case_id, self.cases)
-            and _any(key.engine, self.engines)
+            matches(key.suite, self.suites)
+            and matches(key.case_id, self.cases)
+            and matches(key.engine, self.engines)
             and self.variant in (None, key.variant)
         )
 
 
-def _any(name: str, globs: Sequence[str]) -> bool:
+def matches(name: str, globs: Sequence[str]) -> bool:
+    """Whether one of the globs takes the name, or there are none."""
     return not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
 
 @dataclass(frozen=True, slots=True)
 class FailingSince:
-    """A case whose last verdict is not a pass."""
+    """A case held once in each run, whose last verdict is not a pass."""
 
     first: RunHead
     """The run where it began: the first without a pass since it last passed."""
     last_pass: RunHead | None
-    """The last run where all its trials passed; None: there is none in the index."""
+    """The last run where it passed; None: there is none in the index."""
     runs: int
     """With a verdict, from the first on."""
-    in_part: bool
-    """Some trials of the newest run with a verdict did pass."""
     unknown: int
     """Runs between the last pass and the first failure that gave no verdict: it may have begun
     there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """A case held several times in a run, whose pass rate surely fell, and did not surely rise."""
+
+    first: RunHead
+    """The run since which it is lower: where chance explains the difference worst."""
+    before: Passes
+    since: Passes
+    runs: int
+    """With a verdict, from the first on."""
+    p: float
+    """Of Fisher's test there, times the number of runs where it could have fallen."""
+    newest: Passes
+    """Of the newest run with a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +80,10 @@ class CaseHistory:
     tallies: tuple[Tally, ...]
     """One for each run of its suite that is shown."""
     failing: FailingSince | None
-    """Found in all runs of the index, not only in those shown."""
+    """Found in all runs of the index, not only in those shown; None also without the skill, and
+    for a case that was held several times in a run."""
+    fell: Fall | None
+    """The same for a case that was held several times in a run."""
 
     @property
     def passed(self) -> int:
@@ -79,10 +101,18 @@ class CaseHistory:
         return wilson(self.passed, self.judged) if self.judged else None
 
     def mean(self, name: str) -> float | None:
-        """Of `score`, `cost_usd` or `duration_ms`, over the runs shown that tell it."""
-        values = [getattr(tally, name) for tally in self.tallies]
-        known = [value for value in values if value is not None]
-        return fmean(known) if known else None
+        """Of `score`, `cost_usd` or `duration_ms`, over those trials of the runs that tell it."""
+        known = [
+            (value, own.priced if name == "cost_usd" else own.judged)
+            for own in self.tallies
+            if (value := getattr(own, name)) is not None
+        ]
+        trials = sum(count for _, count in known)
+        return sum(value * count for value, count in known) / trials if trials else None
+
+
+SuiteState = State | Literal["pass_of_some"]
+"""`pass_of_some`: what was held passed, but a case of earlier runs was not in this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +122,25 @@ class SuiteHistory:
     suite: str
     runs: tuple[RunHead, ...]
     cases: tuple[CaseHistory, ...]
+    older: frozenset[CaseKey] = frozenset()
+    """Those of them that were held before, too, in runs that are not shown."""
 
-    def states(self) -> list[State]:
-        """The suite in each run: failing where a case failed, an error where one was not run."""
-        places = range(len(self.runs))
-        return [_together(case.tallies[place] for case in self.cases) for place in places]
+    def states(self) -> list[SuiteState]:
+        """The suite in each run: failing where a case failed, an error where one was not run.
+
+        A run that lacks a case that an earlier one held passed with some of them, at best.
+        Without the skill, cases count only if there are no others.
+        """
+        cases = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
+        found: list[SuiteState] = []
+        known = {case.key for case in cases} & self.older
+        for place in range(len(self.runs)):
+            here = {case.key: case.tallies[place] for case in cases}
+            held = {key for key, own in here.items() if own.state != "absent"}
+            together = _together(here.values())
+            found.append("pass_of_some" if together == "pass" and known - held else together)
+            known |= held
+        return found
 
 
 def _together(tallies: Iterable[Tally]) -> State:
@@ -122,32 +166,65 @@ def histories(rows: Iterable[CaseInRun], wanted: Wanted, last: int) -> list[Suit
     for suite in sorted(suites):
         shown = tuple(runs[suite])[-last:]
         cases = tuple(
-            CaseHistory(key, tuple(of.get(run, ABSENT) for run in shown), failing_since(of.items()))
+            _case(key, tuple(of.get(run, ABSENT) for run in shown), list(of.items()))
             for key, of in suites[suite].items()
             if any(run in of for run in shown)
         )
-        found.append(SuiteHistory(suite, shown, cases))
+        before = {key for key, of in suites[suite].items() if next(iter(of)) not in shown}
+        found.append(SuiteHistory(suite, shown, cases, frozenset(before)))
     return found
 
 
+def _case(
+    key: CaseKey, shown: tuple[Tally, ...], runs: Sequence[tuple[RunHead, Tally]]
+) -> CaseHistory:
+    """`runs`: all that are indexed. That a baseline fails is nobody's regression."""
+    if key.variant != WITH_SKILL:
+        return CaseHistory(key, shown, None, None)
+    if any(own.judged > 1 for _, own in runs):
+        return CaseHistory(key, shown, None, fell_at(runs))
+    return CaseHistory(key, shown, failing_since(runs), None)
+
+
 def failing_since(runs: Iterable[tuple[RunHead, Tally]]) -> FailingSince | None:
-    """When a case began to fail; None if every trial passed when it last had a verdict.
+    """When a case held once in each run began to fail; None if its last verdict is a pass.
 
     Runs without a verdict are no failure, and no end of one. `runs` begin with the oldest.
     """
     first: RunHead | None = None
     last_pass: RunHead | None = None
     count = unknown = 0
-    in_part = False
     for run, tally in runs:
         if tally.state == "pass":
             first, last_pass, count, unknown = None, run, 0, 0
         elif tally.judged:
             first = first or run
             count += 1
-            in_part = tally.passed > 0
         elif first is None:
             unknown += 1
     if first is None:
         return None
-    return FailingSince(first, last_pass, count, in_part, unknown if last_pass else 0)
+    return FailingSince(first, last_pass, count, unknown if last_pass else 0)
+
+
+def fell_at(runs: Iterable[tuple[RunHead, Tally]]) -> Fall | None:
+    """Since when the pass rate of a case is surely lower; None: it cannot be told, or is not so.
+
+    None also if since then it surely rose. `runs` begin with the oldest.
+    """
+    judged = [(run, Passes(own.passed, own.judged)) for run, own in runs if own.judged]
+    series = [counts for _, counts in judged]
+    fallen = fall(series)
+    if fallen is None or fallen.p > _ALPHA:
+        return None
+    risen = rise(series[fallen.place :])
+    if risen is not None and risen.p <= _ALPHA:
+        return None
+    return Fall(
+        first=judged[fallen.place][0],
+        before=fallen.before,
+        since=fallen.since,
+        runs=len(series) - fallen.place,
+        p=fallen.p,
+        newest=series[-1],
+    )

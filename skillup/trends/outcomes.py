@@ -50,3 +50,5 @@ class RunOutcomes:
     trials: tuple[TrialOutcome, ...]
     gates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By suite, the gates it had when the run was held; a run of an older version has none."""
+    until_decided: bool = False
+    """How often each case was held depended on how it did, as `--until-decided` wants it."""

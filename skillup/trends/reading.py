@@ -7,6 +7,7 @@ of a grade only a few fields matter here. Format of the files: `docs/runs.md`.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -46,7 +47,13 @@ def read_run(path: Path) -> RunOutcomes:
         finished=not not_held,
         trials=(*trials, *not_held),
         gates={name: about.get("gates") or {} for name, about in suites.items()},
+        until_decided=_until_decided(info),
     )
+
+
+def _until_decided(info: Mapping[str, Any]) -> bool:
+    request = info.get("request")
+    return isinstance(request, dict) and bool(request.get("until_decided"))
 
 
 def _json_object(path: Path) -> dict[str, Any] | None:
@@ -100,10 +107,14 @@ def _not_held(
     suites: Mapping[str, Any],
 ) -> list[TrialOutcome]:
     """The trials that were planned and are not among `trials`."""
-    held = {(trial.key, trial.trial) for trial in trials}
+    held = Counter((trial.key, trial.trial) for trial in trials)
+    known = {key.suite for key, _ in held}
     missing = []
     for job in info.get("jobs") or () if result is None else result.get("not_run") or ():
-        key, number = planned_key(str(job), suites, {key.suite for key, _ in held})
-        if (key, number) not in held:
+        key, number = planned_key(str(job), suites, known)
+        # Of two suites of the same name, one may have held what the other has not.
+        if result is None and held[key, number]:
+            held[key, number] -= 1
+        else:
             missing.append(TrialOutcome(key, number, "NOT_HELD", reason="not held"))
     return missing

@@ -28,6 +28,8 @@ class Tally:
     duration_ms: float | None = None
     reason: str = ""
     """Why the first trial that did not pass did not."""
+    priced: int = 0
+    """Trials with a verdict that told their cost."""
 
     @property
     def judged(self) -> int:
@@ -84,6 +86,7 @@ def tally(trials: Iterable[TrialOutcome]) -> Tally:
         reason=next(
             (reasons[s] for s in ("FAIL", "ERROR", "SKIP", "NOT_HELD") if s in reasons), ""
         ),
+        priced=len(costs),
     )
 
 

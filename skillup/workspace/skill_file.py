@@ -8,6 +8,7 @@ from skillup.errors import InvalidFilesError, Problem
 
 SKILL_FILE = "SKILL.md"
 _FENCE = "---"
+_LONGEST_NAME = 255
 
 
 def skill_problem(directory: Path) -> Problem | None:
@@ -80,4 +81,7 @@ def _checked(front: dict[str, object], path: Path) -> dict[str, object] | Proble
         return Problem(
             path, 2, 1, "name", f"{name!r} cannot be a directory's name", "use letters and hyphens"
         )
+    if len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
+        why = "it is longer than a directory's name can be"
+        return Problem(path, 2, 1, "name", why, f"at most {_LONGEST_NAME} bytes")
     return front

@@ -70,17 +70,43 @@ def detail(n: int, turns: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def large_report(path: Path, cases: int, turns: int = 5) -> Path:
-    """A report of so many cases."""
+def repeated(cases: int, trials: int, turns: int) -> list[dict[str, Any]]:
+    """Cases with several trials: the 1st fails always, the 2nd at times, the 3rd at its end."""
+    rows: list[dict[str, Any]] = []
+    for case in range(1, cases + 1):
+        for trial in range(1, trials + 1):
+            at_end = case == 3
+            failed = case == 1 or at_end or (case == 2 and trial % 2 == 0)
+            line = row(len(rows) + 1, turns)
+            line.update(
+                job=f"case-{case}/scripted/with_skill/{trial}", case_id=f"case-{case}",
+                title=f"Asks for book number {case}", tags=["even" if case % 2 == 0 else "odd"],
+                trial=trial, status="FAIL" if failed else "PASS", flaky=case == 2,
+                reason=("a check of it all" if at_end else "turn 5: not found") if failed else
+                "all checks passed", end=False if at_end else None,
+                turns=[{"status": "completed", "ok": not (failed and at == turns and not at_end)}
+                       for at in range(1, turns + 1)],
+            )  # fmt: skip
+            rows.append(line)
+    return rows
+
+
+def large_report(path: Path, cases: int, turns: int = 5, *, trials: int = 1, **more: Any) -> Path:
+    """A report of so many cases; `more` goes into its index."""
     rows = [row(n, turns) for n in range(1, cases + 1)]
+    if trials > 1:
+        rows = repeated(cases, trials, turns)
     index: dict[str, Any] = {
         "schema": "skillup.page/1", "mode": "report",
         "run": {"run_id": "large", "started_at": "2026-01-01T00:00:00Z", "finished": True,
                 "running": False, "stopped": None, "path": "", "engines": [], "suites": ["large"]},
         "summary": {"cost_usd": 1.0, "usage": {}, "duration_ms": 1000, "judging": None},
         "analysis": None, "rows": rows, "not_run": [], "not_needed": [], "history": None,
-        "sides": None,
+        "sides": None, "warnings": [], **more,
     }  # fmt: skip
-    details = [(str(n), packed(detail(n, turns))) for n in range(1, cases + 1)]
+    details = []
+    for line in rows:
+        named = {key: line[key] for key in ("job", "case_id", "title", "trial")}
+        details.append((str(line["n"]), packed({**detail(line["n"], turns), **named})))
     path.write_bytes(page_html(index, details, title="large"))
     return path

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from tests.browser.pages import Opened
+from tests.browser.conftest import Opener
+from tests.browser.made import large_report
+from tests.browser.pages import Opened, address_of
 
 
-@pytest.mark.parametrize("panel", ["trend", "curves"])
-def test_a_chart_is_drawn_has_a_name_and_a_table(seen: Opened, panel: str) -> None:
-    chart = seen.page.locator(f"#{panel} .chart")
+def test_past_runs_are_drawn_with_named_axes_and_a_table(seen: Opened) -> None:
+    chart = seen.page.locator("#trend .chart")
     assert chart.locator("svg .ct-point").count() >= 2
     assert chart.get_attribute("role") == "img"
     assert "the table below has the numbers" in str(chart.get_attribute("aria-label"))
-    table = seen.page.locator(f"#{panel} .chart-table").first
+    assert seen.texts("#trend .axis") == ["mean pass rate of the cases", "runs, oldest to newest"]
+    table = seen.page.locator("#trend .chart-table").first
     table.locator("summary").click()
     assert table.locator("tbody tr").count() >= 2
     assert "%" in table.inner_text()
 
 
-def test_where_conversations_first_fail_falls_from_all_to_some(seen: Opened) -> None:
-    seen.page.locator("#curves .chart-table summary").click()
-    shares = seen.texts("#curves tbody tr:first-child td.number")[1:]
-    values = [int(share.split("\u202f")[0]) for share in shares]
-    assert len(values) == 3
-    assert values == sorted(values, reverse=True)
+def test_runs_of_one_day_are_told_apart_and_partial_ones_are_beside_the_line(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    marks = [
+        {"run_id": f"r{at}", "started_at": f"2026-01-01T0{at}:30:00Z", "passed": 1, "held": 1,
+         "error": 0, "score": 1.0}
+        for at in range(3)
+    ]  # fmt: skip
+    history = [
+        {"suite": "large", "case_id": f"case-{n}", "engine": "scripted", "variant": "with_skill",
+         "marks": marks if n == 1 else marks[::2], "failing_since": None}
+        for n in range(1, 6)
+    ]  # fmt: skip
+    path = large_report(tmp_path / "report.html", 5, history=history)
+    with open_page(address_of(path), timezone_id="UTC") as seen:
+        seen.page.wait_for_selector("#trend .ct-ring")
+        assert seen.texts("#trend .ct-label.ct-horizontal") == ["00:30", "01:30", "02:30"]
+        assert seen.page.locator("#trend .ct-ring").count() == 1
+        assert seen.page.locator("#trend .ct-point").count() == 2
+        seen.page.locator("#trend .chart-table summary").first.click()
+        numbers = [text.replace("\u202f", " ") for text in seen.texts("#trend td.number")]
+        assert numbers == ["100 %", "100 % (1 of 5 cases)", "100 %"]
+
+
+def test_where_conversations_first_fail_is_counted_by_turn(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    path = large_report(tmp_path / "report.html", 4, trials=5)
+    with open_page(address_of(path)) as seen:
+        assert seen.texts("#failures .turn-bar-name")[-2:] == ["turn 5", "end"]
+        assert seen.texts("#failures .turn-bar-count") == ["", "", "", "", "7", "5"]
+        assert "of 20 with a verdict" in seen.page.inner_text("#failures .axis")
+        seen.page.locator("#failures .chart-table summary").click()
+        assert seen.texts("#failures tbody th") == ["case-1", "case-3", "case-2"]
+        assert seen.texts("#failures tbody tr:first-child td") == ["0", "0", "0", "0", "5", "0"]
 
 
 def test_past_runs_are_listed_case_by_case(seen: Opened) -> None:

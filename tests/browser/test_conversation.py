@@ -82,7 +82,7 @@ def test_failed_checks_say_at_once_what_was_expected_and_found(tour: Opened) -> 
 
 def test_long_texts_are_folded_and_evidence_in_them_unfolds_them(tour: Opened) -> None:
     turn = tour.page.locator('.turn[data-turn="3"]')
-    folded = turn.locator(".said > .agent > .folded")
+    folded = turn.locator(".said > .agent > .rendered > .folded")
     assert folded.locator(".unfold").inner_text().startswith("Show all 1\u202f5")
     turn.locator(".check summary").first.click()
     tour.page.wait_for_selector("mark.lit")
@@ -128,8 +128,52 @@ def test_an_error_says_its_kind_its_evidence_and_what_to_do(seen: Opened) -> Non
 
 def test_trials_of_a_case_are_side_links(seen: Opened) -> None:
     open_case(seen, "moody")
-    assert seen.page.locator(".trial-link").count() == 12
+    assert seen.page.locator(".trials:not(.compare) > .trial-link").count() == 12
     assert seen.page.locator(".trial-link[aria-current]").count() == 1
+
+
+def test_every_piece_that_a_check_found_is_marked(seen: Opened) -> None:
+    open_case(seen, "notes")
+    assert seen.texts(".answer mark.evidence-passed") == ["dark mode", "login", "login"]
+    seen.page.click('.check:has-text("dark mode") summary')
+    assert seen.page.locator(".answer mark.lit").count() == 3
+
+
+def test_a_failed_check_of_a_file_shows_what_became_of_it(seen: Opened) -> None:
+    open_case(seen, "notes")
+    assert seen.page.locator('.turn[data-turn="1"] .changes[open]').count() == 1
+    file = seen.page.locator(".wanted-file.evidence-failed")
+    assert "+++ b/news.md" in file.inner_text()
+    assert "other.txt" not in file.inner_text()
+    check = seen.page.locator('.check[open]:has-text("file_contains")')
+    assert "# News\n\n- dark mode\n- login" in check.locator(".excerpt").inner_text()
+    check.locator("button").click()
+    assert seen.page.locator(".wanted-file.lit").count() == 1
+
+
+def test_the_end_has_a_chip_and_the_reason_leads_to_the_check(seen: Opened) -> None:
+    open_case(seen, "notes")
+    chips = seen.page.locator(".turn-links a").all_inner_texts()
+    assert [chip.split(",")[0].strip() for chip in chips] == ["✗ 1", "● 2", "✗ end"]
+    seen.page.click(".verdict-reason a")
+    seen.page.wait_for_selector('.turn[data-turn="1"] .check-FAIL.lit')
+    assert seen.page.url.endswith("/turn/1")
+    seen.page.click(".turn-links a >> nth=2")
+    assert seen.page.url.endswith("/turn/end")
+    seen.page.wait_for_function("document.activeElement.className === 'conversation-checks'")
+
+
+def test_a_gate_that_skips_the_rest_is_no_failure(seen: Opened) -> None:
+    open_case(seen, "gate")
+    assert "not met: the rest is skipped" in seen.page.inner_text('.turn[data-turn="1"] .checks')
+    assert seen.page.locator("main .status-FAIL, main .check-FAIL").count() == 0
+
+
+def test_checks_after_an_error_were_not_evaluated_and_the_stream_is_linked(seen: Opened) -> None:
+    open_case(seen, "closed")
+    assert "not evaluated" in seen.page.inner_text('.turn[data-turn="3"] .checks h4')
+    assert seen.page.locator("main .status-FAIL, main .check-FAIL").count() == 0
+    assert seen.texts(".error-box .error-raw a")[-1] == "turn-02.stdout.jsonl"
 
 
 def test_a_link_to_a_turn_goes_there(seen: Opened, report: str) -> None:

@@ -7,16 +7,38 @@ from tests.browser.pages import Opened
 
 
 def test_words_narrow_the_table_and_the_count_says_so(seen: Opened) -> None:
-    everything = len(seen.cases())
+    everything = seen.cases()
+    trials = seen.texts("#shown")[0].split()[0]
     seen.page.fill("#filter-text", "moody trial")
     assert seen.cases() == []
     assert seen.page.is_visible("#nothing")
     seen.page.fill("#filter-text", "MOODY")
     assert set(seen.cases()) == {"moody"}
-    assert seen.texts("#shown") == [f"{len(seen.cases())} of {everything} trials"]
+    assert seen.texts("#shown") == [f"12 of {trials} trials, 2 cases"]
     seen.page.fill("#filter-text", "-moody")
     assert "moody" not in seen.cases()
-    assert len(seen.cases()) == everything - 12
+    assert len(seen.cases()) == len(everything) - 2
+
+
+def test_words_are_not_looked_for_in_what_all_rows_say(seen: Opened) -> None:
+    seen.page.fill("#filter-text", "passed")
+    assert seen.cases() == []
+    assert "tag, reason" in str(seen.page.get_attribute("#filter-text", "placeholder"))
+
+
+def test_conversations_are_searched_on_request(seen: Opened, open_page: Opener) -> None:
+    seen.page.fill("#filter-text", "a book please.")
+    assert seen.cases() == []
+    seen.page.check("#filter-deep")
+    seen.page.wait_for_selector("#rows tr")
+    assert set(seen.cases()) == {"moody"}
+    address = seen.page.url.removeprefix(seen.base)
+    with open_page(seen.base) as other:
+        other.go(address)
+        other.page.wait_for_selector("#rows tr")
+        assert set(other.cases()) == {"moody"}
+        other.page.uncheck("#filter-deep")
+        assert other.cases() == []
 
 
 def test_statuses_are_chips_that_add_up(seen: Opened) -> None:
@@ -36,6 +58,16 @@ def test_tags_and_variants_are_choices(seen: Opened) -> None:
     assert len(seen.cases()) == 3
 
 
+def test_trials_without_the_skill_are_told_apart_and_the_bar_leads_to_the_others(
+    seen: Opened,
+) -> None:
+    assert "passed with the skill" in seen.page.inner_text("#headline")
+    assert seen.page.inner_text("#baseline").startswith("Without the skill ")
+    seen.page.click(".bar-name.status-FAIL")
+    seen.page.wait_for_selector("#filter-variant")
+    assert seen.page.input_value("#filter-variant") == "with_skill"
+
+
 def test_a_link_reproduces_the_view(seen: Opened, open_page: Opener) -> None:
     seen.page.fill("#filter-text", "remove")
     seen.page.click('[data-status="FAIL"]')
@@ -49,6 +81,21 @@ def test_a_link_reproduces_the_view(seen: Opened, open_page: Opener) -> None:
         assert other.cases() == shown
         assert other.page.input_value("#filter-text") == "remove"
         assert other.page.get_attribute('[data-status="FAIL"]', "aria-pressed") == "true"
+
+
+def test_what_failed_comes_first_and_the_plan_is_a_click_away(seen: Opened) -> None:
+    seen.go("#/?variant=with_skill")
+    statuses = seen.texts("#rows td.column-status .status")
+    words = [status.split()[-1] for status in statuses]
+    order = ["failed", "flaky", "error", "skipped", "passed"]
+    assert [order.index(word) for word in words] == sorted(order.index(word) for word in words)
+    seen.page.click("#order")
+    assert "sort=plan" in seen.page.url
+    assert seen.page.get_attribute("#order", "aria-pressed") == "true"
+    planned = [
+        int(str(row.get_attribute("data-group"))) for row in seen.page.locator("#rows tr").all()
+    ]
+    assert planned == sorted(planned)
 
 
 def test_columns_sort_both_ways_and_back(seen: Opened) -> None:
@@ -83,5 +130,5 @@ def test_the_sentence_counts_what_was_held_apart_from_what_was_not(seen: Opened)
     sentence = seen.page.inner_text("h1").replace("\u202f", " ")
     assert "trials passed with the skill" in sentence
     assert "95 % interval" in sentence
-    assert "1 error, not run" in sentence
+    assert "1 ended in an error (no verdict)" in sentence
     assert "1 skipped" in sentence

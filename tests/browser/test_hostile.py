@@ -29,6 +29,8 @@ CORPUS = (
     "http://example.com/track.png <link rel=prefetch href=http://example.com/x>",
     "\u2028window.hacked=1\u2029 \ud83d\ude00 e\u0301",
     "__proto__",
+    "**[x](javascript:window.hacked=1)** ![y](data:text/html,<script>parent.hacked=1</script>)",
+    "| <svg onload=window.hacked=1> |\n|---|\n| `<img src=x onerror=window.hacked=1>` |",
     "<style>*{display:none}</style><base href=http://example.com/>",
 )  # fmt: skip
 # What the page's own code chooses by; an agent cannot write these.

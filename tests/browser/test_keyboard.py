@@ -40,28 +40,57 @@ def test_down_leaves_the_filter_for_the_first_row(seen: Opened) -> None:
     assert seen.focused() == "tour"
 
 
-def test_n_and_p_go_through_what_failed(seen: Opened) -> None:
-    shown = "document.querySelector('.trial-link[aria-current]')?.href === location.href"
-    seen.go("#/?status=FAIL&q=moody")
+def test_n_and_p_go_from_one_failing_case_to_the_next(seen: Opened) -> None:
+    seen.go("#/?status=FAIL")
     places = []
     for key in ("n", "n", "p"):
         before = seen.page.url
         seen.page.keyboard.press(key)
         seen.page.wait_for_function("before => location.href !== before", arg=before)
-        seen.page.wait_for_function(shown)
-        places.append(seen.page.url)
-    assert places[0] == places[2] != places[1]
-    assert all("status=FAIL" in place for place in places)
+        places.append((seen.page.url, shown_case(seen)))
+    assert places[0] == places[2]
+    assert places[0][1] != places[1][1]
+    assert all("status=FAIL" in url for url, _ in places)
+
+
+def shown_case(seen: Opened) -> str:
+    """The case whose conversation is shown, once it is the one of the address."""
+    number = "Number(location.hash.match(/trial\\/(\\d+)/)[1])"
+    seen.page.wait_for_function(f"SK.page.shownTrial === {number}")
+    case = "SK.page.index.rows.find((row) => row.n === SK.page.shownTrial).case_id"
+    return str(seen.page.evaluate(case))
 
 
 def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
-    seen.go("#/?status=FAIL&q=moody")
-    rows = seen.page.locator("#rows tr").evaluate_all("(rows) => rows.map((row) => row.dataset.n)")
+    seen.go("#/?status=FAIL")
+    order = seen.page.evaluate(
+        """[...new Set(SK.page.order.map((row) => row.case_id))].map((name) =>
+           SK.page.order.find((row) => row.case_id === name).n)"""
+    )
     seen.page.keyboard.press("n")
-    seen.page.wait_for_selector(".trial-link[aria-current]")
-    for _ in range(3):
+    seen.page.wait_for_selector(".turn-links")
+    for _ in range(2):
         seen.page.keyboard.press("n")
-    seen.page.wait_for_function("n => location.hash.includes(`/trial/${n}?`)", arg=rows[3])
+    seen.page.wait_for_function("n => location.hash.includes(`/trial/${n}?`)", arg=order[2])
+
+
+def test_brackets_go_through_the_trials_of_a_case_and_keep_the_turn(seen: Opened) -> None:
+    moody = seen.page.evaluate(
+        "SK.page.index.rows.filter((r) => r.case_id === 'moody').map((r) => r.n)"
+    )
+    seen.go(f"#/trial/{moody[0]}")
+    seen.page.wait_for_selector(".turn")
+    second = """document.querySelector('.turn[data-turn="2"]')"""
+    top = f"Math.round({second}.getBoundingClientRect().top)"
+    seen.page.evaluate("document.body.style.paddingBottom = '3000px'")
+    seen.page.evaluate(f"scrollTo(0, scrollY + {top} - 70)")
+    for key, n in (("]", moody[1]), ("]", moody[2]), ("[", moody[1])):
+        seen.page.keyboard.press(key)
+        seen.page.wait_for_function("n => SK.page.shownTrial === n", arg=n)
+        seen.settled()
+        assert abs(seen.page.evaluate(top) - 70) <= 2
+    seen.page.keyboard.press("?")
+    assert "next trial of this case" in seen.page.inner_text("#help")
 
 
 def test_the_keys_are_listed_and_the_list_closes(seen: Opened) -> None:

@@ -103,3 +103,21 @@ def test_a_run_that_goes_on_updates_without_losing_the_filter_or_the_focus(
                 assert seen.page.evaluate("document.activeElement.id") == "filter-text"
                 seen.page.wait_for_selector("h1:has-text('2 of 2 trials passed')")
         run.wait(timeout=60)
+
+
+SEEN = """(hidden) => {
+  Object.defineProperty(document, 'hidden', { get: () => hidden, configurable: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def test_a_tab_that_nobody_sees_lets_go_of_its_connection_and_catches_up(
+    open_page: Opener, viewed: str
+) -> None:
+    with open_page(viewed) as seen:
+        seen.page.evaluate(SEEN, True)
+        with (
+            seen.page.expect_request(lambda request: request.url.endswith("/api/runs")),
+            seen.page.expect_request(lambda request: request.url.endswith("/api/events")),
+        ):
+            seen.page.evaluate(SEEN, False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.browser.pages import Opened
 
-CASES = ("tour", "closed", "remove/agree", "ladder", "renewal", "gate")
+CASES = ("tour", "closed", "remove/agree", "ladder", "renewal", "gate", "notes")
 
 
 def places(seen: Opened) -> list[str]:
-    """Addresses: the summary, a filtered table, a pair, and a conversation of each kind."""
+    """Addresses: the summary, a filtered table, pairs, and a conversation of each kind."""
     seen.go("#/")
     numbers = [
         seen.page.locator(f'#rows tr:has(.case-link:text-is("{case}"))').first.get_attribute(
@@ -16,7 +16,12 @@ def places(seen: Opened) -> list[str]:
         )
         for case in CASES
     ]
-    return ["#/", "#/?status=FAIL&q=nothing-like-it", "#/pair/0"] + [
+    moody = seen.page.evaluate(
+        """() => ['FAIL', 'PASS'].map((status) => SK.page.index.rows.find((row) =>
+           row.case_id === 'moody' && row.status === status).n)"""
+    )
+    pairs = ["#/pair/0", f"#/trial/{moody[0]}/with/{moody[1]}"]
+    return ["#/", "#/?status=FAIL&q=nothing-like-it", *pairs] + [
         f"#/trial/{number}" for number in numbers
     ]
 

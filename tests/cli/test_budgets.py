@@ -44,10 +44,12 @@ def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project)
         "kind": "max_cost_usd",
         "message": "the budget of 0.60 USD is spent (0.60 USD)",
     }
-    assert outcome.data["not_run"] == [f"b/priced/with_skill/{n}" for n in (2, 3, 4)]
+    # Every case has its second trial before one has its fourth.
+    rest = ["a/priced/with_skill/4", "b/priced/with_skill/3", "b/priced/with_skill/4"]
+    assert outcome.data["not_run"] == rest
     assert outcome.data["finished"] is False
     assert last_lines(outcome) == [
-        "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run: b ×3",
+        "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run: a, b ×2",
         f"go on with: skillup run --resume {suite.root / 'out'} --max-cost-usd 1.20",
     ]
 
@@ -62,6 +64,16 @@ def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) ->
     assert (rest.exit_code, rest.data["summary"]["pass"]) == (0, 8)
     assert rest.data["stopped"] is None
     assert rest.data["not_run"] == []
+
+
+def test_the_budget_to_go_on_with_is_never_one_that_is_spent(suite: Project) -> None:
+    suite.write({"engines/cheap.yaml": "engine: scripted\nprices: {input: 0.01, output: 0.01}\n"})
+    first = run(suite, "-e", "cheap", "-j", "1", "--max-cost-usd", "0.000001")
+    assert first.data["summary"]["pass"] == 1  # 0.0000012 USD
+    assert first.data["stopped"]["message"] == "the budget of 1e-06 USD is spent (1.2e-06 USD)"
+    *_, option, amount = last_lines(first)[1].split()
+    again = resume(suite, option, amount)
+    assert (again.exit_code, again.data["summary"]["pass"]) == (0, 2)
 
 
 def test_many_places_do_not_overrun_a_budget_many_times(suite: Project) -> None:
@@ -138,13 +150,25 @@ def test_a_time_limit_lets_running_trials_finish(project: Project) -> None:
     assert resume(project).exit_code == 0
 
 
-def test_failures_outrank_what_was_not_run(project: Project) -> None:
+def test_what_a_budget_left_outranks_failures_and_what_max_fail_left_does_not(
+    project: Project,
+) -> None:
     project.write({"eval.yaml": "name: d\n", **{f"c{n}.yaml": FAIL for n in range(3)}})
     stopped = run(project, "-j", "1", "--max-fail", "2")
     assert stopped.exit_code == 1
     assert stopped.data["stopped"]["kind"] == "max_fail"
     assert last_lines(stopped)[1] == f"go on with: skillup run --resume {project.root / 'out'}"
-    assert resume(project, "--max-tokens", "1").exit_code == 1
+    judged = project.run("judge", "out", "-q")
+    assert judged.exit_code == 1, judged.stderr
+    assert resume(project, "--max-tokens", "1").exit_code == 3
+    assert project.run("judge", "out", "-q").exit_code == 3
+
+
+def test_an_error_outranks_max_fail(project: Project) -> None:
+    breaks = PASS.replace("say: fine", "misbehave: {error: auth}")
+    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": breaks, "c.yaml": FAIL})
+    stopped = run(project, "-j", "1", "--max-fail", "2")
+    assert (stopped.exit_code, len(stopped.data["not_run"])) == (3, 1)
 
 
 def test_a_limit_that_stopped_nothing_is_not_told(suite: Project) -> None:

@@ -72,6 +72,32 @@ def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
     assert outcome.stderr == ""
 
 
+def test_a_run_of_one_case_in_between_hides_no_regression(project: Project) -> None:
+    whole = night(project, "--trials", "3", broke="hi there", other="hi there")
+    night(project, "-k", "other", broke="hi there", other="hi there")
+    last = night(project, "--trials", "3", broke="no", other="hi there", new="no")
+    outcome = compare(project, "--json")
+    told = {"broke": "newly_failing", "other": "still_passing", "new": "only_in_b"}
+    assert changes(outcome) == told
+    (broke,) = [case for case in outcome.data["cases"] if case["case_id"] == "broke"]
+    assert broke["a_from_run"] == whole["run_id"]
+    text = compare(project).stdout
+    assert f"broke  3/3 → 0/3  not run in A: compared with {whole['run_id']}" in text
+    assert f"1 case that A did not run is compared with {whole['run_id']}" in text
+    # Nor is a run its own past, where the later one is named first.
+    assert (
+        changes(compare(project, last["run_id"], whole["run_id"], "--json"))["new"] == "only_in_a"
+    )
+
+
+def test_a_run_until_decided_says_that_p_is_approximate(project: Project) -> None:
+    night(project, "--trials", "2", "--until-decided", a="hi there")
+    night(project, "--trials", "2", a="hi there")
+    (note,) = compare(project, "--json").data["notes"]
+    assert note.startswith("A was held --until-decided")
+    assert note in compare(project).stdout
+
+
 @pytest.mark.parametrize(
     ("gates", "exit_code"),
     [

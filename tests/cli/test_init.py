@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,7 +50,7 @@ def test_what_it_writes_validates_and_passes_as_it_is(skill: Project) -> None:
     ran = skill.run("run", "sk", "--json")
     assert ran.exit_code == 0, ran.stderr
     assert ran.data["summary"]["pass"] == 3
-    assert "next: skillup run sk" in outcome.stderr
+    assert "next: cd sk && skillup run .\n" in outcome.stderr
 
 
 def test_without_the_skill_its_cases_fail_where_they_should(skill: Project) -> None:
@@ -199,6 +202,53 @@ def test_it_never_writes_through_a_link_that_leads_out(skill: Project, tmp_path:
     assert files_in(skill.root) == {"sk/SKILL.md"}
 
 
+@pytest.mark.parametrize("name", ["log: keeper", 'it\'s "q" # %', "a<<x>>b {{y}}", "📚 books"])
+def test_a_skill_of_any_name_passes_its_suite(project: Project, name: str) -> None:
+    project.write({"s/SKILL.md": f"---\nname: {json.dumps(name, ensure_ascii=False)}\n---\nBody\n"})
+    project.run("init", "s")
+
+    ran = project.run("run", "s", "--json")
+
+    assert ran.data["summary"]["pass"] == 3, ran.stderr
+
+
+def test_characters_beyond_the_first_plane_stay_what_they_are(project: Project) -> None:
+    england = "🏴󠁧󠁢󠁥󠁮󠁧󠁿"
+    project.write({"s/SKILL.md": f"---\nname: s\ndescription: The flag {england}\n---\n"})
+    project.run("init", "s")
+
+    ran = project.run("run", "s", "--json")
+
+    case = next(c for c in ran.data["cases"] if c["case_id"] == "uses-the-skill")
+    assert england in case["turns"][0]["content"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_a_name_that_no_file_can_hold_is_told(project: Project) -> None:
+    place = project.root / os.fsdecode(b"s\xff")
+    place.mkdir()
+    (place / "SKILL.md").write_text("Body")
+
+    outcome = project.run("init", str(place))
+
+    assert outcome.exit_code == 2
+    assert "is not UTF-8 text" in outcome.stderr
+    assert "front matter" in outcome.stderr
+
+
+def test_trouble_on_the_way_takes_back_what_was_done(skill: Project) -> None:
+    skill.write({"sk/evals/eval.yaml": "name: mine\n", "sk/evals/cases/two-turns.yaml/x": "in it"})
+    before = files_in(skill.root)
+
+    outcome = skill.run("init", "sk", "--force")
+
+    assert outcome.exit_code == 2
+    assert "cannot write sk/evals/cases/two-turns.yaml: Is a directory" in outcome.stderr
+    assert files_in(skill.root) == before
+    assert (skill.root / "sk/evals/eval.yaml").read_text() == "name: mine\n"
+    assert sorted(p.name for p in (skill.root / "sk/evals").iterdir()) == ["cases", "eval.yaml"]
+
+
 def test_a_directory_that_cannot_be_made_is_told(project: Project) -> None:
     project.write({"file": "x"})
 
@@ -214,7 +264,8 @@ def test_on_a_terminal_it_asks_and_shows_before_it_writes(skill: Project) -> Non
         terminal.type("claud\n")
         terminal.until("there is no engine `claud`")
         terminal.type("\n")
-        terminal.until("request [I want to remove or rotate logs.")
+        terminal.until("request:")
+        assert "  [I want to remove or rotate logs." in terminal.shown
         terminal.type("Rotate app.log\n")
         terminal.until("Write them? [Y/n]:")
         assert files_in(skill.root) == {"sk/SKILL.md"}
@@ -226,10 +277,10 @@ def test_on_a_terminal_it_asks_and_shows_before_it_writes(skill: Project) -> Non
     assert skill.run("run", "sk").exit_code == 0
 
 
-@pytest.mark.parametrize("last_question", ["engine [", "request [", "Write them?"])
+@pytest.mark.parametrize("last_question", ["engine [", "request:", "Write them?"])
 def test_ctrl_c_in_the_questions_leaves_nothing(skill: Project, last_question: str) -> None:
     with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
-        for question in ("engine [", "request [", "Write them?"):
+        for question in ("engine [", "request:", "Write them?"):
             terminal.until(question)
             if question == last_question:
                 terminal.type("\x03")
@@ -244,7 +295,7 @@ def test_ctrl_c_in_the_questions_leaves_nothing(skill: Project, last_question: s
 
 def test_no_is_an_answer(skill: Project) -> None:
     with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
-        for question in ("engine [", "request ["):
+        for question in ("engine [", "request:"):
             terminal.until(question)
             terminal.type("\n")
         terminal.until("Write them?")
@@ -253,3 +304,19 @@ def test_no_is_an_answer(skill: Project) -> None:
 
     assert code == 0
     assert files_in(skill.root) == {"sk/SKILL.md"}
+
+
+def test_a_long_suggestion_is_broken_between_words(skill: Project) -> None:
+    words = "rotate remove archive summarise count compress delete and list the log files " * 2
+    skill.write({"sk/SKILL.md": f"---\nname: logs\ndescription: Use this to {words}\n---\n# x\n"})
+    arguments = ("init", "sk", "--engine", "scripted")
+    environment = skill.environment()
+    with on_a_terminal(*arguments, cwd=skill.root, env=environment, columns=60) as terminal:
+        terminal.until("request:")
+        terminal.type("\x03")
+        terminal.ends()
+
+    shown = terminal.shown.partition("request:")[0].splitlines()[2:]
+    assert len(shown) > 2
+    assert all(len(line) < 60 for line in shown)
+    assert {word for line in shown for word in line.strip(" []").split()} >= set(words.split())

@@ -73,9 +73,32 @@ def test_runs_and_cases_can_be_chosen(project: Project) -> None:
     assert [case["case_id"] for case in suite["cases"]] == ["b"]
     assert project.run("trends", "--engine", "codex").exit_code == 2
     assert project.run("trends", "--variant", "with_luck").exit_code == 2
+    for options, known in (
+        (["-e", "nosuch"], "engines in the index: scripted"),
+        (["-k", "nosuch", "-e", "scr*"], "cases in the index: a, b"),
+        (["--variant", "without_skill"], "of these, the index has only with_skill"),
+    ):
+        assert known in project.run("trends", *options).stderr
     unknown = project.run("trends", "nothing")
     assert unknown.exit_code == 2
     assert "suites in the index: demo" in unknown.stderr
+
+
+def test_several_trials_say_where_a_case_fell(project: Project) -> None:
+    ids = nights(project, a="p")
+    project.run("run", ".", "--trials", "9")
+    project.write({"cases/a.yaml": CASE.format(say="no", trouble="{}")})
+    after = project.run("run", ".", "--json", "--trials", "3").data["run_id"]
+    (case,) = project.run("trends", "--json").data["suites"][0]["cases"]
+    fell = case["fell_at"]
+    assert (fell["first"]["run_id"], fell["runs"]) == (after, 1)
+    assert fell["before"] == {"passed": 10, "judged": 10}
+    assert fell["since"] == {"passed": 0, "judged": 3}
+    assert case["failing_since"] is None
+    assert case["score"] == pytest.approx(11.5 / 13), "half of the score where it fails"
+    assert ids[0] not in project.run("trends", "-k", "a").stdout.partition("fell at")[2]
+    page = project.run("report", "last", "--report", "html")
+    assert page.exit_code == 0, page.stderr
 
 
 def test_variants_are_told_apart(project: Project) -> None:

@@ -74,6 +74,11 @@ def test_the_console_says_what_was_saved(project: Project) -> None:
     )
     assert "1 not needed" in outcome.stderr
     assert "with 4 trials no case can be surely above 0.8: that takes 16 passes" in outcome.stderr
+    assert "surely below 0.8: that" not in outcome.stderr
+
+    outcome = project.run("run", ".", "--until-decided", "--trials", "4", "--pass-rate", "0.2")
+    assert "no case can be surely below 0.2: that takes 16 failures" in outcome.stderr
+    assert "surely above 0.2: that" not in outcome.stderr
 
 
 def test_trials_of_all_cases_begin_before_any_is_repeated_much(project: Project) -> None:

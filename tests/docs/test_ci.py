@@ -1,4 +1,4 @@
-"""The workflow of docs/nightly.md: its steps are run, night after night, as a CI system would."""
+"""The workflow and the script of docs/nightly.md: run, night after night, as CI and cron would."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ FAILS = PASSES.replace("say: done", "say: nothing")
 BREAKS = PASSES.replace("say: done", "misbehave: {error: model_error}")
 
 
-def _workflow() -> Any:
-    (block,) = (
-        block
+def _shown(name: str) -> str:
+    (text,) = (
+        block.text
         for block in blocks_of(ROOT / "docs" / "nightly.md")
-        if block.marker is not None and block.marker.action == "workflow"
+        if block.marker is not None
+        and (block.marker.action, block.marker.value) == ("workflow", name)
     )
-    return parse_yaml(block.text, Path("skills.yaml")).data
+    return text
+
+
+def _workflow() -> Any:
+    return parse_yaml(_shown("nightly"), Path("skills.yaml")).data
 
 
 STEPS = _workflow()["jobs"]["night"]["steps"]
@@ -42,7 +47,7 @@ class Night:
         self.output = ""
         self.summary = project.root / "step-summary.md"
         self.summary.write_text("")
-        for left in ("night", "compare.txt"):
+        for left in ("night", "night.txt", "compare.txt"):
             _remove(project.root / left)
         for name, script in RUN.items():
             if name == "Install" or (name.startswith("Compare") and not earlier):
@@ -51,13 +56,7 @@ class Night:
                 self._step(project, name, script)
 
     def _step(self, project: Project, name: str, script: str) -> None:
-        bin_dir = project.root.parent / "bin"
-        bin_dir.mkdir(exist_ok=True)
-        command = bin_dir / "skillup"
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m skillup "$@"\n')
-        command.chmod(0o755)
-        environment = project.environment({"GITHUB_STEP_SUMMARY": str(self.summary)})
-        environment["PATH"] = f"{bin_dir}{os.pathsep}{environment['PATH']}"
+        environment = _environment(project, {"GITHUB_STEP_SUMMARY": str(self.summary)})
         done = subprocess.run(
             ["bash", "-e", "-c", script.replace("claude_code", "scripted")],
             cwd=project.root,
@@ -71,6 +70,31 @@ class Night:
         self.output += done.stdout + done.stderr
         if done.returncode != 0:
             self.failed.append(name)
+
+
+def _environment(project: Project, more: dict[str, str]) -> dict[str, str]:
+    """Of the project, with a `skillup` on its PATH."""
+    bin_dir = project.root.parent / "bin"
+    bin_dir.mkdir(exist_ok=True)
+    command = bin_dir / "skillup"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m skillup "$@"\n')
+    command.chmod(0o755)
+    environment = project.environment(more)
+    return {**environment, "PATH": f"{bin_dir}{os.pathsep}{environment['PATH']}"}
+
+
+def _night_by_cron(project: Project) -> subprocess.CompletedProcess[str]:
+    (project.root / "night.sh").write_text(_shown("night.sh"))
+    return subprocess.run(
+        ["sh", str(project.root / "night.sh")],
+        cwd="/",
+        env=_environment(project, {}),
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=GUARD_SECONDS,
+        text=True,
+        check=False,
+    )
 
 
 def _remove(path: Path) -> None:
@@ -119,6 +143,47 @@ def test_an_error_fails_the_job_and_is_summed_up_all_the_same(nights: Project) -
     night = Night(nights, earlier=False)
     assert night.failed == ["Hold the suites"], night.output
     assert "ERROR" in night.summary.read_text()
+
+
+def test_a_night_that_a_budget_cuts_short_fails_the_job_also_where_a_case_failed(
+    nights: Project,
+) -> None:
+    assert Night(nights, earlier=False).failed == []
+    nights.write({"cases/other.yaml": FAILS})
+    told = RUN["Hold the suites"]
+    RUN["Hold the suites"] = told.replace("--max-cost-usd 20", "--max-tokens 1 -j 1")
+    try:
+        night = Night(nights, earlier=True)
+    finally:
+        RUN["Hold the suites"] = told
+    assert night.failed[0] == "Hold the suites", night.output
+    assert "5 not run" in night.summary.read_text()
+
+
+def test_a_night_that_did_not_begin_is_not_taken_for_an_older_one(nights: Project) -> None:
+    assert Night(nights, earlier=False).failed == []
+    assert Night(nights, earlier=True).failed == []
+    nights.write({"cases/other.yaml": "input: {promt: go}\n"})
+    night = Night(nights, earlier=True)
+    assert night.failed == ["Check the files and the CLIs", "Compare with the night before"]
+    assert "the night has no result" in night.summary.read_text()
+
+
+def test_the_script_for_cron_tells_what_came_of_the_night_and_of_no_other(nights: Project) -> None:
+    _night_by_cron(nights)  # there is nothing before it
+    steady = _night_by_cron(nights)
+    assert steady.returncode == 0, steady.stderr
+    assert "6 passed" in steady.stderr
+    nights.write({"cases/other.yaml": FAILS})
+    worse = _night_by_cron(nights)
+    assert worse.returncode == 1, worse.stderr
+    assert "other" in worse.stdout
+    nights.write({"cases/other.yaml": BREAKS})
+    assert _night_by_cron(nights).returncode == 3
+    nights.write({"cases/other.yaml": "input: {promt: go}\n"})
+    invalid = _night_by_cron(nights)
+    assert (invalid.returncode, invalid.stdout) == (2, "")
+    assert "promt" in invalid.stderr
 
 
 def test_what_runs_is_installed_and_the_key_is_the_profile_s() -> None:

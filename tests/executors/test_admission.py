@@ -40,44 +40,44 @@ def held(
     return began, most
 
 
-def test_the_order_is_that_of_the_plan_and_no_place_is_left_empty(tmp_path: Path) -> None:
-    jobs = a_plan(tmp_path, {"a": {}, "b": {}}, trials=3).jobs
-    began, most = held(Admission(2), jobs, lambda _: 20)
-    assert [*sorted(began[:2]), *began[2:]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
-    assert most == 2
-
-
-def test_with_breadth_every_case_has_its_turn_before_one_has_the_next(tmp_path: Path) -> None:
+def test_every_case_has_its_turn_before_one_has_the_next(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}}, trials=2).jobs
-    began, most = held(Admission(2, breadth=True), jobs, lambda _: 20)
+    began, most = held(Admission(2), jobs, lambda _: 20)
     assert [*sorted(began[:2]), *began[2:]] == ["a1", "b1", "c1", "a2", "b2", "c2"]
     assert most == 2
 
 
-def test_with_breadth_a_slow_case_does_not_take_all_places(tmp_path: Path) -> None:
+def test_a_slow_case_does_not_take_all_places(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}, "b": {}}, trials=6).jobs
     slow = {"a": 400, "b": 20}
-    began, _ = held(Admission(2, breadth=True), jobs, lambda job: slow[job.loaded.case.id])
+    began, _ = held(Admission(2), jobs, lambda job: slow[job.loaded.case.id])
     assert [*sorted(began[:2]), *began[2:7]] == ["a1", "b1", "b2", "b3", "b4", "b5", "b6"]
+
+
+def test_both_variants_of_a_trial_begin_close_together(tmp_path: Path) -> None:
+    jobs = a_plan(
+        tmp_path, {"a": {}, "b": {}}, trials=2, variants=("with_skill", "without_skill")
+    ).jobs
+    began, _ = held(Admission(1), jobs, lambda _: 20)
+    assert began == ["a1", "a1", "b1", "b1", "a2", "a2", "b2", "b2"]
 
 
 def test_an_engine_that_is_slow_does_not_take_all_places(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}}, engines=("p", "q")).jobs
-    for breadth in (False, True):
-        engines: list[str] = []
+    engines: list[str] = []
 
-        def length(job: Job, engines: list[str] = engines) -> int:
-            engines.append(job.profile.name)
-            return 400 if job.profile.name == "p" else 20
+    def length(job: Job) -> int:
+        engines.append(job.profile.name)
+        return 400 if job.profile.name == "p" else 20
 
-        held(Admission(2, breadth=breadth), jobs, length)
-        assert sorted(engines[:2]) == ["p", "q"]
-        assert engines[2:] == ["q", "q", "p", "p"]
+    held(Admission(2), jobs, length)
+    assert sorted(engines[:2]) == ["p", "q"]
+    assert engines[2:] == ["q", "q", "p", "p"]
 
 
 def test_one_case_alone_may_have_all_places(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}}, trials=6).jobs
-    assert held(Admission(3, breadth=True), jobs, lambda _: 20)[1] == 3
+    assert held(Admission(3), jobs, lambda _: 20)[1] == 3
 
 
 def test_where_there_is_no_room_the_next_waits_and_the_only_one_does_not(tmp_path: Path) -> None:

@@ -141,6 +141,17 @@ def test_the_fewest_trials_that_can_decide(threshold: float, above: int, below: 
     assert decide([False] * below, threshold).side == "below"
 
 
+@pytest.mark.parametrize("threshold", [0.999, 0.999_999_99])
+def test_the_fewest_trials_next_to_certainty_are_found_without_counting(threshold: float) -> None:
+    above, below = fewest_trials(threshold)
+    assert (side_of(above, 0, threshold), side_of(above - 1, 0, threshold)) == (
+        "above",
+        "undecided",
+    )
+    assert below == 1
+    assert fewest_trials(1e-17) == (1, 10**9)
+
+
 @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0])
 def test_a_threshold_that_is_no_rate_is_refused(threshold: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):

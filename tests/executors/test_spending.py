@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.spending import Spending
+from skillup.executors.spending import Account, Spending
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.record import (
@@ -125,3 +125,16 @@ def test_what_took_nothing_tells_nothing_and_is_not_blamed() -> None:
         spent.add(record, graded(record, judging))
     assert not spent.cost_usd.untold
     assert spent.cost_usd.trials == 1
+
+
+def test_a_limit_is_reached_although_sums_of_fractions_fall_a_hair_short() -> None:
+    account = Account()
+    for _ in range(10):
+        assert not account.has_reached(1.0)
+        account.add(iter([("the engine", 0.1)]), finished=True)
+    assert account.total < 1.0
+    assert account.has_reached(1.0)
+    assert not account.has_reached(1.001)
+    assert account.has_reached(1.1, more=account.average())
+    assert Account().has_reached(0.0)
+    assert not Account().has_reached(1e-12)

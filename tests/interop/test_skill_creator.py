@@ -140,3 +140,24 @@ def test_more_than_nine_evals_and_runs_keep_their_order(tmp_path: Path) -> None:
     ours = read(project.root / "ws/benchmark.json")["runs"]
     assert [run.pop("eval_name") for run in ours][::10] == [f"c{n:02}" for n in range(11)]
     assert ours == runs_of(project.root / "ws")
+
+
+def test_a_directory_of_the_agent_does_not_stand_where_our_files_go(project: Project) -> None:
+    project.write(
+        {
+            "s/eval.yaml": "name: s\n",
+            "s/c.yaml": """
+                input: {prompt: x}
+                assertions: [{contains: y}]
+                scripted:
+                  - steps: [{write: {path: metrics.json/mine.txt, content: "in the way"}}]
+                    say: y
+                """,
+        }
+    )
+    project.run("run", "s", "--out", "r")
+
+    outcome = project.run("export", "r", "--format", "anthropic", "--out", "ws")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert read(project.root / "ws/eval-1/with_skill/run-1/outputs/metrics.json")

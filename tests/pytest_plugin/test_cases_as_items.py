@@ -99,6 +99,17 @@ def test_a_fail_is_a_failure_an_error_is_an_error_and_a_skip_is_skipped(
     assert "1 failed, 2 passed, 1 skipped, 1 error" in outcome.stdout
 
 
+def test_what_fails_without_the_skill_is_no_failure(suite: Project, pytest_in: Pytest) -> None:
+    options = ("--skillup", "cases/bad.yaml", "--skillup-baseline", "-v", "-rs")
+    outcome = pytest_in(*options)
+    assert outcome.exit_code == 1, outcome.stdout
+    assert outcomes(outcome) == {
+        "bad[scripted]": "FAILED",
+        "bad[scripted-without_skill]": "SKIPPED",
+    }
+    assert "without the skill: failed (" in outcome.stdout
+
+
 def test_a_failure_shows_the_turn_its_checks_and_the_record(
     suite: Project, pytest_in: Pytest
 ) -> None:
@@ -361,3 +372,11 @@ def test_ctrl_c_ends_the_agents_and_keeps_what_was_held(
     assert not [pid for pid in agents if psutil.pid_exists(pid)]
     result = json.loads((project.latest_run() / "result.json").read_text())
     assert result["not_run"] == ["a/scripted/with_skill/1", "b/scripted/with_skill/1"]
+
+
+def test_the_run_is_named_as_its_directory_is(suite: Project, pytest_in: Pytest) -> None:
+    told = pytest_in("--skillup", "cases", "-k", "good").stdout
+    run = suite.latest_run()
+    assert f"skillup: .skillup/runs/{run.name}" in told
+    assert json.loads((run / "run.json").read_text())["run_id"] == run.name
+    assert json.loads((run / "result.json").read_text())["run_id"] == run.name

@@ -95,7 +95,14 @@ def test_the_table_holds_nothing_of_an_agents_markup() -> None:
     text = markdown_of(benchmark([graded("a", 1, 0), bad], timestamp=WHEN))
 
     assert "<img" not in text.replace("\\<", "")
-    assert "| Pass Rate | 100% ± 0% | +1.00 |" in text
+    assert "| Pass Rate | 100% ± 0% |\n" in text
+
+
+def test_one_configuration_alone_differs_from_nothing() -> None:
+    data = benchmark([graded("a", 1, 0)], timestamp=WHEN)
+
+    assert data["run_summary"]["delta"] == {}
+    assert "Delta" not in markdown_of(data)
 
 
 def test_the_report_of_a_run_is_json() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from skillup.reports.compare import print_comparison
 from skillup.reports.compare_totals import p_value
@@ -62,6 +65,55 @@ def test_what_was_not_run_has_lines_of_its_own() -> None:
     rows = [line.split() for line in text.splitlines()]
     assert ["trials", "not", "run", "0", "4", "+4"] in rows
     assert ["cases", "not", "run", "0", "1", "+1"] in rows
+
+
+def test_what_was_not_run_does_not_bury_what_was_lost() -> None:
+    before: dict[str | CaseKey, str] = {f"case-{n}": "n" for n in range(60)}
+    text = said({**before, "was-held": "p"}, {**before, "was-held": "n"})
+    rows = text.partition("no verdict to compare (61)\n")[2].splitlines()
+    assert rows[0].split()[0] == "was-held"
+    assert rows[40] == "  … and 21 more; --json has all"
+    assert rows[41] == ""
+
+
+def on_terminal(
+    width: int, a: dict[str | CaseKey, str], b: dict[str | CaseKey, str], reason: str = "no"
+) -> list[str]:
+    """The lines of the comparison on a terminal that is so wide."""
+    earlier, later = a_run("a", a), a_run("b", b)
+    trials = [
+        replace(trial, reason="" if trial.status == "PASS" else reason) for trial in later.trials
+    ]
+    comparison = compare_runs(earlier, replace(later, trials=tuple(trials)), 0.95)
+    stream = StringIO()
+    console = Console(file=stream, width=width, force_terminal=True, no_color=True, highlight=False)
+    print_comparison(comparison, [], console)
+    return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
+
+
+def test_counts_stay_on_one_line() -> None:
+    lines = on_terminal(80, {"c8": "p" * 10, "c10": "p" * 10}, {"c10": "e"}, reason="")
+    assert "  c8  10/10 → –" in lines
+    assert "  c10  10/10 → error" in lines
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+@pytest.mark.parametrize("name", ["short", "deletes-the-logs-only-after-asking"])
+def test_long_lines_are_folded_at_words(width: int, name: str) -> None:
+    words = "they are still there, all three of them, `gone` is nowhere; nothing was removed"
+    cases: dict[str | CaseKey, str] = {name: "p" * 10, "c2": "p" * 10}
+    lines = on_terminal(width, cases, {name: "f" * 10, "c2": "pf" * 5}, reason=words)
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    assert f"{name} 10/10 → 0/10 surely (p < 0.0001); {words}" in text
+    assert "(McNemar's exact test, for several trials)" in text
+
+
+def test_where_there_is_no_terminal_a_case_is_one_line() -> None:
+    text = said({"x" * 90: "pp", "y": "pp"}, {"x" * 90: "ff", "y": "ff"})
+    assert "  y  " in text
+    assert all(line.count("→") == 1 for line in text.splitlines() if "because of f" in line)
+    assert text.count("because of f") == 2
 
 
 def test_suites_and_engines_are_named_only_where_there_are_several() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.project import Project
+import subprocess
+import sys
+
+from tests.support.project import GUARD_SECONDS, Project
 
 CASE = r"""
     id: "case\e[31m[/red]"
@@ -74,3 +77,73 @@ def test_a_very_long_id_is_shortened_for_people_and_whole_in_data(project: Proje
         assert "xxx-last" in shown
     assert project.run("list", "s", "--json").data[0]["id"] == case_id
     assert project.run("judge", "run", "--json").data["cases"][0]["job_id"].startswith(case_id)
+
+
+def test_trials_of_a_case_that_came_to_the_same_are_counted(project: Project) -> None:
+    case = "input: {prompt: go}\nassertions: [{contains: x}]\nscripted: [{say: y}]\n"
+    project.write({"eval.yaml": "name: x\n", "cases/fails.yaml": case})
+
+    outcome = project.run("run", ".", "--trials", "8", "--report", "markdown")
+
+    assert 'fails (8 of 8): contains "x": not found\n' in outcome.stderr
+    told = (project.latest_run() / "summary.md").read_text("utf-8").partition("## What did not")[2]
+    assert told.count("### ") == 1
+    assert "fails (8 of 8 trials)" in told
+    assert told.count("not found") == 1
+
+
+TWICE = """
+    input: {prompt: go}
+    assertions: [{contains: x}]
+    scripted: [{say: x}]
+    """
+
+
+def rows_of(stderr: str) -> list[str]:
+    """Labels in the closing table."""
+    lines = stderr.splitlines()
+    heads = [number for number, line in enumerate(lines) if line.split()[:2] == ["case", "turns"]]
+    rows = lines[heads[0] + 1 :] if heads else []
+    return [" ".join(row.split()[1:3]) for row in rows if row[:4] in ("PASS", "FAIL")]
+
+
+def test_of_cases_held_several_times_only_trials_that_did_not_pass_have_a_row(
+    project: Project,
+) -> None:
+    fails = TWICE.replace("say: x", "say: y")
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": TWICE, "cases/b.yaml": fails})
+
+    quiet = project.run("run", ".", "--trials", "2", "-q", "-j", "1")
+    assert rows_of(quiet.stderr) == ["b #1", "b #2"]
+    assert "\n2 trials passed\n" in quiet.stderr
+    told = project.run("run", ".", "--trials", "2", "-q", "-v", "-j", "1")
+    assert rows_of(told.stderr) == ["a #1", "a #2", "b #1", "b #2"]
+    assert "trials passed" not in told.stderr
+    once = project.run("run", ".", "-q", "-j", "1")
+    assert rows_of(once.stderr)[0].startswith("a 1/1")
+
+
+def test_lots_are_the_same_in_every_run_and_others_by_the_seed(project: Project) -> None:
+    draws = TWICE.replace("[{say: x}]", "[{probability: 0.5, say: x}, {say: y}]")
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": draws})
+
+    def drawn(*options: str) -> list[str]:
+        ran = project.run("run", ".", "--trials", "12", "--json", *options)
+        return [case["status"] for case in ran.data["cases"]]
+
+    assert drawn() == drawn("--seed", "0")
+    assert drawn("--seed", "1") == drawn("--seed", "1") != drawn()
+
+
+def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": TWICE, "cases/b.yaml": TWICE})
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" -m skillup run . 2>&1 | head -1'],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        timeout=GUARD_SECONDS,
+        check=False,
+    )
+    assert ran.stdout.count(b"\n") == 1
+    assert "1 run" in project.run("trends").stdout

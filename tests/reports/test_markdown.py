@@ -30,10 +30,10 @@ def test_the_headline_counts_and_a_failure_is_told() -> None:
     assert "- **asks first**: no" in page
 
 
-def test_errors_and_what_was_not_begun_are_apart_from_failures() -> None:
+def test_errors_and_what_was_not_run_are_apart_from_failures() -> None:
     page = written(make_grade("a", "ERROR"), planned=["0", "b/e/with_skill/1"])
 
-    assert page.startswith("# skillup: 0 of 1 passed, 1 not run for errors, 1 not begun\n")
+    assert page.startswith("# skillup: 0 of 1 passed, 1 error, 1 not run\n")
     assert "## Not run (1)" in page
 
 
@@ -69,7 +69,9 @@ def test_what_an_agent_wrote_is_text_and_nothing_else(text: str) -> None:
     assert re.findall("<[^>]*>", html) == ["<p>", "</p>"]
 
 
-@pytest.mark.parametrize("text", ["@octocat", "#12", "org/repo#12", "https://x.example", "www.x.y"])
+@pytest.mark.parametrize(
+    "text", ["@octocat", "#12", "org/repo#12", "GH-12", ":tada:", "https://x.example", "www.x.y"]
+)
 def test_github_finds_nobody_to_call_and_nothing_to_link(text: str) -> None:
     plain = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", escape(text))
     rendered = MarkdownIt("commonmark").render(escape(text))

@@ -40,6 +40,17 @@ def test_it_is_never_less_than_what_is_left_of_the_longest() -> None:
     assert pace.left([("short", 50)], [], 8) == 0  # later than usual: soon, not in the past
 
 
+def test_trials_that_go_on_longer_than_what_has_ended_are_the_measure_of_their_like() -> None:
+    pace = Pace()
+    for _ in range(3):
+        pace.add("short", 0.1)
+
+    # Nine trials of six seconds wait for three places, and the first of them are under way.
+    assert pace.left([("long", 6)] * 3, ["long"] * 9, 3) == pytest.approx(18)
+    pace.add("long", 2)
+    assert (pace.left([("long", 6)], ["long"] * 9, 1) or 0) >= 9 * 4
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [

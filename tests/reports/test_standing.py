@@ -8,6 +8,7 @@ from skillup.plan import Job, Plan
 from skillup.reports.standing import Standing
 from skillup.trial import TrialEvent
 from tests.reports.test_junit import make_grade
+from tests.reports.test_streaming import answer, call
 from tests.support.families import jobs_of
 
 
@@ -73,6 +74,31 @@ def test_a_follow_up_and_the_judging_are_told(tmp_path: Path) -> None:
     assert standing.running[one.id].doing == "waiting for the agent"
     standing.hear(TrialEvent(one.id, "turn_ended", 2, 2))
     assert standing.running[one.id].doing == "judging"
+
+
+def test_a_message_that_was_sent_is_no_longer_being_sent(tmp_path: Path) -> None:
+    standing, (one, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    standing.hear(TrialEvent(one.id, "activity", text="sending the message"))
+    standing.hear(TrialEvent(one.id, "message_sent", 1, text="Hi"))
+    assert standing.running[one.id].doing == "waiting for the agent"
+
+    standing.hear(TrialEvent(one.id, "turn_started", 2, 2, "And then?"))
+    standing.hear(TrialEvent(one.id, "message_sent", 2, text="And then?", source="simulator"))
+    assert standing.running[one.id].doing == "simulated user: And then?"
+
+
+def test_a_call_that_has_returned_is_no_longer_told(tmp_path: Path) -> None:
+    standing, (one, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    for call_id in ("1", "2"):
+        standing.hear(TrialEvent(one.id, "item", item=call(call_id)))
+        standing.hear(TrialEvent(one.id, "activity", text=f"Bash sleep {call_id}"))
+
+    standing.hear(TrialEvent(one.id, "item", item=answer("done", call_id="2")))
+    assert standing.running[one.id].doing == "Bash sleep 1"
+    standing.hear(TrialEvent(one.id, "item", item=answer("done", call_id="1")))
+    assert standing.running[one.id].doing == "thinks"
 
 
 def test_how_long_it_will_go_on_comes_from_the_trials_that_ended(tmp_path: Path) -> None:

@@ -71,3 +71,11 @@ def test_what_sequential_tests_saved() -> None:
         "decided after 3 trials; 2 of 5 trials were not needed"
     )
     assert decided_words([a_case(None, 3)]) is None
+
+
+def test_a_case_of_which_trials_are_to_come_is_not_called_undecidable() -> None:
+    waits = decided("undecided", 5, 0).model_copy(update={"not_run": 15})
+    assert decided_words([waits, decided("undecided", 20, 0), decided("below", 3, 17)]) == (
+        "decided after 3 trials; 17 of 60 trials were not needed; 1 case is not decided yet; "
+        "1 case could not be decided"
+    )

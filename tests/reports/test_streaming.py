@@ -134,3 +134,16 @@ def test_a_turn_that_did_not_complete_is_told() -> None:
     heard.stream.hear(TrialEvent(JOB, "turn_ended", 1, 1, "error"), "a")
 
     assert heard.text == "a  the turn ended: error\n"
+
+
+def test_checks_that_are_not_met_look_different() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=80, highlight=False, force_terminal=True, no_color=False,
+                      color_system="standard")  # fmt: skip
+    met = CheckResult(name="asks", kind="contains", passed=True, score=1)
+    not_met = CheckResult(name="polite", kind="contains", passed=False, score=0, found="rude")
+    ConversationStream(console).checks("a", "checks", [met, not_met])
+
+    _, asks, polite = file.getvalue().splitlines()
+    assert "\x1b[31m" in polite
+    assert "\x1b[31m" not in asks

@@ -221,3 +221,15 @@ def test_open_refuses_what_is_no_run(tmp_path: Path, name: str) -> None:
 def test_a_run_opened_for_reading_cannot_be_written(run: RunDirectory) -> None:
     with pytest.raises(RuntimeError, match="reading only"):
         RunDirectory.open(run.path).write_record(JOB, a_record())
+
+
+def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: RunDirectory) -> None:
+    run.write_result(a_result())
+    run.close()
+    with RunDirectory.open(run.path, writable=True) as again:
+        assert again.read_result() == a_result()
+        again.write_record(JOB, a_record())
+        assert not (run.path / "result.json").exists()
+        assert (run.path / "result.json.earlier-1").exists()
+        again.write_result(a_result())
+    assert RunDirectory.open(run.path).read_result() == a_result()

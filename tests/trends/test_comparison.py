@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skillup.trends.comparison import compare_runs, unanswered
@@ -81,8 +83,36 @@ def test_an_earlier_run_stands_in_for_what_an_error_kept_from_a_verdict() -> Non
     """Passed on Monday, an error on Tuesday, failed on Wednesday: it is newly failing."""
     monday, tuesday = a_run("monday", {"one": "p"}), a_run("tuesday", {"one": "e"})
     wednesday = a_run("wednesday", {"one": "f"})
-    assert unanswered(tuesday) == {a_key("one")}
+    assert unanswered(tuesday, wednesday) == {a_key("one")}
     earlier = {key: ("monday", own) for key, own in by_case(monday.trials).items()}
     comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
     assert [case.change for case in comparison.cases] == ["newly_failing"]
     assert comparison.earlier == {a_key("one"): "monday"}
+
+
+def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:
+    night, between = a_run("1", {"one": "p" * 9 + "f", "two": "p"}), a_run("2", {"two": "p"})
+    after = a_run("3", {"one": "f" * 10, "two": "p", "new": "f"})
+    assert unanswered(between, after) == {a_key("one"), a_key("new")}
+    earlier = {key: ("1", own) for key, own in by_case(night.trials).items()}
+    del earlier[a_key("two")]
+    comparison = compare_runs(between, after, 0.95, earlier)
+    assert {case.key.case_id: case.change for case in comparison.cases} == {
+        "one": "newly_failing",
+        "two": "still_passing",
+        "new": "only_in_b",
+    }
+    assert comparison.notes == ("1 case that A did not run is compared with 1",)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [(True, True, "A and B were"), (False, True, "B was"), (True, False, "A was")],
+)
+def test_that_trials_depended_on_their_outcomes_is_said(a: bool, b: bool, said: str) -> None:
+    runs = [
+        replace(a_run(name, {"one": "pp"}), until_decided=decided)
+        for name, decided in (("a", a), ("b", b))
+    ]
+    (note,) = compare_runs(runs[0], runs[1], 0.95).notes
+    assert note.startswith(f"{said} held --until-decided")

@@ -52,6 +52,13 @@ def test_the_pass_rate_is_over_verdicts_of_b() -> None:
     assert met(a, b, min_pass_rate=0.91) == {"min_pass_rate": False}
 
 
+def test_each_case_counts_the_same_in_the_pass_rate_however_often_it_was_held() -> None:
+    a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "p" * 30, "y": "fff"})
+    (result,) = check_gates(compare_runs(a, b, 0.95), gates_by_suite(b, {"min_pass_rate": 0.6}))
+    assert (result.found, result.met) == (0.5, False)
+    assert result.said == "50.0% passed, the mean of 2 cases"
+
+
 @pytest.mark.parametrize(("cost", "expected"), [(0.12, True), (0.121, False), (None, False)])
 def test_a_cost_that_is_not_told_does_not_meet_its_gate(cost: float | None, expected: bool) -> None:
     a, b = a_run("a", {"x": "p"}, cost=0.1), a_run("b", {"x": "p"}, cost=cost)

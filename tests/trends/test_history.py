@@ -35,7 +35,6 @@ def history_of(*nights: str, last: int = 20) -> CaseHistory:
         (["p", "f", "e", "f"], "2", "1", 2, 0),
         (["p", "f", "e"], "2", "1", 1, 0),
         (["e", "f", "f"], "2", None, 2, 0),
-        (["ppp", "ppf"], "2", "1", 1, 0),
         (["f", "p", "s", "n", "f"], "5", "2", 1, 2),
     ],
 )
@@ -47,12 +46,75 @@ def test_a_failing_case_says_since_when(
     assert failing.first.run_id == first
     assert (failing.last_pass.run_id if failing.last_pass else None) == last_pass
     assert (failing.runs, failing.unknown) == (runs, unknown)
-    assert failing.in_part == ("p" in nights[-1])
 
 
 @pytest.mark.parametrize("nights", [["p"], ["f", "p"], ["p", "e"], ["f", "p", "e", "s"], ["e"]])
 def test_errors_and_skips_are_no_failure(nights: list[str]) -> None:
     assert history_of(*nights).failing is None
+
+
+NINE, NONE = "p" * 9 + "f", "f" * 10
+
+
+@pytest.mark.parametrize(
+    ("nights", "first", "before", "since", "runs"),
+    [
+        ([NINE, NINE, NONE], "3", (18, 20), (0, 10), 1),
+        ([NINE, NINE, NONE, "ffffffffff", "f" * 27 + "ppp"], "3", (18, 20), (3, 50), 3),
+        (["ppp", "fff"], "2", (3, 3), (0, 3), 1),
+        ([NINE, NINE, "e", NONE], "4", (18, 20), (0, 10), 1),
+        ([NINE, NONE, "e"], "2", (9, 10), (0, 10), 1),
+        (["p"] * 20 + ["fff"], "21", (20, 20), (0, 3), 1),
+    ],
+)
+def test_a_case_held_several_times_fell_where_chance_explains_it_worst(
+    nights: list[str], first: str, before: object, since: object, runs: int
+) -> None:
+    history = history_of(*nights)
+    assert history.failing is None
+    assert history.fell is not None
+    assert history.fell.first.run_id == first
+    assert (history.fell.before, history.fell.since, history.fell.runs) == (before, since, runs)
+    assert history.fell.p <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "nights",
+    [
+        [NINE] * 5,
+        ["ppp", "ppf"],
+        ["pp", "ff"],
+        [NONE, NONE],
+        [NONE, NINE],
+        [NINE, NINE, NONE, NINE],
+        [NINE, NINE, NONE, NONE, NINE, NINE],
+        ["e", NONE],
+    ],
+)
+def test_nothing_is_claimed_that_may_be_chance_or_is_over(nights: list[str]) -> None:
+    history = history_of(*nights)
+    assert (history.failing, history.fell) == (None, None)
+
+
+def test_that_a_baseline_fails_is_no_news() -> None:
+    bare = a_key("a", variant="without_skill")
+    (suite,) = histories(rows_of({bare: "p"}, {bare: "f"}), Wanted(), 20)
+    assert suite.cases[0].failing is None
+    (suite,) = histories(rows_of({bare: "pppp"}, {bare: "ffff"}), Wanted(), 20)
+    assert suite.cases[0].fell is None
+
+
+def test_means_are_over_trials_and_not_over_runs() -> None:
+    runs = a_run("1", {"a": "p" * 9}, cost=0.1), a_run("2", {"a": "f"}, cost=0.2)
+    heads = [RunHead(run.run_id, run.started_at) for run in runs]
+    rows = [
+        CaseInRun(head, key, own)
+        for head, run in zip(heads, runs, strict=True)
+        for key, own in by_case(run.trials).items()
+    ]
+    ((case,),) = [suite.cases for suite in histories(rows, Wanted(), 20)]
+    assert case.mean("score") == pytest.approx(0.9)
+    assert case.mean("cost_usd") == pytest.approx(0.11)
 
 
 def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
@@ -104,6 +166,26 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
 )
 def test_a_suite_has_a_state_in_each_run(cases: dict[str, str], state: str) -> None:
     assert only(histories(rows_of(cases), Wanted(), 20)).states() == [state]
+
+
+@pytest.mark.parametrize("last", [20, 1])
+def test_a_run_of_some_cases_does_not_pass_as_a_whole(last: int) -> None:
+    nights = [{"a": "p"}, {"a": "p", "b": "p"}, {"b": "p"}, {"a": "f"}, {"a": "p"}, {"a": "p"}]
+    suite = only(histories(rows_of(*nights[: 6 if last > 1 else 3]), Wanted(), last))
+    states = ["pass", "pass", "pass_of_some", "fail", "pass_of_some", "pass_of_some"]
+    assert suite.states() == (states if last > 1 else ["pass"])
+
+
+def test_a_whole_run_is_one_with_the_cases_of_earlier_ones_that_are_not_shown() -> None:
+    nights = [{"a": "p", "b": "p"}, {"b": "p"}, {"a": "p"}]
+    suite = only(histories(rows_of(*nights), Wanted(), 2))
+    assert suite.states() == ["pass_of_some", "pass_of_some"]
+
+
+def test_baselines_do_not_count_in_the_state_of_a_suite() -> None:
+    bare = a_key("a", variant="without_skill")
+    suite = only(histories(rows_of({a_key("a"): "p", bare: "f"}, {"a": "p"}), Wanted(), 20))
+    assert suite.states() == ["pass", "pass"]
 
 
 def test_suites_cases_engines_and_variants_can_be_chosen() -> None:

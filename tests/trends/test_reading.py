@@ -68,6 +68,22 @@ def test_a_run_that_was_killed_is_the_grades_of_what_had_finished(tmp_path: Path
     assert len({t.key for t in run.trials}) == 1
 
 
+def test_suites_of_the_same_name_hide_nothing_of_each_other(tmp_path: Path) -> None:
+    suites = {"suite": {**SUITES["suite"], "cases": {"x.case": "case", "y.case": "case"}}}
+    jobs = [f"{suite}.case/scripted/with_skill/1" for suite in "xy"]
+    stopped = {"cases": [grade()], "not_run": jobs[1:]}
+    run = read_run(a_run_directory(tmp_path / "stopped", stopped, suites=suites, jobs=jobs))
+    assert [trial.status for trial in run.trials] == ["PASS", "NOT_HELD"]
+
+    killed = a_run_directory(tmp_path / "killed", suites=suites, jobs=jobs)
+    place = killed / "trials" / "x.case" / "scripted" / "with_skill" / "1"
+    place.mkdir(parents=True)
+    (place / "grading.json").write_text(json.dumps(grade()))
+    run = read_run(killed)
+    assert [trial.status for trial in run.trials] == ["PASS", "NOT_HELD"]
+    assert not run.finished
+
+
 def test_a_run_that_did_not_name_its_suites_can_be_read(tmp_path: Path) -> None:
     result = {"cases": [grade()], "not_run": ["a/b/scripted/with_skill/1", "odd"]}
     run = read_run(a_run_directory(tmp_path / "run", result))

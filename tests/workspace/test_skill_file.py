@@ -38,6 +38,7 @@ def test_names(tmp_path: Path, text: str, name: str) -> None:
         ("---\nname: '..'\n---\n", 2, "directory's name"),
         ('---\nname: "a\\nb"\n---\n', 2, "must be text"),
         ("---\nname: 404\n---\n", 2, "must be text"),
+        (f"---\nname: {'n' * 256}\n---\n", 2, "longer than a directory's name"),
         (b"---\nname: \xff\n---\n", 0, "UTF-8"),
     ],
 )

@@ -64,6 +64,9 @@ class Telling:
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
         """Nothing: the client says so, once it has the record."""
 
+    def trial_lost(self, job: Job, worker: str, reason: str) -> None:
+        """Nothing: only the client can know."""
+
     def _say(self, event: dict[str, Any]) -> None:
         try:
             sys.stdout.write(self._mask(json.dumps(event)) + "\n")

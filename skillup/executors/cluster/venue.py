@@ -60,10 +60,12 @@ class ClusterVenue:
             if lost is None:
                 return
             losses += 1
+            self._run.stopping.note(f"worker {worker.address}: {lost}; trials there were lost")
             for job in jobs:
                 self._run.directory.journal(
                     "trial_lost", job=job.id, worker=worker.address, reason=lost
                 )
+                self._run.observer.trial_lost(job, worker.address, lost)
             if losses > LOSSES_ALLOWED:
                 message = (
                     f"its worker was lost {losses} times while it was held; last {worker.address}: "

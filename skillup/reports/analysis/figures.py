@@ -69,14 +69,20 @@ def signed(value: float, show: Callable[[float], str]) -> str:
     return ("-" if value < 0 else "+") + text
 
 
-def difference(found: Difference, show: Callable[[float], str]) -> list[Cell]:
-    """With, without, the difference and its interval."""
+def difference(
+    found: Difference, show: Callable[[float], str], shown: Callable[[float], float]
+) -> list[Cell]:
+    """With, without, the difference and its interval.
+
+    `shown` is a number as far as `show` shows it: the difference is that of the numbers beside it.
+    """
+    apart = shown(found.with_skill) - shown(found.without_skill)
     between = NONE
     if found.low is not None and found.high is not None:
         between = Cell(f"{signed(found.low, show)} to {signed(found.high, show)}")
     return [
         Cell(show(found.with_skill)),
         Cell(show(found.without_skill)),
-        Cell(signed(found.difference, show)),
+        Cell(signed(apart, show)),
         between,
     ]

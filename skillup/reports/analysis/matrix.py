@@ -12,6 +12,7 @@ from skillup.schema.analysis import Analysis, CaseReliability, EngineColumn
 from skillup.trends.outcomes import WITH_SKILL
 
 _PASSED = "✓"
+_NOT_HELD = "?"
 
 
 def matrix(analysis: Analysis, names: Names) -> Iterator[Sheet]:
@@ -36,11 +37,16 @@ def _sheet(
     rows: dict[str, dict[str, Cell]] = {}
     for case in cases:
         rows.setdefault(case.case_id, {})[case.engine] = _cell(case)
-    shown, dull = telling(list(rows), lambda name: _is_steady(rows[name].values()))
+    shown, (not_held, steady) = telling(
+        list(rows),
+        lambda name: all(cell.text == _NOT_HELD for cell in rows[name].values()),
+        lambda name: _is_steady(rows[name].values()),
+    )
     for name in shown:
         sheet.rows.append([Cell(shown_id(name)), *(rows[name].get(e, NONE) for e in engines)])
     sheet.rows += _totals(engines, cases, columns)
-    sheet.lines += left_out(dull, "case", "that passed every time on each engine")
+    sheet.lines += left_out(steady, "case", "that passed every time on each engine")
+    sheet.lines += left_out(not_held, "case", "of which no trial was held")
     if any(case.error for case in cases):
         sheet.lines.append(Cell("E: errors, which are no verdict", "dim"))
     return sheet
@@ -56,7 +62,7 @@ def _cell(case: CaseReliability) -> Cell:
     if not rate.held:
         if case.error:
             return Cell("E", "magenta")
-        return Cell("-" if case.skip else "?", "dim")
+        return Cell("-" if case.skip else _NOT_HELD, "dim")
     mark, style = (_PASSED, "green") if rate.passed == rate.held else ("~", "yellow")
     if not rate.passed:
         mark, style = "✗", "red"

@@ -8,6 +8,7 @@ from skillup.reports.analysis.figures import interval, passed, percent
 from skillup.reports.analysis.naming import Names
 from skillup.reports.analysis.sheet import MOST_ROWS, NONE, Cell, Sheet, left_out, telling
 from skillup.reports.stops import decided_words
+from skillup.reports.text import plain
 from skillup.schema.analysis import CaseReliability, Decision
 
 _LARGEST_K = 5
@@ -23,14 +24,16 @@ def trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterat
     if not repeated:
         return
     k = _k(repeated)
-    decided = any(case.decision is not None for case in repeated)
-    lost = any(_lost(case) for case in repeated)
+    # A row of dashes tells nothing, and a run that was stopped early has many.
+    tried = [case for case in repeated if not _is_not_held(case)]
+    decided = any(case.decision is not None for case in tried)
+    lost = any(_lost(case) for case in tried)
     heads = ["case", "passed", "rate", level]
     heads += [f"pass@{k}", f"pass^{k}"] if k is not None else []
     heads += ["surely"] if decided else []
     heads += ["no verdict"] if lost else []
     sheet = Sheet("Trials", heads)
-    shown, dull = telling(repeated, _is_steady)
+    shown, (steady,) = telling(tried, _is_steady)
     for case in shown:
         row = [Cell(names.row(case)), passed(case.rate), percent(case.rate.rate)]
         row.append(interval(case.rate))
@@ -38,7 +41,8 @@ def trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterat
         row += [_decision(case.decision)] if decided else []
         row += [Cell(_lost(case), "magenta")] if lost else []
         sheet.rows.append(row)
-    sheet.lines += left_out(dull, "case", "that passed every time")
+    sheet.lines += left_out(steady, "case", "that passed every time")
+    sheet.lines += left_out(len(repeated) - len(tried), "case", "of which no trial was held")
     sheet.lines += _flaky(repeated, names)
     sheet.lines += _curves(repeated, names)
     sequential = decided_words(repeated)
@@ -49,6 +53,10 @@ def trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterat
 
 def _is_steady(case: CaseReliability) -> bool:
     return 0 < case.rate.passed == case.rate.held and not _lost(case)
+
+
+def _is_not_held(case: CaseReliability) -> bool:
+    return not case.rate.held and not case.error and not case.skip
 
 
 def _planned(case: CaseReliability) -> int:
@@ -92,6 +100,8 @@ def _flaky(cases: Sequence[CaseReliability], names: Names) -> Iterator[Cell]:
 
 def _curves(cases: Sequence[CaseReliability], names: Names) -> Iterator[Cell]:
     """Where conversations go wrong first; of those of one turn the table says all."""
+    from rich.cells import cell_len
+
     curves = [
         (f"{names.row(case)}:", " → ".join(_steps(case)))
         for case in cases
@@ -101,9 +111,10 @@ def _curves(cases: Sequence[CaseReliability], names: Names) -> Iterator[Cell]:
     ]
     if curves:
         yield Cell("trials in which no turn had failed by then:")
-    widest = max((len(name) for name, _ in curves), default=0)
-    for name, steps in curves[:MOST_ROWS]:
-        yield Cell(f"  {name:<{min(widest, _WIDEST_NAME)}}  {steps}")
+    widths = [cell_len(plain(name)) for name, _ in curves]
+    column = min(max(widths, default=0), _WIDEST_NAME)
+    for (name, steps), width in zip(curves[:MOST_ROWS], widths, strict=False):
+        yield Cell(f"  {name}{' ' * (column - width)}  {steps}")
     yield from left_out(len(curves) - MOST_ROWS, "more case", "in which a turn failed")
 
 

@@ -33,12 +33,19 @@ class Sheet:
     lines: list[Cell] = field(default_factory=list)
 
 
-def telling(items: Sequence[T], is_dull: Callable[[T], bool]) -> tuple[list[T], int]:
-    """Those to be shown, and how many are left out: dull ones, where there are too many rows."""
-    if len(items) <= MOST_ROWS:
-        return list(items), 0
-    shown = [item for item in items if not is_dull(item)]
-    return shown, len(items) - len(shown)
+def telling(items: Sequence[T], *are_dull: Callable[[T], bool]) -> tuple[list[T], list[int]]:
+    """Those to be shown, and how many are left out for each of `are_dull`.
+
+    Where there are too many rows, those that the first calls dull are left out; if there still are
+    too many, those that the second does, too.
+    """
+    shown, counts = list(items), []
+    for is_dull in are_dull:
+        before = len(shown)
+        if before > MOST_ROWS:
+            shown = [item for item in shown if not is_dull(item)]
+        counts.append(before - len(shown))
+    return shown, counts
 
 
 def left_out(count: int, what: str, why: str) -> list[Cell]:

@@ -15,8 +15,8 @@ def triggering(found: Sequence[Triggering], names: Names) -> Iterator[Sheet]:
     """A row for each skill; one that was looked at once has nothing to be counted."""
     shown = [item for item in found if _observed(item) > 1]
     sheet = Sheet(
-        "Triggering: skills used when that was wanted, and when it was not",
-        ["skill", "wanted", "not wanted", "precision", "recall", "F1"],
+        "Triggering: skills used where that was wanted, and left alone where it was not",
+        ["skill", "used if wanted", "unused if not", "precision", "recall", "F1"],
     )
     for item in shown:
         wanted = item.used_rightly + item.not_used_wrongly
@@ -24,8 +24,8 @@ def triggering(found: Sequence[Triggering], names: Names) -> Iterator[Sheet]:
         sheet.rows.append(
             [
                 Cell(_name(item, names)),
-                _share(item.used_rightly, wanted, good=wanted),
-                _share(item.used_wrongly, unwanted, good=0),
+                _share(item.used_rightly, wanted),
+                _share(item.not_used_rightly, unwanted),
                 percent(item.precision),
                 percent(item.recall),
                 NONE if item.f1 is None else Cell(f"{item.f1:.2f}"),
@@ -54,5 +54,5 @@ def _name(item: Triggering, names: Names) -> str:
     return f"{suite}{one_line(item.skill)}{engine}"
 
 
-def _share(count: int, of: int, *, good: int) -> Cell:
-    return Cell(f"{count}/{of}", "green" if count == good else "yellow") if of else NONE
+def _share(right: int, of: int) -> Cell:
+    return Cell(f"{right}/{of}", "green" if right == of else "yellow") if of else NONE

@@ -18,6 +18,8 @@ from skillup.reports.analysis.sheet import Cell, Sheet, left_out, telling
 from skillup.reports.text import listed_ids, money, seconds, tokens
 from skillup.schema.analysis import Uplift
 
+_FINE_MS = 10_000
+
 
 def uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]:
     """Pass rates of each suite and its cases; then what trials took, with and without."""
@@ -28,23 +30,28 @@ def uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]
         if item.case_id is None:
             cases = [c for c in found if c.case_id is not None and _place(c) == _place(item)]
             rates.rows.append(_of_suite(item, cases, names))
-            shown, dull = telling(cases, lambda case: case.uplift == 0)
+            shown, (not_held, equal) = telling(cases, _is_not_held, lambda c: c.uplift == 0)
             rates.rows += [_of_case(case, names) for case in shown]
-            rates.lines += _lines(item, dull, names)
+            where = names.suite(item.suite, item.engine)
+            why = "without a verdict in either"
+            rates.lines += left_out(not_held, "case", f"of {where} {why}")
+            why = "that passed as often without the skill"
+            rates.lines += left_out(equal, "case", f"of {where} {why}")
+            rates.lines += _not_counted(item, where)
     yield rates
     for item in found:
         if item.case_id is None:
             yield _taken(item, names, level)
 
 
-def _lines(item: Uplift, dull: int, names: Names) -> list[Cell]:
-    where = names.suite(item.suite, item.engine)
-    lines = left_out(dull, "case", f"of {where} that passed as often without the skill")
+def _is_not_held(case: Uplift) -> bool:
+    return not case.with_skill.held and not case.without_skill.held
+
+
+def _not_counted(item: Uplift, where: str) -> Iterator[Cell]:
     if item.not_counted:
         which = listed_ids(item.not_counted)
-        text = f"{where}: without a verdict in both, so not counted: {which}"
-        lines.append(Cell(text, "magenta"))
-    return lines
+        yield Cell(f"{where}: without a verdict in both, so not counted: {which}", "magenta")
 
 
 def _place(item: Uplift) -> tuple[str, str]:
@@ -81,12 +88,27 @@ def _style(item: Uplift) -> str:
 def _taken(item: Uplift, names: Names, level: str) -> Sheet:
     name = f"{names.suite(item.suite, item.engine)}, a trial"
     sheet = Sheet("", [name, "with", "without", "difference", level])
-    for head, found, show in (
-        ("turns", item.turns, lambda value: f"{value:.1f}"),
-        ("tokens", item.tokens, lambda value: tokens(round(value))),
-        ("cost", item.cost_usd, money),
-        ("time", item.duration_ms, lambda value: seconds(round(value))),
+    for head, found, show, shown in (
+        ("turns", item.turns, lambda value: f"{value:.1f}", lambda value: round(value, 1)),
+        ("tokens", item.tokens, lambda value: tokens(round(value)), _shown_tokens),
+        ("cost", item.cost_usd, money, lambda value: round(value, 4 if value < 0.1 else 2)),
+        ("time", item.duration_ms, _time, _shown_time),
     ):
         if found is not None:
-            sheet.rows.append([Cell(head), *difference(found, show)])
+            sheet.rows.append([Cell(head), *difference(found, show, shown)])
     return sheet
+
+
+def _shown_tokens(count: float) -> float:
+    return round(count, 0 if round(count) < 1000 else -2 if round(count) < 1_000_000 else -5)
+
+
+def _time(milliseconds: float) -> str:
+    """Finer than elsewhere: differences are smaller than what they are differences of."""
+    if round(milliseconds, -1) < _FINE_MS:
+        return f"{milliseconds / 1000:.2f} s"
+    return seconds(round(_shown_time(milliseconds)))
+
+
+def _shown_time(milliseconds: float) -> float:
+    return round(milliseconds, -1 if round(milliseconds, -1) < _FINE_MS else -3)

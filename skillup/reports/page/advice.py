@@ -16,10 +16,13 @@ ADVICE: Mapping[str, str] = {
     "rate_limit": "fewer trials at once (`-j`), a longer `--rate-limit-wait`, or `retry_policy`",
     "quota": "when there is allowance again, `skillup run --resume RUN`",
     "overloaded": "`retry_policy`, or later",
-    "model_error": "read the evidence",
+    "model_error": "read in the evidence what it refuses; `skillup doctor --probe` asks it two "
+    "small questions",
     "network": "check `base_url` and the network",
     "timeout": "raise `timeout_seconds`, or look in the transcript for what it waited for",
-    "crash": "the evidence has the end of its stderr",
+    "crash": "read the end of its stderr in the evidence, and what it printed in the raw stream; "
+    "`skillup doctor --probe` shows whether the CLI can hold a conversation at all; if it can, "
+    "run the case again",
     "protocol": "usually a CLI version that skillup does not know",
     "output_limit": "look at `raw/` for what it printed",
     "session_lost": "something else wrote to the session file, or the CLI compacted it",
@@ -29,7 +32,7 @@ ADVICE: Mapping[str, str] = {
     "template": "the message lists the names that have one",
     "max_turns": "raise `max_turns`",
     "budget": "raise it, or leave it out of `args`",
-    "setup": "the evidence has the command's output",
+    "setup": "mend what the message names; the evidence has the command's output",
     "unsupported": "`skillup validate` names it with its line",
     "cancelled": "`skillup run --resume RUN`",
     "judge": "the message names the check, or who plays the user",

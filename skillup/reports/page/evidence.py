@@ -10,6 +10,7 @@ from typing import Any
 
 from skillup.checks.evidence import one_line
 from skillup.reports.page.excerpts import argument_pieces, piece_in
+from skillup.reports.page.more_evidence import OF_FILES, more_places, of_changes
 from skillup.reports.page.offsets import Seen, utf16
 from skillup.schema.grade import CheckResult
 
@@ -26,8 +27,7 @@ _OF_TOOLS = {
     *("skill_used", "skill_not_used"),
 }
 _WITHOUT = {
-    *("equals", "glob", "not_glob", "min_tokens", "max_tokens", "files_exist"),
-    *("files_not_exist", "file_contains", "golden_file", "exit_code", "max_cost_usd"),
+    *("equals", "glob", "not_glob", "min_tokens", "max_tokens", "exit_code", "max_cost_usd"),
     *("max_duration_seconds", "tool_sequence", "any_of", "all_of", "none_of", "follow_up"),
 }
 """What they show is no piece of the conversation, or all of an answer."""
@@ -42,9 +42,13 @@ def evidence_of(
 ) -> dict[str, Any] | None:
     """``{turn, follow_up, in, item, part, argument, start, end}``; None: nothing to show.
 
+    Where it found more than one piece, also ``more``, a list of the same.
+
     `asked`: the steps whose answers the check was asked of, the most likely first; `steps`: all
     that were held, for what a judge quotes from elsewhere.
     """
+    if check.kind in OF_FILES:
+        return of_changes(check, asked)
     if not check.excerpt.strip() or check.kind in _WITHOUT or not check.assertable:
         return None
     if check.kind in _OF_TOOLS:
@@ -54,7 +58,9 @@ def evidence_of(
     if check.found.startswith(_NOTHING_FOUND):
         return None
     if check.kind in _OF_TEXTS:
-        return next(_in_answers(check, asked[:1]), None)
+        first = next(_in_answers(check, asked[:1]), None)
+        more = more_places(check, asked[0]["response"], first) if first is not None else []
+        return {**first, "more": more} if first is not None and more else first
     near = [step for step in steps if not any(step is one for one in asked)]
     for group in (asked, near):
         for where in (_in_answers, _in_items):

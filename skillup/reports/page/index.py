@@ -25,6 +25,11 @@ def index_of(
         "rows": data.rows,
         "not_run": data.not_run(),
         "not_needed": data.not_needed(),
+        "warnings": _texts(result.get("warnings")),
         "history": history,
         "sides": sides,
     }
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(text) for text in value] if isinstance(value, list) else []

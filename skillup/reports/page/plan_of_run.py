@@ -20,6 +20,8 @@ class PlannedJob:
     key: CaseKey
     """Its suite is empty where `run.json` does not say."""
     trial: int
+    title: str | None = None
+    """As `run.json` has it; one of an older version has none."""
 
 
 def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[PlannedJob]:
@@ -33,8 +35,14 @@ def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[Plan
     found = []
     for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
         key, trial = planned_key(job, suites, known={*suites})
-        found.append(PlannedJob(n, job, key, trial))
+        found.append(PlannedJob(n, job, key, trial, _title(suites, key)))
     return found
+
+
+def _title(suites: Mapping[str, Any], key: CaseKey) -> str | None:
+    titles = suites.get(key.suite, {}).get("titles")
+    title = titles.get(key.case_id) if isinstance(titles, dict) else None
+    return title if isinstance(title, str) else None
 
 
 def _suites(suites: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from skillup.reports.page.build import packed, page_html
 from skillup.reports.page.index import index_of
 from skillup.reports.page.limits import ORDINARY, TIGHTER, Limits
 from skillup.reports.page.run_data import RunData
-from skillup.reports.page.sides import differing, sides_of
+from skillup.reports.page.sides import differing, sides_of, unchanged
 from skillup.reports.page.trends_data import history_data
 from skillup.store.json_text import Mask, no_mask
 
@@ -50,8 +50,29 @@ def html_report(
         wanted += [n + shift for n in differing(sides, shift)]
     title = f"skillup: {data.run_id}"
     bare = len(page_html(whole, [], title=title, mask=mask))
-    details = _fitting(wanted, pack, max(_LARGEST - bare - _TAG * len(wanted), _EACH * len(wanted)))
+    room = _LARGEST - bare - _TAG * len(wanted)
+    details = _fitting(wanted, pack, max(room, _EACH * len(wanted)))
+    if sides is not None:
+        details += _while_there_is_room(unchanged(sides), pack, room - _size(details))
     return page_html(whole, details, title=title, mask=mask)
+
+
+def _size(details: Sequence[tuple[str, bytes]]) -> int:
+    return sum(len(data) for _, data in details)
+
+
+def _while_there_is_room(
+    wanted: Sequence[int], pack: Callable[[int, Limits], bytes], room: int
+) -> list[tuple[str, bytes]]:
+    """Conversations that are good to have, but cost no other one a word."""
+    found = []
+    for n in wanted:
+        data = pack(n, ORDINARY)
+        room -= len(data) + _TAG
+        if room < 0:
+            break
+        found.append((str(n), data))
+    return found
 
 
 def _fitting(

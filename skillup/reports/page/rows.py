@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillup.reports.page.plan_of_run import PlannedJob
-from skillup.schema.grade import Grade, TurnGrade
+from skillup.schema.grade import BASELINE, Grade, TurnGrade
 
 Row = dict[str, Any]
 
@@ -24,12 +24,13 @@ def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
         "variant": grade.variant,
         "trial": grade.trial,
         "score": grade.score if verdict else None,
-        "turns": [{"status": turn.status, "ok": _is_ok(turn)} for turn in grade.turns],
+        "turns": [{"status": _status(turn, grade), "ok": _is_ok(turn)} for turn in grade.turns],
+        "end": _end(grade),
         "duration_ms": grade.duration_ms,
         "cost_usd": grade.cost_usd,
         "tokens": _tokens(grade.usage),
         "error_kind": grade.error.get("kind") if grade.error else None,
-        "branch_of": branch_of,
+        "branch_of": branch_of if branch_of != grade.case_id else None,
         "simulator": _simulator(grade),
     }
 
@@ -52,7 +53,7 @@ def _row(planned: PlannedJob, status: str, reason: str) -> Row:
         "job": planned.id,
         "suite": planned.key.suite,
         "case_id": planned.key.case_id,
-        "title": None,
+        "title": planned.title,
         "tags": [],
         "engine": planned.key.engine,
         "variant": planned.key.variant,
@@ -61,6 +62,7 @@ def _row(planned: PlannedJob, status: str, reason: str) -> Row:
         "score": None,
         "reason": reason,
         "turns": [],
+        "end": None,
         "duration_ms": None,
         "cost_usd": None,
         "tokens": None,
@@ -72,16 +74,25 @@ def _row(planned: PlannedJob, status: str, reason: str) -> Row:
 
 
 def mark_flaky(rows: Sequence[Row]) -> None:
-    """Say of each row whether some trials of its case passed and some failed."""
+    """Say of each row whether some trials of its case passed and some failed.
+
+    Not of those without the skill: how the agent wavers by itself is nothing to be mended.
+    """
     seen: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
         seen.setdefault(_key(row), set()).add(row["status"])
     for row in rows:
-        row["flaky"] = {"PASS", "FAIL"} <= seen[_key(row)]
+        row["flaky"] = row["variant"] != BASELINE and {"PASS", "FAIL"} <= seen[_key(row)]
 
 
 def _key(row: Row) -> tuple[str, ...]:
     return (row["suite"], row["case_id"], row["engine"], row["variant"])
+
+
+def _status(turn: TurnGrade, grade: Grade) -> str:
+    """A turn whose gate skips the rest of the case is shown as skipped itself: nothing failed."""
+    skips = grade.status == "SKIP" and turn.post_condition_passed is False
+    return "skipped" if skips and turn.status == "completed" else turn.status
 
 
 def _is_ok(turn: TurnGrade) -> bool | None:
@@ -92,6 +103,13 @@ def _is_ok(turn: TurnGrade) -> bool | None:
     if turn.status != "completed" or not checks:
         return None
     return all(check.passed for check in checks)
+
+
+def _end(grade: Grade) -> bool | None:
+    """Whether the checks of the whole conversation passed; None: there are none, or no verdict."""
+    if not grade.assertions or grade.status not in ("PASS", "FAIL"):
+        return None
+    return all(check.passed for check in grade.assertions)
 
 
 def _simulator(grade: Grade) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.page.details import damaged_detail, detail_of
 from skillup.reports.page.families import Families
 from skillup.reports.page.limits import Limits
+from skillup.reports.page.live_detail import live_detail, waiting_detail
 from skillup.reports.page.plan_of_run import PlannedJob, planned_jobs
 from skillup.reports.page.progress import Progress, progress_of, turn_under_way
 from skillup.reports.page.raw_files import RawFiles
@@ -79,20 +80,35 @@ class RunData:
         return str(self.info.get("started_at") or "")
 
     def detail(self, n: int, limits: Limits, *, shift: int = 0) -> dict[str, Any]:
-        """The trial `n`; called `n + shift` in it. Raises UsageError if it has no record yet."""
+        """The trial `n`; called `n + shift` in it; one that is not over, as far as it is known."""
         planned = self._by_n.get(n)
         if planned is None:
             raise UsageError(f"the run has no trial {n}", hint=f"it has {len(self.jobs)}")
         directory = self._directory.trial_directory(planned.id)
-        if not (directory / RECORD_FILE).is_file():
-            raise UsageError(f"{planned.id} has no record: it was not held to its end yet")
         try:
+            if not (directory / RECORD_FILE).is_file():
+                return self._so_far(planned, directory, limits, shift)
             return self._detail(planned, limits, shift)
         except RunDirectoryError as error:
             problem = error.message
         except Exception as defect:  # noqa: BLE001 - one conversation must not cost all others
             problem = f"it cannot be shown: {type(defect).__name__}: {defect}; please report it"
         return damaged_detail(n + shift, planned.id, problem)
+
+    def _so_far(
+        self, planned: PlannedJob, directory: Path, limits: Limits, shift: int
+    ) -> dict[str, Any]:
+        row = next(row for row in self.rows if row["n"] == planned.n)
+        if row["status"] != "RUNNING":
+            return waiting_detail(row, planned.n + shift)
+        return live_detail(
+            row,
+            planned.n + shift,
+            self._directory.read_checkpoint(planned.id),
+            at=turn_under_way(directory / "raw"),
+            limits=limits,
+            raw=self._raw,
+        )
 
     def _detail(self, planned: PlannedJob, limits: Limits, shift: int) -> dict[str, Any]:
         record = self._directory.read_record(planned.id)
@@ -240,7 +256,7 @@ def _of_record(path: Path) -> tuple[str | None, str | None]:
     try:
         record = json.loads(path.read_bytes())
         branch_of, version = record.get("branch_of"), record.get("engine", {}).get("version")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None, None
     return (
         branch_of if isinstance(branch_of, str) else None,
@@ -252,7 +268,7 @@ def _result(run: Path) -> dict[str, Any] | None:
     """`result.json` but for its grades; None if there is none that can be read."""
     try:
         value = json.loads((run / RESULT_FILE).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None

@@ -32,6 +32,7 @@ _STATUS = {
     "skip": "SKIP",
     "not_held": "NOT_HELD",
 }
+_ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
 
 
 def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
                 "sure": change.sure,
             }
         )
+    rows.sort(key=lambda row: _ORDER.index(str(row["change"])))
     return {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
@@ -67,8 +69,16 @@ def differing(sides: dict[str, Any], shift: int) -> list[int]:
     return [side["n"] - shift for side in changed if side is not None and side["n"] is not None]
 
 
+def unchanged(sides: dict[str, Any]) -> list[int]:
+    """The other trials of A that are shown in a pair, by their numbers on the page of both."""
+    same = [row["a"] for row in sides["rows"] if row["change"] == "same" and row["b"] is not None]
+    return [side["n"] for side in same if side is not None and side["n"] is not None]
+
+
 def _word(change: CaseChange) -> str:
     word = _WORDS[change.change]
+    if word == "not_run" and change.a.state == change.b.state:
+        return "same"
     if word == "same" and change.a.score != change.b.score:
         return "changed"
     return word

@@ -56,9 +56,17 @@ def _read(run: Path, url: str) -> list[dict[str, Any]]:
 
 def _case(runs: Sequence[Any], case: Any) -> dict[str, Any]:
     failing = case.failing
+    fell = case.fell
     since = None
     if failing is not None:
         since = {**_head(failing.first), "runs": failing.runs}
+    elif fell is not None:
+        since = {
+            **_head(fell.first),
+            "runs": fell.runs,
+            "before": list(fell.before),
+            "since": list(fell.since),
+        }
     marks = [
         {
             **_head(run),

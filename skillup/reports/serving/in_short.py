@@ -9,6 +9,7 @@ from typing import Any
 
 from skillup.reports.page.plan_of_run import planned_jobs
 from skillup.reports.page.run_data import RunData
+from skillup.schema.grade import BASELINE
 from skillup.store import RunDirectory
 from skillup.store.run_directory import RESULT_FILE
 from skillup.store.writer import writer_of
@@ -44,13 +45,14 @@ def in_short(path: Path) -> dict[str, Any] | None:
     names = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
     return {
         "run_id": str(info.get("run_id") or path.name),
-        "started_at": info.get("started_at"),
+        "started_at": _text_or_none(info.get("started_at")),
         "status": "finished" if result.get("finished") is True else "unfinished",
         "problem": None,
         "suites": _names(info.get("suites")),
         "engines": _names(info.get("profiles")),
         "planned": len(planned_jobs(info)),
-        "done": summary.get("total"),
+        # Verdicts are those with the skill; how far the run is, all trials say.
+        "done": (summary.get("total") or 0) + ((summary.get("baseline") or {}).get("total") or 0),
         "counts": {status: summary.get(name) or 0 for status, name in names.items()},
         "pass_rate": summary.get("pass_rate"),
         "duration_ms": summary.get("duration_ms"),
@@ -61,7 +63,8 @@ def in_short(path: Path) -> dict[str, Any] | None:
 def of_data(data: RunData) -> dict[str, Any]:
     """The same of a run that has been read."""
     head, summary = data.head(), data.summary()
-    statuses = [row["status"] for row in data.rows]
+    done = sum(row["status"] in DAMAGED["counts"] for row in data.rows)
+    statuses = [row["status"] for row in data.rows if row["variant"] != BASELINE]
     counts = {status: statuses.count(status) for status in DAMAGED["counts"]}
     verdicts = counts["PASS"] + counts["FAIL"]
     status = "finished" if head["finished"] else "unfinished"
@@ -73,12 +76,17 @@ def of_data(data: RunData) -> dict[str, Any]:
         "suites": head["suites"],
         "engines": [engine["profile"] for engine in head["engines"]],
         "planned": len(data.rows),
-        "done": sum(counts.values()),
+        "done": done,
         "counts": counts,
         "pass_rate": round(counts["PASS"] / verdicts, 6) if verdicts else None,
         "duration_ms": summary.get("duration_ms"),
         "cost_usd": summary.get("cost_usd"),
     }
+
+
+def _text_or_none(value: Any) -> str | None:
+    """Runs are sorted by when they began: a damaged one must not stand out by its type."""
+    return value if isinstance(value, str) else None
 
 
 def _names(value: Any) -> list[str]:
@@ -95,6 +103,6 @@ def _head_of_result(run: Path) -> dict[str, Any] | None:
             head = file.read(_HEAD)
         before, found, _ = head.partition(_CASES)
         value = json.loads(before.rstrip().removesuffix(b",") + b"}") if found else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and isinstance(value.get("summary"), dict) else None

@@ -18,6 +18,8 @@ ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575
 _PATIENCE = 30
 """Seconds to wait for a request to come in whole."""
+_MOST_AT_ONCE = 200
+"""Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0
 """Seconds, so that a connection whose other end has gone is noticed."""
@@ -44,6 +46,7 @@ class ViewServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
+    request_queue_size = 128  # the library's 5 makes a browser with a few tabs wait seconds
 
     def __init__(self, served: Served, port: int | None, first: str | None = None) -> None:
         """`port`: 0 for any that is free; None: the usual one, or any if that is in use.
@@ -52,6 +55,7 @@ class ViewServer(ThreadingHTTPServer):
         """
         self.answers = Answers(served, first)
         self.stopping = threading.Event()
+        self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
         try:
             super().__init__((ADDRESS, USUAL_PORT if port is None else port), _Handler)
         except OSError as error:
@@ -78,6 +82,24 @@ class ViewServer(ThreadingHTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = ADDRESS, self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread of its own; beyond what there is room for, the connection is closed."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread could be had
+            self._room.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """What the thread does."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that has gone is no news."""

@@ -10,6 +10,7 @@ from skillup.schema.grade import Grade, RunResult
 from skillup.trends.analysis.deciding import decision_of
 from skillup.trends.analysis.engines import engine_columns
 from skillup.trends.analysis.observation import Observation, observed
+from skillup.trends.analysis.overall import overall
 from skillup.trends.analysis.reliability import reliability
 from skillup.trends.analysis.triggering import triggering
 from skillup.trends.analysis.uplift import uplifts
@@ -68,6 +69,7 @@ class Observations:
         trials = [trial for group in groups.values() for trial in group]
         return Analysis(
             confidence=CONFIDENCE,
+            overall=overall(trials, CONFIDENCE),
             cases=[
                 reliability(
                     key,

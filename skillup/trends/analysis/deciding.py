@@ -14,8 +14,14 @@ from skillup.trends.outcomes import CaseKey
 def decision_of(
     key: CaseKey, trials: Sequence[Observation], saved: int, run_info: Mapping[str, Any]
 ) -> Decision | None:
-    """The decision on a case; None: the run did not ask for any, or there is no verdict."""
+    """The decision on a case; None: the run did not ask for any, or there is no verdict.
+
+    Also None where suites of the same name have a case of the same id: grades do not tell them
+    apart, and the run decided each by itself.
+    """
     request = run_info.get("request") or {}
+    if len({trial.trial for trial in trials}) < len(trials):
+        return None
     # As in the run: up to the first trial that is missing, since what is slow is missing first.
     unbroken = [trial for number, trial in enumerate(trials, start=1) if trial.trial == number]
     verdicts = [trial.passed for trial in unbroken if trial.is_verdict]

@@ -112,6 +112,8 @@ def _check_version(connection: Connection, shown: str, *, write: bool) -> None:
         return
     version = connection.execute(select(about.c.version)).scalar()
     if version == INDEX_VERSION:
+        if write:
+            metadata.create_all(connection)  # a table that came later
         return
     if version is not None and version > INDEX_VERSION:
         raise IndexTroubleError(

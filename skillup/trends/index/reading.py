@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Row, case, func, select
+from sqlalchemy import Connection, Row, case, func, inspect, select
 
-from skillup.trends.index.tables import runs, trials
+from skillup.trends.index.tables import runs, trials, until_decided
 from skillup.trends.outcomes import VERDICTS, CaseKey, RunOutcomes, Status, TrialOutcome
 from skillup.trends.tallies import Tally
 
@@ -43,7 +43,15 @@ def stored_run(connection: Connection, run_id: str) -> RunOutcomes:
         finished=run.finished,
         trials=tuple(_trial(row) for row in connection.execute(chosen)),
         gates=run.gates,
+        until_decided=_until_decided(connection, run_id),
     )
+
+
+def _until_decided(connection: Connection, run_id: str) -> bool:
+    if not inspect(connection).has_table(until_decided.name):
+        return False
+    chosen = select(until_decided.c.run_id).where(until_decided.c.run_id == run_id)
+    return connection.execute(chosen).first() is not None
 
 
 def _trial(row: Row[Any]) -> TrialOutcome:
@@ -86,6 +94,7 @@ def tallies_of_all_runs(connection: Connection, suites: Sequence[str] = ()) -> l
             func.avg(case((judged, trials.c.score))),
             func.avg(case((judged, trials.c.cost_usd))),
             func.avg(case((judged, trials.c.duration_ms))),
+            func.count(case((judged, trials.c.cost_usd))),
         )
         .join(trials, trials.c.run_id == runs.c.run_id)
         .group_by(runs.c.run_id, runs.c.started_at, *key)
@@ -95,11 +104,13 @@ def tallies_of_all_runs(connection: Connection, suites: Sequence[str] = ()) -> l
         chosen = chosen.where(trials.c.suite.in_(suites))
     found = []
     for run_id, started_at, suite, case_id, engine, variant, *numbers in connection.execute(chosen):
-        counts, means = numbers[:5], numbers[5:]
+        counts, means, priced = numbers[:5], numbers[5:8], int(numbers[8])
         # PostgreSQL gives means of whole numbers as decimals.
         score, cost, duration = (None if mean is None else float(mean) for mean in means)
         passed, failed, errors, skipped, not_held = (int(count) for count in counts)
-        tally = Tally(passed, failed, errors, skipped, not_held, score, cost, duration)
+        tally = Tally(
+            passed, failed, errors, skipped, not_held, score, cost, duration, priced=priced
+        )
         found.append(
             CaseInRun(RunHead(run_id, started_at), CaseKey(suite, case_id, engine, variant), tally)
         )

@@ -36,6 +36,13 @@ runs = Table(
     Column("gates", JSON, nullable=False),
 )
 
+until_decided = Table(
+    "skillup_until_decided",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+)
+"""The runs that were held so. A table of its own: indexes of before it are as good without."""
+
 trials = Table(
     "skillup_trials",
     metadata,

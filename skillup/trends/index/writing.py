@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, select
 from skillup.errors import RunDirectoryError
 from skillup.store.run_directory import RUN_FILE
 from skillup.trends.index.database import open_index
-from skillup.trends.index.tables import runs, trials
+from skillup.trends.index.tables import runs, trials, until_decided
 from skillup.trends.outcomes import RunOutcomes
 from skillup.trends.reading import read_run
 
@@ -45,6 +45,7 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
 def _replace(connection: Connection, run: RunOutcomes) -> None:
     connection.execute(delete(trials).where(trials.c.run_id == run.run_id))
     connection.execute(delete(runs).where(runs.c.run_id == run.run_id))
+    connection.execute(delete(until_decided).where(until_decided.c.run_id == run.run_id))
     gates = {suite: dict(own) for suite, own in run.gates.items()}
     connection.execute(
         runs.insert().values(
@@ -55,6 +56,8 @@ def _replace(connection: Connection, run: RunOutcomes) -> None:
             gates=gates,
         )
     )
+    if run.until_decided:
+        connection.execute(until_decided.insert().values(run_id=run.run_id))
     rows = list(_rows(run))
     if rows:
         connection.execute(trials.insert(), rows)

@@ -104,6 +104,32 @@ ROWS = [
         "go",
         make_record(make_turn(calls=[call("S", "skill", command="/go 1")])),
     ),
+    row(
+        True,
+        "skill_used",
+        "log: keeper",
+        make_record(make_turn(calls=[call("S", "skill", skill="log: keeper")])),
+    ),
+    row(
+        True,
+        "skill_used",
+        " keeper of logs ",
+        make_record(make_turn(calls=[call("S", "skill", skill="keeper of logs")])),
+    ),
+    row(
+        True,
+        "skill_used",
+        "log: keeper",
+        make_record(
+            make_turn(calls=[call("S", "shell", command="cat 'skills/log: keeper/SKILL.md'")])
+        ),
+    ),
+    row(
+        False,
+        "skill_used",
+        "keeper",
+        make_record(make_turn(calls=[call("S", "skill", skill="keeper of logs")])),
+    ),
     row(False, "skill_used", "keeper", CLAUDE),
     row(False, "skill_used", "idy", CODEX),
     row(False, "skill_used", "tidy", READER, case_sensitive=True),

@@ -85,6 +85,8 @@ def test_a_trial_whose_worker_is_killed_is_held_again_elsewhere(
     assert [case["status"] for case in json.loads(stdout)["cases"]] == ["PASS", "PASS"]
     (lost,) = events(project, "trial_lost")
     assert lost["job"] == "a/scripted/with_skill/1"
+    (warning,) = json.loads(stdout)["warnings"]
+    assert warning == f"worker {lost['worker']}: {lost['reason']}; trials there were lost"
     sent = Counter(event["job"] for event in events(project, "trial_sent"))
     assert sent == {"a/scripted/with_skill/1": 2, "b/scripted/with_skill/1": 1}
     finished = Counter(event["job"] for event in events(project, "trial_finished"))
@@ -120,6 +122,7 @@ def test_a_worker_that_comes_later_gets_trials_too(
         cluster.start_worker("two")
         stderr = process.communicate(timeout=GUARD_SECONDS)[1]
     assert process.returncode == 0, stderr
+    assert "LOST   a  (worker tcp://" in stderr
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

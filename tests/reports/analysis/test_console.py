@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -108,7 +108,7 @@ def test_skills_show_how_often_they_were_used_when_wanted_and_when_not() -> None
         trial("d", "skill_not_used", False),
     )
 
-    assert ["log", "1/2", "1/1", "50%", "50%", "0.50"] in [x.split() for x in text.splitlines()]
+    assert ["log", "1/2", "0/1", "50%", "50%", "0.50"] in [x.split() for x in text.splitlines()]
 
 
 def engines(count: int) -> list[Grade]:
@@ -173,6 +173,37 @@ def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
     assert "121/122" in text
 
 
+def test_a_run_that_was_stopped_early_does_not_list_all_that_it_did_not_hold() -> None:
+    trials = [(e, v, n) for e in "xy" for v in ("with_skill", "without_skill") for n in (1, 2)]
+    not_run = [f"c{c}/{e}/{v}/{n}" for c in range(60) for e, v, n in trials]
+    grades = [
+        a_grade("wavers", m, n, engine=e, variant=v) for e, v, n in trials for m in "pf"[n % 2]
+    ]
+    stream = io.StringIO()
+    result = a_result(grades, not_run=not_run)
+    print_analysis(analyse(result, {}), Console(file=stream, width=100))
+    lines = stream.getvalue().splitlines()
+
+    assert not [line for line in lines if line.startswith(("c1 ", "  c1 "))]
+    assert len(lines) < 60
+    # On two engines, with and without the skill.
+    assert "not shown: 240 cases of which no trial was held" in lines
+    assert "not shown: 60 cases of demo x without a verdict in either" in lines
+    assert lines.count("not shown: 60 cases of which no trial was held") == 2
+
+
+def test_curves_stand_below_each_other_whatever_their_names_are_made_of() -> None:
+    wide = [
+        g.model_copy(update={"case_id": "名前"})
+        for g in (conversation(1, "pf"), conversation(2, "pp"))
+    ]
+    text = shown(conversation(1, "pf"), conversation(2, "pp"), *wide)
+
+    curves = [line for line in text.splitlines() if "turn 1 100%" in line]
+    assert len({cell_len(line.partition("turn 1")[0]) for line in curves}) == 1
+    assert len(curves) == 2
+
+
 def test_a_terminal_that_has_no_such_marks_gets_others() -> None:
     text = shown(*engines(2), encoding="ascii")
 
@@ -180,6 +211,7 @@ def test_a_terminal_that_has_no_such_marks_gets_others() -> None:
     assert "\\u" not in text
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1), st.integers(20, 200))
 def test_whatever_names_are_nothing_of_theirs_steers_the_terminal(name: str, width: int) -> None:
     grades = [*grades_of(name, "pf", engine=name), *grades_of(name, "fp", engine="other")]
@@ -188,3 +220,13 @@ def test_whatever_names_are_nothing_of_theirs_steers_the_terminal(name: str, wid
 
     assert "\x1b" not in text
     assert "\x07" not in text
+
+
+def test_cases_of_which_nothing_was_held_are_one_line() -> None:
+    stream = io.StringIO()
+    not_run = [f"c{case}/e/with_skill/{n}" for case in range(13) for n in (1, 2)]
+    print_analysis(analyse(a_result(grades_of("held", "pf"), not_run=not_run), {}),
+                   Console(file=stream, width=100))  # fmt: skip
+
+    assert "not shown: 13 cases of which no trial was held" in stream.getvalue()
+    assert "c1 " not in stream.getvalue()

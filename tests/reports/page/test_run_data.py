@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.reports.page.index import index_of
 from skillup.reports.page.limits import ORDINARY
 from skillup.reports.page.report import html_report
 from skillup.reports.page.run_data import RunData
+from skillup.schema.grade import CheckResult
 from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run
 from tests.support.stored import a_grade, a_record
@@ -48,8 +50,10 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         assert data.summary()["pass"] == 1
         assert data.not_run() == JOBS[1:]
         assert data.detail(1, ORDINARY)["turns"][0]["response"] == "done"
-        with pytest.raises(UsageError, match="has no record"):
-            data.detail(2, ORDINARY)
+        assert data.detail(2, ORDINARY)["live"] == "being prepared"
+        assert data.detail(3, ORDINARY) == {
+            "n": 3, "job": JOBS[2], "case_id": "c", "waiting": "not started yet"
+        }  # fmt: skip
         with pytest.raises(UsageError, match="no trial 4"):
             data.detail(4, ORDINARY)
 
@@ -104,3 +108,33 @@ def test_trials_that_disagree_make_a_case_flaky(tmp_path: Path) -> None:
             update = {"status": status, "trial": trial}
             run.write_grade(job, a_grade(case).model_copy(update=update))
     assert [row["flaky"] for row in RunData(run.path).rows] == [True, True, False]
+
+
+def test_titles_of_trials_that_are_not_over_come_from_the_plan(tmp_path: Path) -> None:
+    suites = {"s": {"cases": {"a": "a", "b": "b"}, "titles": {"a": "Asks", "b": ["no text"]}}}
+    info = {"run_id": "r", "jobs": JOBS[:2], "suites": suites}
+    with RunDirectory.create(tmp_path / "r", info) as run:
+        run.begin_trial(JOBS[0])
+        assert [row["title"] for row in RunData(run.path).rows] == ["Asks", None]
+
+
+def test_a_failed_check_of_the_whole_conversation_is_told_of_its_row(tmp_path: Path) -> None:
+    check = CheckResult(name="c", kind="contains", passed=False, score=0.0)
+    grades = [
+        a_grade("a").model_copy(update={"status": "FAIL", "assertions": [check]}),
+        a_grade("b"),
+    ]
+    with RunDirectory.create(tmp_path / "r", INFO) as run:
+        for job, grade in zip(JOBS[:2], grades, strict=True):
+            run.write_record(job, a_record(grade.case_id))
+            run.write_grade(job, grade)
+        assert [row["end"] for row in RunData(run.path).rows] == [False, None, None]
+
+
+def test_warnings_of_the_run_are_in_the_index(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "r", INFO) as run:
+        path = run.path
+    (path / "result.json").write_text(json.dumps({"warnings": ["no prices"]}))
+    assert index_of(RunData(path), mode="report")["warnings"] == ["no prices"]
+    (path / "result.json").write_text(json.dumps({"warnings": "broken"}))
+    assert index_of(RunData(path), mode="report")["warnings"] == []

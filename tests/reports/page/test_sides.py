@@ -5,12 +5,15 @@ from __future__ import annotations
 import typing
 from pathlib import Path
 
+from skillup.reports.page.report import html_report
 from skillup.reports.page.run_data import RunData
 from skillup.reports.page.sides import _WORDS, differing, sides_of
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
 from skillup.trends.changes import Change
+from tests.support.large_runs import write_large_run
+from tests.support.pages import page_of
 from tests.support.stored import a_grade, a_record
 
 STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
@@ -70,3 +73,29 @@ def test_each_case_says_what_became_of_it_and_whom_to_look_at(tmp_path: Path) ->
 
 def test_every_change_has_a_word() -> None:
     assert set(_WORDS) == set(typing.get_args(Change))
+
+
+def test_what_has_no_verdict_in_both_runs_did_not_change_and_failures_come_first(
+    tmp_path: Path,
+) -> None:
+    a = _run(tmp_path / "a", {"skipped": "s", "broken": "e", "lost": "p", "up": "f", "down": "p"})
+    b = _run(tmp_path / "b", {"skipped": "s", "broken": "e", "lost": "e", "up": "p", "down": "f"})
+
+    rows = sides_of(a, b, shift=10)["rows"]
+
+    assert [(row["case_id"], row["change"]) for row in rows] == [
+        ("down", "newly_failing"),
+        ("up", "newly_passing"),
+        ("lost", "not_run"),
+        ("skipped", "same"),
+        ("broken", "same"),
+    ]
+
+
+def test_conversations_of_what_stayed_the_same_are_there_too_where_there_is_room(
+    tmp_path: Path,
+) -> None:
+    a, b = (write_large_run(tmp_path / name, 2, turns=1) for name in "ab")
+    page = page_of(html_report(b, against=a))
+    assert {row["change"] for row in page.index["sides"]["rows"]} == {"same"}
+    assert sorted(page.details) == [1, 2, 3, 4]

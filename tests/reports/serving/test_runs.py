@@ -9,6 +9,7 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.reports.page.run_data import RunData
+from skillup.reports.result import build_result
 from skillup.reports.serving.in_short import in_short, of_data
 from skillup.reports.serving.runs import NoSuchRunError, Served
 from skillup.store import RunDirectory
@@ -21,6 +22,30 @@ JOBS = ["a/e/with_skill/1", "b/e/with_skill/1"]
 def test_the_short_way_tells_what_the_long_way_does(tmp_path: Path) -> None:
     run = write_large_run(tmp_path / "r", 11, turns=1)
     assert in_short(run) == of_data(RunData(run))
+
+
+def test_a_run_with_a_baseline_is_counted_by_its_trials_with_the_skill(tmp_path: Path) -> None:
+    path = write_large_run(tmp_path / "r", 2, turns=1)
+    info = json.loads((path / "run.json").read_text("utf-8"))
+    result = RunDirectory.open(path).read_result()
+    (last, old), new = (info["jobs"][-1], "with_skill"), "without_skill"
+    job = f"{last.removesuffix(f'/{old}/1')}/{new}/1"
+    info["jobs"][-1] = job
+    (path / "run.json").write_text(json.dumps(info), "utf-8")
+    (path / "trials" / last).parent.rename((path / "trials" / job).parent)
+    grades = dict(zip(info["jobs"], result.cases, strict=True))
+    grades[job] = grades[job].model_copy(update={"variant": new, "status": "FAIL"})
+    (path / "trials" / job / "grading.json").write_text(grades[job].model_dump_json(), "utf-8")
+    counted = build_result("r", "", grades, info["jobs"], 10)
+    text = counted.model_dump_json(by_alias=True, indent=2)
+    (path / "result.json").write_text(text, "utf-8")
+    told = in_short(path)
+    of_rows = of_data(RunData(path))
+    assert told is not None
+    for short in (told, of_rows):
+        assert (short["done"], short["planned"]) == (2, 2)
+        assert short["counts"]["FAIL"] == 0
+        assert sum(short["counts"].values()) == 1
 
 
 def test_the_grades_of_a_finished_run_are_not_read_for_the_list(tmp_path: Path) -> None:
@@ -48,11 +73,33 @@ def test_a_run_that_goes_on_or_has_no_result_is_read_whole(tmp_path: Path) -> No
 
 def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     write_large_run(tmp_path / "good", 1, turns=1)
-    for name, content in (("torn", "{"), ("odd", "[]"), ("list", '{"jobs": 5, "suites": 1}')):
+    broken = {
+        "torn": "{",
+        "odd": "[]",
+        "list": '{"jobs": 5, "suites": 1}',
+        "when": '{"run_id": 7, "started_at": 5}',
+        "deep": "[" * 100_000,
+    }
+    for name, content in broken.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(content)
     listed = {run["id"]: run["status"] for run in Served(tmp_path).listing()["runs"]}
-    assert listed == {"good": "finished", "torn": "damaged", "odd": "damaged", "list": "unfinished"}
+    unfinished = {"list": "unfinished", "when": "unfinished"}
+    damaged = dict.fromkeys(("torn", "odd", "deep"), "damaged")
+    assert listed == {"good": "finished", **unfinished, **damaged}
+
+
+def test_json_that_is_nested_too_deeply_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    run = write_large_run(tmp_path / "r", 2, turns=1)
+    record = next(run.rglob("record.json"))
+    for file in (run / "result.json", record):
+        file.write_text('{"a": ' + "[" * 100_000)
+    with (run / "events.jsonl").open("a") as journal:
+        journal.write("[" * 100_000 + "\n")
+    served = Served(tmp_path, index="none")
+    assert served.listing()["runs"][0]["status"] == "unfinished"
+    assert len(served.index("r")["rows"]) == 2
+    assert any("damaged" in served.detail("r", n).get("problem", "") for n in (1, 2))
 
 
 def test_only_what_is_in_the_folder_is_served(tmp_path: Path) -> None:

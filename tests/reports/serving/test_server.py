@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,3 +218,39 @@ def test_a_change_in_the_folder_is_told(viewer: Viewer) -> None:
         write_large_run(folder / "c", 1)
         assert "event: changed" in lines
     assert "c" in [run["id"] for run in viewer.get("api/runs").data["runs"]]
+
+
+def test_connections_beyond_what_there_is_room_for_are_closed_and_the_server_goes_on(
+    viewer: Viewer,
+) -> None:
+    idle = []
+    try:
+        for _ in range(260):
+            connection = socket.create_connection(("127.0.0.1", viewer.port), timeout=30)
+            connection.sendall(b"GET /")
+            idle.append(connection)
+        closed = sum(is_closed(connection) for connection in idle[-40:])
+    finally:
+        for connection in idle:
+            connection.close()
+
+    assert closed == 40
+    assert answers_again(viewer)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has ended it without a word."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def answers_again(viewer: Viewer) -> bool:
+    """Whether it comes to: threads take a moment to see that their connection has gone."""
+    for _ in range(200):
+        try:
+            return viewer.get("api/runs").status == 200
+        except OSError:
+            time.sleep(0.05)
+    return False

@@ -51,6 +51,14 @@ def test_outcomes_are_decided_on_in_the_order_of_the_trials() -> None:
     assert case.decision.verdict == "above"
 
 
+def test_cases_that_cannot_be_told_apart_are_not_said_to_be_undecided() -> None:
+    result = a_result([*grades_of("c", "p" * 20), *grades_of("c", "p" * 20)])
+
+    (case,) = analyse(result, info("c", until_decided=True)).cases
+
+    assert (case.rate.held, case.decision) == (40, None)
+
+
 def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     usage = {"input_tokens": 10, "output_tokens": 2}
     grades = [

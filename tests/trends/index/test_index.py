@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from skillup.trends.index.reading import (
     stored_run,
     tallies_of_all_runs,
 )
-from skillup.trends.index.tables import about
+from skillup.trends.index.tables import about, until_decided
 from skillup.trends.index.writing import add_run
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_key, a_run
@@ -29,6 +30,20 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
     add_run(index, run)
     with open_index(index, write=False) as connection:
         assert stored_run(connection, "run") == run
+
+
+def test_how_a_run_was_held_is_kept_also_in_an_index_of_before(index: str) -> None:
+    run = replace(a_run("run", {"one": "p"}), until_decided=True)
+    add_run(index, a_run("old", {"one": "p"}))
+    with open_index(index, write=True) as connection:
+        until_decided.drop(connection)
+    with open_index(index, write=False) as connection:
+        assert not stored_run(connection, "old").until_decided
+    add_run(index, run)
+    add_run(index, run)
+    with open_index(index, write=False) as connection:
+        assert stored_run(connection, "run") == run
+        assert not stored_run(connection, "old").until_decided
 
 
 def test_a_run_that_comes_again_replaces_itself(index: str) -> None:
@@ -63,6 +78,7 @@ def test_the_database_sums_up_as_the_comparison_does(index: str) -> None:
         assert row.tally.not_run == wanted.not_run
         assert row.tally.score == pytest.approx(wanted.score)
         assert row.tally.cost_usd == wanted.cost_usd
+        assert row.tally.priced == wanted.priced
         assert row.tally.duration_ms == wanted.duration_ms
 
 

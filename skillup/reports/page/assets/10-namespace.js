@@ -8,8 +8,9 @@ window.SK = {
     PASS: { word: "passed", sign: "●" },
     FAIL: { word: "failed", sign: "✗" },
     ERROR: { word: "error", sign: "!" },
+    FLAKY: { word: "flaky", sign: "◐" }, // of a case, never of a trial
     SKIP: { word: "skipped", sign: "○" },
-    NOT_HELD: { word: "not held", sign: "–" },
+    NOT_HELD: { word: "not run", sign: "–" },
     RUNNING: { word: "running", sign: "◌" },
   },
   KIND_SIGN: {

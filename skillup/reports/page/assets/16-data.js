@@ -51,15 +51,20 @@
   SK.detail = async function (n) {
     const key = keyOf(n);
     if (details.has(key)) return details.get(key);
-    const text = embedded("sk-trial-" + n);
-    let detail;
-    if (text !== null) detail = await unpack(text);
-    else if (SK.page.runId)
-      detail = await get(SK.runAddress(SK.page.runId) + "/trials/" + Number(n) + ".json" + beside());
-    else throw new Error("This report holds no conversation for this trial.");
+    const detail = await SK.readDetail(n);
+    if (detail.turns) SK.settle(detail);
     details.set(key, detail);
     if (details.size > KEEP) details.delete(details.keys().next().value);
     return detail;
+  };
+
+  /* The same, as it came and not kept. */
+  SK.readDetail = async function (n) {
+    const text = embedded("sk-trial-" + n);
+    if (text !== null) return unpack(text);
+    if (SK.page.runId)
+      return get(SK.runAddress(SK.page.runId) + "/trials/" + Number(n) + ".json" + beside());
+    throw new Error("This report holds no conversation for this trial.");
   };
 
   /* The same, if it has been looked at before: printing cannot wait. */

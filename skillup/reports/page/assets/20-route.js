@@ -3,8 +3,9 @@
      #/                                  the summary and the table (the list of runs, under view)
      #/?q=…&status=FAIL,ERROR&sort=-score  the same, filtered and sorted
      #/trial/12?…                        a conversation; the filter is kept for n, p and going back
-     #/trial/12/turn/3                   the same, at turn 3
-     #/pair/7                            both conversations of a pair, of two runs side by side
+     #/trial/12/turn/3                   the same, at turn 3; turn/end: at the checks of all of it
+     #/trial/12/with/15                  beside another trial of the same case; …/turn/3 as above
+     #/pair/7                            both conversations of a pair, of two runs; …/turn/3 as above
      #/run/ID/…                          any of these, in a run, under `skillup view` */
 (function () {
   SK.parseRoute = function (hash) {
@@ -12,12 +13,17 @@
     const cut = text.indexOf("?");
     const path = (cut < 0 ? text : text.slice(0, cut)).split("/").filter(Boolean).map(decode);
     const query = new URLSearchParams(cut < 0 ? "" : text.slice(cut + 1));
-    const route = { runId: null, page: "table", n: null, turn: null, query };
+    const route = { runId: null, page: "table", n: null, turn: null, other: null, query };
     if (path[0] === "run" && path[1] !== undefined) route.runId = path.splice(0, 2)[1];
     if (path[0] === "trial" || path[0] === "pair") {
       route.page = path[0];
       route.n = whole(path[1]);
-      if (path[2] === "turn") route.turn = whole(path[3]);
+      if (path[0] === "trial" && path[2] === "with") {
+        route.page = "compare";
+        route.other = whole(path[3]);
+        path.splice(2, 2);
+      }
+      if (path[2] === "turn") route.turn = path[3] === "end" ? "end" : whole(path[3]);
     }
     return route;
   };
@@ -45,6 +51,8 @@
   };
 
   SK.trialAddress = (n, turn) => SK.address("trial/" + n + (turn ? "/turn/" + turn : ""));
+  SK.compareAddress = (n, other, turn) =>
+    SK.address(`trial/${n}/with/${other}` + (turn ? "/turn/" + turn : ""));
   SK.go = function (address) {
     location.hash = address;
   };

@@ -35,51 +35,114 @@
     return low;
   }
 
-  /* "41 of 50 trials passed (82 %, 95 % interval 69–90 %); 2 errors, not run; 1 skipped" */
+  /* ", 95 % interval 69–90 %". Trials of one case are not as many cases: where there are several the
+     analysis has an interval over cases, and without it nothing is said. */
+  function intervalOf(index, rows, counts, confidence) {
+    const level = `, ${Math.round(confidence * 100)}\u202f% interval `;
+    const verdicts = rows.filter((row) => row.status === "PASS" || row.status === "FAIL");
+    const cases = new Set(verdicts.map((row) => row.suite + "\u0000" + row.case_id)).size;
+    if (cases === verdicts.length) {
+      const [low, high] = SK.wilson(counts.PASS, verdicts.length, confidence);
+      return level + SK.interval(low, high);
+    }
+    const overall = index.analysis && index.analysis.overall;
+    if (!overall || overall.held !== verdicts.length) return "";
+    const over = overall.cases > 1 ? ` over ${SK.count(overall.cases)} cases` : "";
+    return level + SK.interval(overall.low, overall.high) + over;
+  }
+
+  /* A trial without the skill that fails is no failure of the skill: those are counted apart. */
+  SK.isBaseline = (row) => row.variant === "without_skill";
+
+  /* Planned and not held, and not because they were not needed. */
+  function notRun(index, rows) {
+    const saved = new Set(index.not_needed || []);
+    return rows.filter((row) => row.status === "NOT_HELD" && !saved.has(row.job)).length;
+  }
+
+  /* "Without the skill 27 of 48 passed (56 %); 1 error." Nothing where there is no baseline. */
+  SK.baselineSentence = function (index) {
+    const rows = index.rows.filter(SK.isBaseline);
+    if (!rows.length) return null;
+    const counts = SK.tally(rows);
+    const held = counts.PASS + counts.FAIL;
+    const missing = notRun(index, rows);
+    const parts = [
+      held
+        ? `${SK.count(counts.PASS)} of ${SK.count(held)} passed (${SK.percent(counts.PASS / held)})`
+        : "no trial has a verdict",
+    ];
+    if (counts.ERROR) parts.push(SK.plural(counts.ERROR, "error"));
+    if (counts.SKIP) parts.push(`${SK.count(counts.SKIP)} skipped`);
+    if (counts.RUNNING) parts.push(`${SK.count(counts.RUNNING)} running`);
+    if (missing) parts.push(`${SK.count(missing)} not run${index.run.running ? " yet" : ""}`);
+    return SK.el("p", { id: "baseline" }, `Without the skill ${parts.join("; ")}.`);
+  };
+
+  /* "41 of 50 trials passed (82 %, 95 % interval 69–90 %); 2 ended in an error (no verdict)" */
   SK.sentence = function (index) {
-    const baseline = index.rows.some((row) => row.variant === "without_skill");
-    const rows = index.rows.filter((row) => !baseline || row.variant === "with_skill");
+    const baseline = index.rows.some(SK.isBaseline);
+    const rows = index.rows.filter((row) => !SK.isBaseline(row));
     const counts = SK.tally(rows);
     const held = counts.PASS + counts.FAIL;
     const confidence = (index.analysis && index.analysis.confidence) || 0.95;
-    const rate = held ? SK.wilson(counts.PASS, held, confidence) : null;
     const parts = [];
     if (held) {
       parts.push(
         `${SK.count(counts.PASS)} of ${SK.plural(held, "trial")} passed` +
           (baseline ? " with the skill" : "") +
-          ` (${SK.percent(counts.PASS / held)}, ` +
-          `${Math.round(confidence * 100)}\u202f% interval ${SK.interval(rate[0], rate[1])})`,
+          ` (${SK.percent(counts.PASS / held)}${intervalOf(index, rows, counts, confidence)})`,
       );
     } else parts.push("No trial has a verdict");
-    if (counts.ERROR) parts.push(`${SK.plural(counts.ERROR, "error")}, not run`);
+    if (counts.ERROR) parts.push(`${SK.count(counts.ERROR)} ended in an error (no verdict)`);
     if (counts.SKIP) parts.push(`${SK.count(counts.SKIP)} skipped`);
     if (counts.RUNNING) parts.push(`${SK.count(counts.RUNNING)} running`);
-    const missing = counts.NOT_HELD || (index.not_run || []).length;
-    if (missing) parts.push(`${SK.count(missing)} not held${index.run.running ? " yet" : ""}`);
+    const missing = notRun(index, rows) || (baseline ? 0 : (index.not_run || []).length);
+    if (missing) parts.push(`${SK.count(missing)} not run${index.run.running ? " yet" : ""}`);
     if ((index.not_needed || []).length) parts.push(`${SK.count(index.not_needed.length)} not needed`);
     return parts.join("; ") + ".";
   };
 
-  SK.summary = function (index) {
+  /* The first page: what came of it, then the cases, then what it rests on. */
+  SK.firstPage = function (index) {
+    const parts = [
+      SK.flakyList(index),
+      SK.firstFailures(index),
+      SK.trend(index),
+      SK.engineMatrix(index),
+      SK.triggering(index),
+    ].filter(Boolean);
+    const totals = SK.totals(index);
     return SK.el(
-      "section",
-      { class: "summary", "aria-labelledby": "headline" },
-      SK.el("h1", { id: "headline" }, SK.sentence(index)),
-      stopped(index.run),
-      SK.bar(index),
+      "div",
+      { class: "first-page" },
       SK.el(
-        "div",
-        { class: "summary-parts" },
-        SK.totals(index),
-        SK.engineMatrix(index),
-        SK.upliftTable(index),
-        SK.flakyList(index),
-        SK.triggering(index),
+        "section",
+        { class: "summary", "aria-labelledby": "headline" },
+        SK.el("h1", { id: "headline" }, SK.sentence(index)),
+        SK.baselineSentence(index),
+        SK.bar(index),
+        stopped(index.run),
+        (index.warnings || []).map((text) => SK.el("p", { class: "notice warning" }, text)),
+        jumps([...parts, totals].filter(Boolean)),
       ),
-      SK.charts(index),
+      SK.el("div", { class: "differences" }, SK.upliftTable(index), SK.besideChoice(index), SK.sides(index)),
+      SK.caseTable(index),
+      totals,
+      parts.length ? SK.el("div", { class: "summary-parts" }, parts) : null,
     );
   };
+
+  /* To the parts below the table. */
+  function jumps(parts) {
+    return SK.el(
+      "nav",
+      { class: "jumps", "aria-label": "Parts of this page" },
+      parts.map((part) =>
+        SK.el("a", { href: SK.address("", { go: part.id }), class: "to-" + part.id }, part.querySelector("h2").textContent),
+      ),
+    );
+  }
 
   function stopped(run) {
     if (run.stopped) {
@@ -104,27 +167,45 @@
     return null;
   }
 
-  /* The shares of the statuses as one bar; each part filters the table. */
+  /* The shares of the statuses as one bar, and below it what each part is; a click leads to these. */
   SK.bar = function (index) {
-    const counts = SK.tally(index.rows);
+    const rows = index.rows.filter((row) => !SK.isBaseline(row));
+    const counts = SK.tally(rows);
     const parts = Object.entries(counts).filter(([, number]) => number > 0);
     if (!parts.length) return null;
+    const variant = rows.length < index.rows.length ? "with_skill" : null;
+    const to = (status) => SK.address("", { status, q: null, variant, go: "cases" });
     return SK.el(
       "div",
-      { class: "bar", role: "group", "aria-label": "Trials by status" },
-      parts.map(([status, number]) =>
-        SK.el(
-          "a",
-          {
+      { class: "bar-whole", role: "group", "aria-label": variant ? "Trials with the skill by status" : "Trials by status" },
+      SK.el(
+        "div",
+        { class: "bar", "aria-hidden": "true" },
+        parts.map(([status, number]) =>
+          SK.el("a", {
             class: "bar-part status-" + status,
             style: `flex-grow:${number}`,
-            href: SK.address("", { status, q: null }),
-            "aria-label": `${number} ${SK.STATUS[status].word}: show only these`,
-          },
-          SK.statusSign(status),
-          " ",
-          SK.count(number),
-          SK.el("span", { class: "bar-word" }, " " + SK.STATUS[status].word),
+            href: to(status),
+            tabindex: "-1",
+            title: `${number} ${SK.STATUS[status].word}`,
+            "aria-label": `${number} ${SK.STATUS[status].word}`,
+          }),
+        ),
+      ),
+      SK.el(
+        "div",
+        { class: "bar-legend" },
+        parts.map(([status, number]) =>
+          SK.el(
+            "a",
+            {
+              class: "bar-name status-" + status,
+              href: to(status),
+              "aria-label": `${number} ${SK.STATUS[status].word}: show only these`,
+            },
+            SK.statusSign(status),
+            ` ${SK.count(number)} ${SK.STATUS[status].word}`,
+          ),
         ),
       ),
     );

@@ -30,7 +30,7 @@
   /* Each engine's rate and means, and, with several engines, each case by engine. */
   SK.engineMatrix = function (index) {
     const columns = (index.analysis && index.analysis.engines) || [];
-    if (!columns.length) return null;
+    if (columns.length < 2) return null; // a single one would say the headline again
     const suites = new Set(columns.map((column) => column.suite)).size > 1;
     const overall = SK.table(
       [suites ? "suite, engine" : "engine", "passed", "errors", "score", "turns", "tokens", "cost", "time"],
@@ -46,7 +46,7 @@
       ]),
       "Engines side by side; turns, tokens, cost and time are per trial",
     );
-    return SK.panel(columns.length > 1 ? "Side by side" : "Engine", "engines", overall, caseMatrix(index));
+    return SK.panel("Side by side", "engines", overall, caseMatrix(index));
   };
 
   function caseMatrix(index) {
@@ -158,7 +158,7 @@
           SK.el(
             "li",
             {},
-            SK.el("a", { href: SK.address("", { q: one.case_id, status: null }) }, one.case_id),
+            caseLink(index, one),
             " ",
             SK.el(
               "span",
@@ -174,15 +174,29 @@
     );
   };
 
+  /* The chances of a few trials, as the terminal has them: of half of those held, as of all of them
+     a flaky case has one pass surely and a full pass never. */
   function atK(one) {
-    const last = one.at_k && one.at_k[one.at_k.length - 1];
-    if (!last || last.k < 2) return null;
+    const k = Math.min(5, Math.max(2, Math.floor(one.rate.held / 2)));
+    const found = k < one.rate.held && (one.at_k || []).find((item) => item.k === k);
+    if (!found) return null;
     return SK.el(
       "span",
       { class: "aside" },
-      `; pass@${last.k} ${SK.percent(last.pass_at_k)}, pass^${last.k} ${SK.percent(last.pass_hat_k)}`,
+      `; pass@${k} ${SK.percent(found.pass_at_k)}, pass^${k} ${SK.percent(found.pass_hat_k)}`,
     );
   }
+
+  /* To a case's line in the table, unfolded and not hidden by the filter. */
+  function caseLink(index, one) {
+    const key = SK.caseKey(one);
+    const row = index.rows.find((found) => SK.caseKey(found) === key);
+    const none = { q: null, deep: null, status: null, tag: null, engine: null, variant: null, suite: null };
+    return row
+      ? SK.el("a", { href: SK.address("", { ...none, go: String(row.n) }) }, one.case_id)
+      : SK.el("span", {}, one.case_id);
+  }
+  SK.caseLink = caseLink;
 
   /* Whether skills are used when they should be, and only then. */
   SK.triggering = function (index) {

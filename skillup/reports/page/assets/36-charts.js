@@ -2,23 +2,25 @@
 (function () {
   const percentAxis = { low: 0, high: 1, ticks: [0, 0.25, 0.5, 0.75, 1] };
 
-  /* `series`: [{name, values: [0..1 or null]}]; `labels` are the page's own (numbers, dates). */
-  function lineChart(labels, series, label, { step } = {}) {
+  /* `series`: [{name, values: [0..1 or null], partial: the same, of runs that are not whole}];
+     `axes`: what stands on the y and the x axis. */
+  function lineChart(labels, series, label, axes) {
     const target = SK.el("div", { class: "chart", role: "img", "aria-label": label });
-    const sparse = Math.ceil(labels.length / 8);
+    const sparse = Math.ceil(labels.length / (labels.some((one) => one.length > 5) ? 4 : 8));
+    const lines = series.flatMap((one, at) => [
+      { className: "chart-line-" + (at % 6), data: one.values },
+      { className: "chart-partial chart-line-" + (at % 6), data: one.partial },
+    ]);
     requestAnimationFrame(() => {
       if (!target.isConnected) return;
       const chart = new Chartist.LineChart(
         target,
-        {
-          labels,
-          series: series.map((one, at) => ({ className: "chart-line-" + (at % 6), data: one.values })),
-        },
+        { labels, series: lines },
         {
           axisY: {
             type: Chartist.FixedScaleAxis,
             ...percentAxis,
-            offset: 44,
+            offset: 52,
             labelInterpolationFnc: (value) => Math.round(value * 100) + " %",
           },
           axisX: {
@@ -26,13 +28,18 @@
             showGrid: false,
             labelInterpolationFnc: (value, at) => (at % sparse ? null : value),
           },
-          lineSmooth: step ? Chartist.Interpolation.step({ postpone: true }) : false,
-          showPoint: labels.length <= 40,
+          lineSmooth: Chartist.Interpolation.none({ fillHoles: true }),
+          showPoint: true,
           fullWidth: true,
           height: 170,
-          chartPadding: { top: 8, right: 40, bottom: 0, left: 0 },
+          chartPadding: { top: 14, right: 40, bottom: 0, left: 0 },
         },
       );
+      chart.on("draw", (part) => {
+        if (part.type !== "point" || part.seriesIndex % 2 === 0) return;
+        const ring = { cx: part.x, cy: part.y, r: 3.5 };
+        part.element.replace(new Chartist.Svg("circle", ring, "ct-ring"));
+      });
       // Drawn for the window; with this it can be shrunk to a sheet of paper.
       chart.on("created", ({ svg }) => {
         const box = svg.getNode().getBoundingClientRect();
@@ -54,16 +61,26 @@
             ),
           )
         : null;
-    return [target, legend];
+    return [
+      SK.el("p", { class: "axis" }, axes.y),
+      target,
+      SK.el("p", { class: "axis axis-x" }, axes.x),
+      legend,
+    ];
   }
 
-  SK.charts = function (index) {
-    const parts = [trend(index), curves(index)].filter(Boolean);
-    return parts.length ? SK.el("div", { class: "charts" }, parts) : null;
-  };
+  /* Days; where several runs were on one day, times, with the day if there are several days. */
+  function runLabels(times) {
+    const texts = times.map((time) => SK.time(time));
+    const days = texts.map((text) => text.slice(5, 10));
+    const different = new Set(days).size;
+    if (different === days.length) return days;
+    return texts.map((text) => (different === 1 ? text.slice(11) : text.slice(5)));
+  }
 
-  /* How past runs and this one fared: of each engine, the mean of its cases' pass rates. */
-  function trend(index) {
+  /* How past runs and this one fared: of each engine, the mean of its cases' pass rates. A run that
+     has a verdict of fewer than nine in ten of the cases is drawn beside the line, as a ring. */
+  SK.trend = function (index) {
     const history = index.history || [];
     const runs = new Map();
     for (const one of history) for (const mark of one.marks) runs.set(mark.run_id, mark.started_at);
@@ -79,33 +96,70 @@
         lines.get(name).set(mark.run_id, [...rates, mark.passed / mark.held]);
       }
     }
-    const mean = (rates) => (rates ? rates.reduce((sum, one) => sum + one, 0) / rates.length : null);
-    const series = [...lines].map(([name, by]) => ({ name, values: order.map((id) => mean(by.get(id))) }));
+    const series = [...lines].map(([name, by]) => lineOf(name, by, order));
+    const rings = series.some((one) => one.partial.some(SK.known));
+    const numbers = (one, at) => {
+      const rate = SK.known(one.values[at]) ? one.values[at] : one.partial[at];
+      const only = SK.known(one.partial[at]) ? ` (${one.held[at]} of ${one.cases} cases)` : "";
+      return { number: SK.percent(rate) + only };
+    };
     return SK.panel(
       "Over past runs",
       "trend",
       lineChart(
-        order.map((id) => SK.time(runs.get(id)).slice(5, 10)),
+        runLabels(order.map((id) => runs.get(id))),
         series,
         `Mean pass rate of the cases over ${order.length} runs; the table below has the numbers`,
+        { y: "mean pass rate of the cases", x: "runs, oldest to newest" },
       ),
-      failingSince(history),
+      rings
+        ? SK.el(
+            "p",
+            { class: "aside" },
+            SK.el("span", { class: "ring-key", "aria-hidden": "true" }),
+            "a run with verdicts of only some of the cases",
+          )
+        : null,
+      failingSince(index, history),
       SK.fold({ class: "chart-table" }, "As a table", () =>
         SK.table(
           ["run", ...series.map((one) => one.name)],
           order.map((id, at) => [
             { head: `${SK.time(runs.get(id))} ${id}` },
-            ...series.map((one) => ({ number: SK.percent(one.values[at]) })),
+            ...series.map((one) => numbers(one, at)),
           ]),
           "Mean pass rate by run",
         ),
       ),
       SK.fold({ class: "chart-table" }, `Each case (${history.length})`, () => caseMarks(history, order)),
     );
+  };
+
+  /* `by`: run → the rates of its cases. */
+  function lineOf(name, by, order) {
+    const held = order.map((id) => (by.get(id) || []).length);
+    const cases = Math.max(...held);
+    const rates = order.map((id) => SK.mean(by.get(id) || [], (rate) => rate));
+    const whole = (at) => held[at] >= 0.9 * cases;
+    return {
+      name,
+      held,
+      cases,
+      values: rates.map((rate, at) => (whole(at) ? rate : null)),
+      partial: rates.map((rate, at) => (whole(at) ? null : rate)),
+    };
   }
 
-  function failingSince(history) {
-    const failing = history.filter((one) => one.failing_since && one.failing_since.runs > 1);
+  function failingSince(index, history) {
+    const failing = history.filter(
+      (one) => one.failing_since && (one.failing_since.runs > 1 || one.failing_since.before),
+    );
+    const passes = ([passed, held]) => `${passed} of ${held}`;
+    // Cases held several times in a run tell how often they passed before and since.
+    const said = (since) =>
+      since.before
+        ? `fell at ${SK.time(since.started_at)}: ${passes(since.before)} passed before, ${passes(since.since)} since.`
+        : `has failed in the last ${SK.plural(since.runs, "run")}, since ${SK.time(since.started_at)}.`;
     if (!failing.length) return null;
     return SK.el(
       "ul",
@@ -114,8 +168,8 @@
         SK.el(
           "li",
           {},
-          SK.el("a", { href: SK.address("", { q: one.case_id, status: null }) }, one.case_id),
-          ` (${one.engine}) has failed in the last ${SK.plural(one.failing_since.runs, "run")}, since ${SK.time(one.failing_since.started_at)}.`,
+          SK.caseLink(index, one),
+          ` (${one.engine}) ${said(one.failing_since)}`,
         ),
       ),
     );
@@ -123,8 +177,8 @@
 
   function markOf(mark) {
     if (!mark) return ["–", "not held", "NOT_HELD"];
-    if (!mark.held) return mark.error ? ["!", "error, not run", "ERROR"] : ["○", "no verdict", "SKIP"];
-    const says = `${mark.passed} of ${mark.held} passed` + (mark.error ? `, ${mark.error} not run` : "");
+    if (!mark.held) return mark.error ? ["!", "ended in an error", "ERROR"] : ["○", "no verdict", "SKIP"];
+    const says = `${mark.passed} of ${mark.held} passed` + (mark.error ? `, ${mark.error} in an error` : "");
     if (mark.passed === mark.held) return ["●", says, "PASS"];
     return mark.passed ? ["◐", says, "FAIL"] : ["✗", says, "FAIL"];
   }
@@ -160,50 +214,6 @@
         ];
       }),
       "Each case's past runs",
-    );
-  }
-
-  /* The share of trials in which no turn up to this one failed, of cases with several trials. */
-  function curves(index) {
-    const cases = ((index.analysis && index.analysis.cases) || []).filter(
-      (one) => one.turns.length > 1 && one.rate.held > 1 && one.turns.some((turn) => turn.first_failures),
-    );
-    if (!cases.length) return null;
-    const shown = [...cases].sort((a, b) => (a.rate.rate || 0) - (b.rate.rate || 0)).slice(0, 6);
-    const longest = Math.max(...shown.map((one) => one.turns.length));
-    const name = (one) =>
-      `${one.case_id}, ${one.engine}` + (one.variant === "without_skill" ? ", without" : "");
-    const series = shown.map((one) => ({
-      name: name(one),
-      values: [1, ...one.turns.map((turn) => turn.unfailed)],
-    }));
-    const labels = ["start", ...Array.from({ length: longest }, (_, at) => "turn " + (at + 1))];
-    return SK.panel(
-      "Where conversations first fail",
-      "curves",
-      lineChart(
-        labels,
-        series,
-        "Share of trials with no failed turn so far, turn by turn; the table below has the numbers",
-        { step: true },
-      ),
-      cases.length > shown.length
-        ? SK.el("p", { class: "aside" }, `The ${shown.length} that pass least, of ${cases.length}.`)
-        : null,
-      SK.fold({ class: "chart-table" }, "As a table", () =>
-        SK.table(
-          ["case", "trials", ...labels.slice(1)],
-          cases.map((one) => [
-            { head: name(one) },
-            { number: SK.count(one.rate.held) },
-            ...one.turns.map((turn) => ({
-              number: SK.percent(turn.unfailed),
-              title: SK.plural(turn.first_failures, "first failure"),
-            })),
-          ]),
-          "Share of trials in which no turn up to this one failed",
-        ),
-      ),
     );
   }
 })();

@@ -1,11 +1,11 @@
-/* Which rows are shown, and in which order: plain functions of the rows and the filter.
+/* Which trials are shown: plain functions of a row and the filter.
 
-   A filter: {q, status, tag, engine, variant, suite, sort}; status and tag may name several, joined
-   by commas. `q`: words that must all be found in the row; "-word" must not be. */
+   A filter: {q, deep, status, tag, engine, variant, suite, sort}; status and tag may name several,
+   joined by commas. `q`: words that must all be found in the row; "-word" must not be. With `deep`
+   they are looked for in the conversation, too. */
 (function () {
-  const ORDER = { ERROR: 0, FAIL: 1, RUNNING: 2, SKIP: 3, NOT_HELD: 4, PASS: 5 };
-
-  /* What the words are looked for in; made once per row. */
+  /* What the words are looked for in; made once per row. Not in what is said of all rows alike, such
+     as "all checks passed": statuses and variants have choices of their own. */
   function haystack(row) {
     if (row.haystack === undefined) {
       Object.defineProperty(row, "haystack", {
@@ -14,8 +14,7 @@
           row.title,
           row.suite,
           row.engine,
-          row.variant,
-          row.reason,
+          row.status === "FAIL" || row.status === "ERROR" ? row.reason : null,
           row.error_kind,
           ...(row.tags || []),
         ]
@@ -36,49 +35,10 @@
     if (filter.tag && !list(filter.tag).every((tag) => (row.tags || []).includes(tag))) return false;
     for (const key of ["engine", "variant", "suite"])
       if (filter[key] && row[key] !== filter[key]) return false;
-    return (filter.q || "")
-      .toLowerCase()
-      .split(/\s+/)
-      .filter(Boolean)
-      .every((word) =>
-        word.length > 1 && word[0] === "-"
-          ? !haystack(row).includes(word.slice(1))
-          : haystack(row).includes(word),
-      );
+    const words = (filter.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+    if (!words.length) return true;
+    const said = filter.deep ? SK.conversationText(row.n) : "";
+    const has = (word) => haystack(row).includes(word) || said.includes(word);
+    return words.every((word) => (word.length > 1 && word[0] === "-" ? !has(word.slice(1)) : has(word)));
   };
-
-  const BY = {
-    case: (row) => row.case_id,
-    status: (row) => ORDER[row.status],
-    score: (row) => row.score,
-    engine: (row) => row.engine,
-    turns: (row) => row.turns.length,
-    time: (row) => row.duration_ms,
-    cost: (row) => row.cost_usd,
-    tokens: (row) => row.tokens,
-    trial: (row) => row.trial,
-  };
-  SK.SORTS = Object.keys(BY);
-
-  /* Rows by `sort` ("score", "-score"); what is not known comes last, ties keep the plan's order. */
-  SK.sorted = function (rows, sort) {
-    const down = (sort || "").startsWith("-");
-    const key = BY[down ? sort.slice(1) : sort];
-    if (!key) return rows;
-    const missing = (value) => value === null || value === undefined;
-    return rows
-      .map((row) => [key(row), row])
-      .sort(([a], [b]) => {
-        if (missing(a) || missing(b)) return missing(a) - missing(b);
-        const order = typeof a === "string" ? a.localeCompare(b) : a - b;
-        return down ? -order : order;
-      })
-      .map(([, row]) => row);
-  };
-
-  SK.shownRows = (rows, filter) =>
-    SK.sorted(
-      rows.filter((row) => SK.matches(row, filter)),
-      filter.sort,
-    );
 })();

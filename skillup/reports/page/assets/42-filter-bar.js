@@ -14,7 +14,10 @@
     const text = SK.el("input", {
       id: "filter-text",
       type: "search",
-      placeholder: "Filter: words, -not",
+      placeholder: "Case, title, tag, reason; -not",
+      title:
+        "Words that must all be in a case's id, title, tags, suite, engine, or the reason why it failed; " +
+        "a word after - must not be there",
       autocomplete: "off",
       spellcheck: "false",
       "aria-label": "Filter cases by words",
@@ -32,13 +35,14 @@
       "div",
       { class: "filter", role: "search" },
       text,
+      deep(changed),
       SK.el("div", { class: "chips", role: "group", "aria-label": "Status" }, chips(rows, changed)),
       CHOICES.map(([key, all]) => choice(rows, key, all, changed)),
-      SK.el("output", { id: "shown", for: "filter-text", class: "shown" }),
+      order(changed),
       SK.button(
         "Clear",
         () => {
-          SK.setFilter({ q: null, status: null, tag: null, engine: null, variant: null, suite: null });
+          SK.setFilter({ q: null, deep: null, status: null, tag: null, engine: null, variant: null, suite: null });
           SK.redraw();
           document.getElementById("filter-text").focus();
         },
@@ -46,6 +50,40 @@
       ),
     );
   };
+
+  /* Whether the words are looked for in the conversations, too. */
+  function deep(changed) {
+    const box = SK.el("input", {
+      id: "filter-deep",
+      type: "checkbox",
+      checked: Boolean(SK.page.filter.deep),
+      on: {
+        change: () => {
+          SK.setFilter({ deep: box.checked ? "1" : null });
+          changed();
+        },
+      },
+    });
+    return SK.el(
+      "label",
+      { class: "deep", title: "Look for the words in messages, answers and tool calls, too" },
+      box,
+      " in conversations",
+    );
+  }
+
+  /* What failed first, or as planned; a column's head outranks both. */
+  function order(changed) {
+    const button = SK.button(
+      "As planned",
+      () => {
+        SK.setFilter({ sort: SK.page.filter.sort === "plan" ? null : "plan" });
+        changed();
+      },
+      { id: "order", class: "chip", title: "In the order of the suite, instead of what failed first" },
+    );
+    return button;
+  }
 
   function chips(rows, changed) {
     const counts = SK.tally(rows);

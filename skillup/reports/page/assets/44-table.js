@@ -1,49 +1,30 @@
-/* The table of cases. Rows are made as they come near the window, so that many cost nothing. */
+/* The table of cases: a line each, unfolding to its trials. Rows are made as they come near the
+   window, and the first hundred or so at once, so that many cost nothing and what stands below the
+   table can be reached. */
 (function () {
   const CHUNK = 60;
-  const COLUMNS = [
-    ["status", "Status"],
-    ["case", "Case"],
-    ["turns", "Turns"],
-    ["engine", "Engine"],
-    ["score", "Score"],
-    ["time", "Time"],
-    ["tokens", "Tokens"],
-    ["cost", "Cost"],
-  ];
-
-  SK.statusSign = (status) => SK.el("span", { class: "sign", "aria-hidden": "true" }, SK.STATUS[status].sign);
-
-  SK.status = (status) =>
-    SK.el("span", { class: "status status-" + status }, SK.statusSign(status), " ", SK.STATUS[status].word);
-
-  const DOT = { completed: "●", failed: "✗", skipped: "○", error: "!" };
-  const WORD = { completed: "ok", failed: "failed", skipped: "skipped", error: "error" };
-
-  /* A turn's sign: "failed" too where it was held and its checks failed. */
-  SK.turnMark = function (turn) {
-    const status = turn.status === "completed" && turn.ok === false ? "failed" : turn.status;
-    return {
-      sign: DOT[status] || "·",
-      word: WORD[status] || status,
-      status: { completed: "PASS", failed: "FAIL", skipped: "SKIP", error: "ERROR" }[status] || "NOT_HELD",
-    };
-  };
-
-  SK.dots = function (turns) {
-    const marks = turns.map(SK.turnMark);
-    const words = marks.map((mark, at) => `turn ${at + 1} ${mark.word}`).join(", ");
-    return SK.el(
-      "span",
-      { class: "dots", role: "img", "aria-label": words || "no turns", title: words },
-      marks.slice(0, 24).map((mark) => SK.el("span", { class: "dot status-" + mark.status }, mark.sign)),
-      marks.length > 24 ? `+${marks.length - 24}` : null,
-    );
+  const NAMES = {
+    status: "Status",
+    case: "Case",
+    turns: "Turns",
+    engine: "Engine",
+    score: "Score",
+    time: "Time",
+    tokens: "Tokens",
+    cost: "Cost",
   };
 
   SK.caseTable = function (index) {
+    const groups = SK.groupsOf(index.rows);
+    groups.forEach((group, at) => (group.at = at)); // by which a row knows its group
+    const several = groups.some((group) => group.rows.length > 1);
+    const columns = columnsOf(index.rows);
+    const suites = (index.run.suites || []).length > 1;
+    const history = new Map((index.history || []).map((one) => [SK.caseKey(one), one]));
+    const open = openGroups();
     const body = SK.el("tbody", { id: "rows" });
     const end = SK.el("div", { class: "table-end" });
+    const rest = SK.button("", () => unlimited(), { id: "more", class: "quiet" });
     const nothing = SK.el(
       "p",
       { class: "nothing", id: "nothing", hidden: true },
@@ -53,42 +34,92 @@
     const made = new Map();
     let shown = [];
     let drawn = 0;
+    let limit = SK.page.allRows ? Infinity : CHUNK;
+
+    /* A group's row, and, where it is unfolded, those of its trials. */
+    function rowsOf(group) {
+      if (!made.has(group.key)) made.set(group.key, { row: SK.groupRow(group, about), trials: null });
+      const known = made.get(group.key);
+      const unfolded = group.rows.length > 1 && open.has(group.key);
+      if (unfolded && !known.trials) {
+        const failed = group.rows.filter((row) => row.status !== "PASS");
+        const reasons = new Set(failed.map((row) => row.reason)).size > 1;
+        known.trials = new Map(group.rows.map((row) => [row.n, SK.trialRow(row, { ...about, at: group.at }, reasons)]));
+      }
+      const trials = unfolded ? group.shown.map((row) => known.trials.get(row.n)) : [];
+      for (const row of [known.row, ...trials]) {
+        for (const link of row.querySelectorAll("a[data-to]"))
+          link.setAttribute("href", SK.trialAddress(link.dataset.to));
+      }
+      const toggle = known.row.querySelector(".toggle");
+      if (toggle) toggle.setAttribute("aria-expanded", String(unfolded));
+      return [known.row, ...trials];
+    }
+    const about = { columns, suites, several, history, toggle: (key) => fold(key, !open.has(key)) };
+
+    function fold(key, unfolded) {
+      const group = shown.find((one) => one.key === key);
+      if (!group || group.rows.length < 2 || open.has(key) === unfolded) return;
+      const known = made.get(key);
+      if (!unfolded) for (const row of known.trials.values()) row.remove();
+      if (unfolded) open.add(key);
+      else open.delete(key);
+      const [row, ...trials] = rowsOf(group);
+      row.after(...trials);
+      SK.announce(unfolded ? `${SK.plural(trials.length, "trial")} shown below` : "Trials folded");
+    }
 
     function more(number) {
-      const next = shown.slice(drawn, drawn + number);
+      const next = shown.slice(drawn, Math.min(limit, drawn + number));
       drawn += next.length;
-      body.append(
-        ...next.map((row) => {
-          if (!made.has(row)) made.set(row, rowOf(row, suites, repeated.has(caseKey(row))));
-          else made.get(row).querySelector("a").setAttribute("href", SK.trialAddress(row.n));
-          return made.get(row);
-        }),
-      );
-      end.hidden = drawn >= shown.length;
+      body.append(...next.flatMap(rowsOf));
+      end.hidden = drawn >= Math.min(limit, shown.length);
+      rest.hidden = drawn < limit || drawn >= shown.length;
+      rest.textContent = `Show ${SK.count(shown.length - drawn)} more`;
+    }
+
+    function unlimited() {
+      limit = Infinity;
+      SK.page.allRows = true;
+      const first = drawn;
+      more(CHUNK);
+      const row = [...body.querySelectorAll("tr:not(.trial)")][first];
+      if (row) row.querySelector("a").focus({ preventScroll: true });
     }
 
     function draw() {
-      shown = SK.shownRows(index.rows, SK.page.filter);
-      SK.page.order = shown;
+      shown = SK.shownGroups(groups, SK.page.filter);
+      SK.page.order = shown.flatMap((group) => group.shown);
       drawn = 0;
       body.replaceChildren();
       more(CHUNK);
       SK.replace(
         head,
-        COLUMNS.map(([key, name]) => headCell(key, name, draw)),
+        columns.map((key) => headCell(key, key === "turns" && several ? "Trials" : NAMES[key], draw)),
       );
       nothing.hidden = shown.length > 0;
-      const text =
-        shown.length === index.rows.length
-          ? `${SK.plural(shown.length, "trial")}`
-          : `${SK.count(shown.length)} of ${SK.plural(index.rows.length, "trial")}`;
+      const filtered = ["q", "deep", "status", "tag", "engine", "variant", "suite"];
+      document.getElementById("clear").hidden = !filtered.some((key) => SK.page.filter[key]);
+      document.getElementById("order").setAttribute("aria-pressed", String(SK.page.filter.sort === "plan"));
+      const text = counted(SK.page.order.length, index.rows.length, shown.length, groups.length);
       document.getElementById("shown").value = text;
       SK.announce(text + " shown");
     }
 
+    /* The filter has changed: with `deep`, the conversations have to be read first. */
+    async function changed() {
+      draw();
+      if (!SK.page.filter.deep || !SK.page.filter.q) return;
+      const told = (done, all) => {
+        const output = document.getElementById("shown");
+        if (output) output.value = `reading conversations, ${SK.count(done)} of ${SK.count(all)}`;
+      };
+      if ((await SK.readConversations(index.rows, told)) && body.isConnected) draw();
+    }
+
     const nearing = new IntersectionObserver(
       (entries) => {
-        if (!entries.some((entry) => entry.isIntersecting) || drawn >= shown.length) return;
+        if (!entries.some((entry) => entry.isIntersecting) || end.hidden) return;
         more(CHUNK);
         nearing.unobserve(end); // so that it is looked at again, in a window that is still not full
         nearing.observe(end);
@@ -97,44 +128,97 @@
     );
     nearing.observe(end);
 
-    SK.page.drawAll = () => more(Infinity);
+    SK.page.drawAll = () => {
+      limit = Infinity;
+      more(Infinity);
+    };
     SK.page.moveRow = function (step) {
       const rows = [...body.children];
       const at = rows.findIndex((row) => row.contains(document.activeElement));
-      if (at + step >= rows.length) more(CHUNK);
-      const target =
-        body.children[
-          at < 0
-            ? step > 0
-              ? 0
-              : rows.length - 1
-            : Math.max(0, Math.min(body.children.length - 1, at + step))
-        ];
-      if (target) {
-        target.querySelector("a").focus();
-        target.scrollIntoView({ block: "nearest" });
+      if (at + step >= rows.length) {
+        limit = Infinity;
+        more(CHUNK);
       }
+      const last = body.children.length - 1;
+      const place = at >= 0 ? Math.max(0, Math.min(last, at + step)) : step > 0 ? 0 : last;
+      focusRow(body.children[place], "nearest");
     };
-    const repeated = new Set(index.rows.filter((row) => row.trial > 1).map(caseKey));
-    const suites = (index.run.suites || []).length > 1;
-    const section = SK.el(
+    /* Unfold (true) or fold the case in which the focus is; from a trial the focus goes to its case. */
+    SK.page.foldRow = function (unfolded) {
+      const row = document.activeElement && document.activeElement.closest("#rows tr");
+      if (!row) return;
+      const { key } = groups[Number(row.dataset.group)];
+      if (!unfolded && row.classList.contains("trial")) focusRow(made.get(key).row, "nearest");
+      fold(key, unfolded);
+    };
+    /* The row of a trial, with the focus; `unfolded`: that of its case, with its trials below. */
+    SK.page.showTrial = function (n, unfolded) {
+      const group = shown.find((one) => one.rows.some((row) => row.n === n));
+      if (!group) return;
+      while (drawn <= shown.indexOf(group)) {
+        limit = Infinity;
+        more(CHUNK);
+      }
+      if (unfolded) fold(group.key, true);
+      const known = made.get(group.key);
+      const trial = !unfolded && open.has(group.key) && known.trials && known.trials.get(n);
+      focusRow(trial && trial.isConnected ? trial : known.row, "center");
+    };
+
+    queueMicrotask(changed);
+    return SK.el(
       "section",
-      { class: "cases", "aria-labelledby": "cases-title" },
-      SK.el("h2", { id: "cases-title" }, "Conversations"),
-      SK.filterBar(index.rows, draw),
+      { class: "cases", id: "cases", "aria-labelledby": "cases-title" },
+      SK.el(
+        "div",
+        { class: "cases-head" },
+        SK.el("h2", { id: "cases-title" }, "Conversations"),
+        SK.el("output", { id: "shown", for: "filter-text", class: "shown" }),
+      ),
+      SK.filterBar(index.rows, changed),
       SK.el(
         "table",
-        { class: "cases-table" },
-        SK.el("caption", { class: "visually-hidden" }, "Every trial; the case's name opens its conversation"),
+        { class: "cases-table" + (several ? " grouped" : "") },
+        SK.el("caption", { class: "visually-hidden" }, "Every case; its name opens the conversation"),
         SK.el("thead", {}, head),
         body,
       ),
       nothing,
       end,
+      rest,
     );
-    queueMicrotask(draw);
-    return section;
   };
+
+  function focusRow(row, block) {
+    if (!row) return;
+    row.querySelector("a").focus({ preventScroll: true });
+    row.scrollIntoView({ block });
+  }
+
+  /* Which groups are unfolded, kept while the page shows this run. */
+  function openGroups() {
+    const run = SK.page.runId || "";
+    if (!SK.page.unfolded || SK.page.unfolded.run !== run) SK.page.unfolded = { run, keys: new Set() };
+    return SK.page.unfolded.keys;
+  }
+
+  /* Those that say anything: one engine is named above, and what no trial tells is left out. */
+  function columnsOf(rows) {
+    const needless = {
+      engine: new Set(rows.map((row) => row.engine)).size < 2,
+      tokens: !rows.some((row) => SK.known(row.tokens)),
+      cost: !rows.some((row) => SK.known(row.cost_usd)),
+    };
+    return Object.keys(NAMES).filter((key) => !needless[key]);
+  }
+
+  function counted(trials, allTrials, cases, allCases) {
+    const some =
+      trials === allTrials
+        ? SK.plural(trials, "trial")
+        : `${SK.count(trials)} of ${SK.plural(allTrials, "trial")}`;
+    return allCases === allTrials ? some : `${some}, ${SK.plural(cases, "case")}`;
+  }
 
   function headCell(key, name, draw) {
     const sort = SK.page.filter.sort || "";
@@ -158,52 +242,6 @@
         },
         { class: "column", title: "Sort by " + name.toLowerCase() },
       ),
-    );
-  }
-
-  const caseKey = (row) => [row.suite, row.case_id, row.engine, row.variant].join("\u0000");
-
-  function rowOf(row, suites, several) {
-    const aside = [
-      suites ? row.suite : null,
-      row.variant === "without_skill" ? "without the skill" : null,
-      several ? "trial " + row.trial : null,
-      row.branch_of ? "branch of " + row.branch_of : null,
-    ].filter(Boolean);
-    const cell = (key, attributes, ...inside) =>
-      SK.el(
-        "td",
-        { ...attributes, class: ["column-" + key, attributes.class].filter(Boolean).join(" ") },
-        inside,
-      );
-    return SK.el(
-      "tr",
-      {
-        "data-n": row.n,
-        class: "row status-row-" + row.status,
-        on: {
-          click: (event) => {
-            if (!event.target.closest("a") && !String(getSelection())) SK.go(SK.trialAddress(row.n));
-          },
-        },
-      },
-      cell("status", {}, SK.status(row.status)),
-      SK.el(
-        "th",
-        { scope: "row", class: "column-case" },
-        SK.el("a", { href: SK.trialAddress(row.n), class: "case-link" }, row.case_id),
-        row.title ? SK.el("span", { class: "case-title" }, row.title) : null,
-        aside.length ? SK.el("span", { class: "aside" }, aside.join(" · ")) : null,
-        row.flaky ? SK.el("span", { class: "tag flaky" }, "flaky") : null,
-        (row.tags || []).map((tag) => SK.el("span", { class: "tag" }, tag)),
-        row.status === "PASS" || !row.reason ? null : SK.el("span", { class: "reason" }, row.reason),
-      ),
-      cell("turns", {}, SK.dots(row.turns || [])),
-      cell("engine", {}, row.engine),
-      cell("score", { class: "number" }, SK.score(row.score)),
-      cell("time", { class: "number" }, SK.duration(row.duration_ms)),
-      cell("tokens", { class: "number" }, SK.tokenText(row.tokens)),
-      cell("cost", { class: "number" }, SK.cost(row.cost_usd)),
     );
   }
 })();

@@ -118,6 +118,13 @@
     return lit.length;
   };
 
+  /* Lights up one node, as if it were such a piece. */
+  SK.lightUp = function (node) {
+    SK.clearMarks();
+    lit = [node];
+    node.classList.add("lit");
+  };
+
   SK.clearMarks = function () {
     for (const node of lit) node.classList.remove("lit");
     lit = [];

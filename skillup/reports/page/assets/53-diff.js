@@ -30,8 +30,49 @@
     return SK.diff([...signed("-", before), ...signed("+", after)].join("\n"));
   };
 
-  /* What a turn did to the workspace. */
-  SK.changes = function (changes) {
+  /* A diff of several files, cut where each begins: [{path | null, text}]. */
+  function byFile(text) {
+    const parts = [];
+    let head = false; // after a line "diff …": the names that follow are of the same file
+    const lines = text.replace(/\n$/, "").split("\n");
+    lines.forEach((line, at) => {
+      const names = line.startsWith("--- ") && (lines[at + 1] || "").startsWith("+++ ");
+      const begins = line.startsWith("diff ");
+      if (begins || (names && !head) || !parts.length) parts.push([]);
+      head = begins || (head && !names);
+      parts[parts.length - 1].push(line);
+    });
+    return parts.map((part) => ({ lines: part, text: part.join("\n") }));
+  }
+
+  /* Whether a file's diff is that of `path`: by the names in its first lines. */
+  const isOf = (part, path) =>
+    part.lines
+      .slice(0, 6)
+      .some((line) => /^(---|\+\+\+|diff|Binary) /.test(line) && (line + " ").includes("/" + path + " "));
+
+  /* The diff, a block for each file where checks asked for one: `ranges` have its `path`. */
+  function fileDiffs(text, ranges) {
+    if (!ranges.some((one) => one.path)) return SK.diff(text);
+    const parts = byFile(text).map((part) => [part, ranges.filter((one) => one.path && isOf(part, one.path))]);
+    return SK.el(
+      "div",
+      { class: "file-diffs" },
+      parts.map(([part, here]) =>
+        SK.el(
+          "div",
+          {
+            class: here.length ? ["wanted-file", ...new Set(here.map((one) => one.class))].join(" ") : null,
+            "data-marks": here.flatMap((one) => one.marks).join(" ") || null,
+          },
+          SK.diff(part.text),
+        ),
+      ),
+    );
+  }
+
+  /* What a turn did to the workspace; `ranges`: the files that checks asked for, or null for all. */
+  SK.changes = function (changes, ranges = []) {
     const parts = [
       ["added", "+"],
       ["modified", "±"],
@@ -44,7 +85,15 @@
       .slice(0, 3)
       .join(", ");
     return SK.fold(
-      { class: "changes" },
+      {
+        class: "changes",
+        "data-marks":
+          ranges
+            .filter((one) => !one.path || !isShown(changes, one.path))
+            .flatMap((one) => one.marks)
+            .join(" ") || null,
+        ...SK.holding(ranges),
+      },
       [
         SK.el("span", { class: "label" }, "workspace"),
         " ",
@@ -70,8 +119,11 @@
               ),
             ),
           ),
-          changes.diff ? SK.diff(changes.diff) : null,
+          changes.diff ? fileDiffs(changes.diff, ranges) : null,
         ),
+      SK.opensFor(ranges),
     );
   };
+
+  const isShown = (changes, path) => byFile(changes.diff || "").some((part) => isOf(part, path));
 })();

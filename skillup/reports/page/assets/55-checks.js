@@ -7,11 +7,13 @@
     let count = 0;
     const byNumber = new Map(detail.turns.map((turn) => [turn.turn_number, turn]));
     function take(check) {
-      const evidence = check.evidence;
-      const turn = evidence && byNumber.get(evidence.turn);
-      const step = turn && SK.known(evidence.follow_up) ? (turn.follow_ups || [])[evidence.follow_up] : turn;
-      if (step) {
-        check.key = "check-" + ++count;
+      const all = check.evidence ? [check.evidence, ...(check.evidence.more || [])] : [];
+      check.key = null;
+      for (const evidence of all) {
+        const turn = byNumber.get(evidence.turn);
+        const step = turn && SK.known(evidence.follow_up) ? (turn.follow_ups || [])[evidence.follow_up] : turn;
+        if (!step) continue;
+        check.key = check.key || "check-" + ++count;
         places.set(step, [
           ...(places.get(step) || []),
           {
@@ -33,6 +35,7 @@
 
   function verdict(check) {
     if (check.error) return ["!", "error", "ERROR"];
+    if (check.moot) return [check.moot === "skips the rest" ? "○" : "–", check.moot, "SKIP"];
     if (check.assertable === false) return ["✗", "failed: nothing to look at", "FAIL"];
     return check.passed ? ["✓", "passed", "PASS"] : ["✗", "failed", "FAIL"];
   }
@@ -48,7 +51,6 @@
   /* `root`: gives the conversation's element, in which evidence is looked for. */
   SK.checks = function (checks, title, root) {
     if (!checks || !checks.length) return null;
-    const failed = checks.filter((check) => !check.passed).length;
     return SK.el(
       "section",
       { class: "checks", "aria-label": title },
@@ -60,11 +62,7 @@
         SK.el(
           "span",
           { class: "aside" },
-          failed
-            ? `${failed} of ${checks.length} failed`
-            : checks.length > 1
-              ? `all ${checks.length} passed`
-              : "passed",
+          SK.checksText(checks),
         ),
       ),
       SK.el(
@@ -107,7 +105,7 @@
       { class: "check check-" + status, "data-marks": check.key || null },
       line,
       () => inside(check, root),
-      !check.passed || Boolean(check.error),
+      (!check.passed && check.moot !== "not evaluated") || Boolean(check.error),
     );
     if (check.key) {
       fold.querySelector("summary").addEventListener("click", () => {
@@ -117,7 +115,16 @@
     return fold;
   };
 
+  /* An excerpt is one line, in which ⏎ stands for line ends: as it was. */
+  function excerpt(text) {
+    if (!text) return null;
+    const lines = String(text).replace(/⏎/g, "\n");
+    const block = SK.textBlock(lines, { name: "code excerpt", markdown: false });
+    return [SK.el("dt", {}, "excerpt"), SK.el("dd", {}, block)];
+  }
+
   function inside(check, root) {
+    const inChanges = check.evidence && check.evidence.in === "changes";
     const line = (label, text) =>
       text
         ? [
@@ -134,7 +141,7 @@
         check.error ? line("could not be evaluated", check.error) : null,
         line("expected", check.expected),
         line("found", check.found),
-        check.key ? null : line("excerpt", check.excerpt),
+        inChanges || !check.key ? excerpt(check.excerpt) : null,
         (check.notes || []).map((note) => line("note", note)),
         (check.votes || []).length > 1 ? line("votes", check.votes.map(SK.score).join(", ")) : null,
         check.kind && check.kind !== check.name
@@ -142,7 +149,7 @@
           : null,
       ),
       check.key
-        ? SK.button("Show in the text", () => SK.showMark(root(), check.key), { class: "show-evidence" })
+        ? SK.button(inChanges ? "Show what changed" : "Show in the text", () => SK.showMark(root(), check.key), { class: "show-evidence" })
         : null,
       (check.children || []).length
         ? SK.el(

@@ -1,6 +1,7 @@
 /* What could not be held, and what to do about it; links to the raw streams; things to copy. */
 (function () {
-  SK.error = function (error, title) {
+  /* `raw`: links to what the agent printed, where it is known. */
+  SK.error = function (error, title, raw) {
     if (!error) return null;
     return SK.el(
       "section",
@@ -16,6 +17,9 @@
       error.advice
         ? SK.el("p", { class: "advice" }, SK.el("strong", {}, "What to do: "), error.advice)
         : null,
+      raw && raw.length
+        ? SK.el("p", { class: "error-raw" }, SK.el("strong", {}, "All that it printed: "), SK.rawLinks(raw))
+        : null,
       error.evidence
         ? SK.fold(
             {},
@@ -25,6 +29,12 @@
           )
         : null,
     );
+  };
+
+  /* The streams of the last turn that has any. */
+  SK.lastRaw = function (detail) {
+    const turns = detail.turns.filter((turn) => (turn.raw || []).length);
+    return turns.length ? turns[turns.length - 1].raw : null;
   };
 
   SK.rawLinks = function (raw) {

@@ -70,7 +70,11 @@
     const deciding = saved
       ? [...checks.filter((check) => check.role === "post_condition"), ...saved.checks]
       : checks;
-    return SK.turnMark({ status: turn.status, ok: deciding.every((check) => check.passed) });
+    if (turn.status === "completed" && turn.unjudged)
+      return { sign: "·", word: "held, not judged yet", status: "NOT_HELD" };
+    if (turn.status === "completed" && deciding.some((check) => check.moot === "skips the rest"))
+      return { sign: "○", word: "skips the rest", status: "SKIP" };
+    return SK.turnMark({ status: turn.status, ok: deciding.every((check) => check.passed || check.moot) });
   }
   SK.markOfTurn = turnMark;
 
@@ -100,8 +104,8 @@
         ? SK.el("p", { class: "notice" }, "Skipped", turn.reason ? ": " + turn.reason : "")
         : null,
       agent(turn, shared),
-      turn.changes ? SK.changes(turn.changes) : null,
-      SK.error(turn.error, "Turn could not be held"),
+      turn.changes ? SK.changes(turn.changes, rangesOf(turn, shared)("changes")) : null,
+      SK.error(turn.error, "Turn could not be held", turn.raw),
       turn.status === "failed" && turn.reason ? SK.el("p", { class: "notice" }, turn.reason) : null,
     ];
   }
@@ -123,11 +127,11 @@
       .lastIndexOf(true);
     const parts = items.map((item, at) =>
       at === last
-        ? SK.textBlock(turn.response, { ranges: [...ranges(null), ...ranges(at)], name: "prose answer" })
+        ? SK.answerBlock(turn.response, { ranges: [...ranges(null), ...ranges(at)], name: "prose answer" })
         : SK.item(item, ranges(at)),
     );
     if (last < 0 && turn.response)
-      parts.push(SK.textBlock(turn.response, { ranges: ranges(null), name: "prose answer" }));
+      parts.push(SK.answerBlock(turn.response, { ranges: ranges(null), name: "prose answer" }));
     if (!parts.length) {
       if (turn.status === "skipped") return null;
       parts.push(SK.el("p", { class: "aside" }, turn.error ? "No answer." : "The agent said nothing."));
@@ -151,7 +155,7 @@
       );
     }
     if (item.type === "notice") return SK.el("p", { class: "notice small-notice" }, item.text);
-    const block = SK.textBlock(item.text, { ranges, name: "prose" });
+    const block = SK.answerBlock(item.text, { ranges, name: "prose" });
     return item.agent
       ? SK.el("div", { class: "sub-agent" }, SK.el("span", { class: "tag" }, "sub-agent ", item.agent), block)
       : block;
@@ -171,9 +175,12 @@
         marks: [SK.captureKey(turn.turn_number, capture.variable)],
         title: `captured as <<${capture.variable}>>`,
       }));
+    const differing = (mine === null && shared.differing && shared.differing.get(turn.turn_number)) || [];
     return (item) =>
-      item === null
-        ? [...places.filter((one) => one.in === "response"), ...captures]
+      item === "changes"
+        ? places.filter((one) => one.in === "changes")
+        : item === null
+        ? [...places.filter((one) => one.in === "response"), ...captures, ...differing]
         : places.filter((one) => one.in === "item" && one.item === item);
   }
 

@@ -27,27 +27,17 @@
         SK.known(grade.score) && /PASS|FAIL/.test(status)
           ? SK.el("span", { class: "score" }, "score " + SK.score(grade.score))
           : null,
-        grade.reason ? SK.el("span", { class: "verdict-reason" }, grade.reason) : null,
+        grade.reason ? SK.el("span", { class: "verdict-reason" }, SK.reason(detail)) : null,
       ),
       (grade.warnings || []).map((text) => SK.el("p", { class: "notice" }, text)),
       detail.skipped ? SK.el("p", { class: "notice" }, "Not held: ", detail.skipped) : null,
-      SK.error(detail.error, "The trial could not be held"),
+      SK.error(detail.error, "The trial could not be held", SK.lastRaw(detail)),
       trials(detail),
+      SK.compareLinks(detail.n),
       facts(detail, grade),
       SK.family(detail),
       turnLinks(detail),
     );
-  };
-
-  /* The next and previous failing rows, in the order of the table. */
-  SK.failingNeighbours = function (n) {
-    const rows = SK.page.order && SK.page.order.length ? SK.page.order : SK.page.index.rows;
-    const at = rows.findIndex((row) => row.n === n);
-    const bad = (row) => row.status === "FAIL" || row.status === "ERROR";
-    return {
-      next: rows.find((row, place) => place > at && bad(row)) || null,
-      previous: at < 0 ? null : rows.slice(0, at).reverse().find(bad) || null,
-    };
   };
 
   function neighbours(n) {
@@ -60,28 +50,17 @@
     return SK.el(
       "span",
       { class: "neighbours" },
-      link(previous, "↑ previous failing", "p"),
+      link(previous, "↑ previous failing case", "p"),
       previous && next ? " · " : null,
-      link(next, "↓ next failing", "n"),
+      link(next, "↓ next failing case", "n"),
     );
   }
 
   /* The same case's other trials, engines and variants. */
   function trials(detail) {
-    const same = SK.page.index.rows.filter(
-      (row) => row.suite === detail.suite && row.case_id === detail.case_id,
-    );
+    const row = SK.page.index.rows.find((one) => one.n === detail.n);
+    const same = row ? SK.trialsOf(row) : [];
     if (same.length < 2) return null;
-    const engines = new Set(same.map((row) => row.engine)).size > 1;
-    const variants = new Set(same.map((row) => row.variant)).size > 1;
-    const name = (row) =>
-      [
-        engines ? row.engine : null,
-        variants ? (row.variant === "without_skill" ? "without" : "with") : null,
-        "trial " + row.trial,
-      ]
-        .filter(Boolean)
-        .join(", ");
     return SK.el(
       "nav",
       { class: "trials", "aria-label": "Trials of this case" },
@@ -95,7 +74,7 @@
           },
           SK.statusSign(row.status),
           " ",
-          name(row),
+          SK.trialName(row, same),
           SK.el("span", { class: "visually-hidden" }, " " + SK.STATUS[row.status].word),
         ),
       ),
@@ -201,27 +180,52 @@
     );
   }
 
+  /* The reason for the verdict, as a link to the check that decided. */
+  SK.reason = function (detail) {
+    const part = /FAIL|ERROR|SKIP/.test((detail.grade || {}).status) ? SK.failedPart(detail) : null;
+    const { reason } = detail.grade;
+    if (part === null) return reason;
+    return SK.el(
+      "a",
+      {
+        href: SK.trialAddress(detail.n, part),
+        class: "jump to-check",
+        "data-turn": part,
+        title: "Show the check",
+      },
+      reason,
+    );
+  };
+
   function turnLinks(detail) {
-    if (detail.turns.length < 2) return null;
+    const end = SK.markOfEnd(detail);
+    const chip = (part, mark, name, title) =>
+      SK.el(
+        "a",
+        {
+          href: SK.trialAddress(detail.n, part),
+          class: "jump status-" + mark.status,
+          "data-turn": part,
+          title,
+        },
+        SK.el("span", { class: "sign", "aria-hidden": "true" }, mark.sign),
+        " ",
+        name,
+        SK.el("span", { class: "visually-hidden" }, ", " + mark.word),
+      );
+    if (detail.turns.length + (end ? 1 : 0) < 2) return null;
     return SK.el(
       "nav",
       { class: "turn-links", "aria-label": "Turns" },
-      detail.turns.map((turn) => {
-        const mark = SK.markOfTurn(turn);
-        return SK.el(
-          "a",
-          {
-            href: SK.trialAddress(detail.n, turn.turn_number),
-            class: "jump status-" + mark.status,
-            "data-turn": turn.turn_number,
-            title: (turn.content || "").slice(0, 120),
-          },
-          SK.el("span", { class: "sign", "aria-hidden": "true" }, mark.sign),
-          " ",
+      detail.turns.map((turn) =>
+        chip(
+          turn.turn_number,
+          SK.markOfTurn(turn),
           String(turn.turn_number),
-          SK.el("span", { class: "visually-hidden" }, ", " + mark.word),
-        );
-      }),
+          (turn.content || "").slice(0, 120),
+        ),
+      ),
+      end ? chip("end", end, "end", "Checks of the whole conversation") : null,
     );
   }
 })();

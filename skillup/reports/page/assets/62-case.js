@@ -2,9 +2,10 @@
 (function () {
   /* The conversation alone, without its head; also one column of a pair, and a part of a print. */
   /* `marked`: gives what is searched for the places of evidence, if not the conversation itself. */
-  SK.conversation = function (detail, marked) {
+  /* `differing`: Map of turn → places of its answer that are not as in another conversation. */
+  SK.conversation = function (detail, marked, differing) {
     const root = SK.el("div", { class: "conversation" });
-    const shared = { detail, places: SK.collectEvidence(detail), root: marked || (() => root) };
+    const shared = { detail, places: SK.collectEvidence(detail), root: marked || (() => root), differing };
     SK.replace(
       root,
       opening(detail),
@@ -41,7 +42,11 @@
                 { user: "User", assistant: "Agent", tool: "Tool" }[one.role] || one.role,
                 "placed",
                 [
-                  one.content ? SK.textBlock(one.content) : null,
+                  one.content
+                    ? one.role === "user"
+                      ? SK.textBlock(one.content)
+                      : SK.answerBlock(one.content)
+                    : null,
                   (one.items || []).map((item) => SK.item(item, [])),
                 ],
               ),
@@ -72,7 +77,7 @@
       checks.length
         ? SK.el(
             "section",
-            { class: "conversation-checks" },
+            { class: "conversation-checks", tabindex: "-1" },
             SK.checks(checks, "Checks of the whole conversation", shared.root),
           )
         : null,
@@ -87,35 +92,68 @@
     } catch (problem) {
       return SK.noDetail(row, problem);
     }
+    if (detail.waiting) return SK.waitingPage(row, detail);
     if (detail.problem) return SK.noDetail(row, new Error(detail.problem));
-    const article = SK.el("article", { class: "case" }, SK.caseHead(detail, row), SK.conversation(detail));
-    article.addEventListener("click", (event) => {
-      const jump = event.target.closest("a.jump");
-      if (!jump || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      history.replaceState(null, "", jump.getAttribute("href"));
-      SK.jumpTo(article, Number(jump.dataset.turn));
-    });
+    const article = SK.el(
+      "article",
+      { class: "case" },
+      SK.caseHead(detail, row),
+      SK.conversation(detail),
+      detail.live ? SK.liveEnd(detail) : null,
+    );
+    SK.followJumps(article, (part) => SK.trialAddress(n, part));
     SK.page.keys = keysOf(article);
     SK.page.back = () => SK.go(SK.page.tableAddress || SK.address(""));
-    SK.page.shown = () => {
-      if (turn) SK.jumpTo(article, turn);
-    };
+    SK.page.shown = turn ? () => SK.jumpTo(article, turn) : null;
     document.title = `${detail.case_id} · ${SK.page.index.run.run_id} · skillup`;
     return article;
   };
 
+  /* Links to turns move the reader there; `address`: what the browser shows then. */
+  SK.followJumps = function (article, address) {
+    article.addEventListener("click", (event) => {
+      const jump = event.target.closest("a.jump");
+      if (!jump || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      const part = jump.dataset.turn;
+      history.replaceState(null, "", address(part));
+      if (!(jump.classList.contains("to-check") && SK.jumpToCheck(article, part))) SK.jumpTo(article, part);
+    });
+  };
+
+  /* The keys of what shows turns. */
+  SK.turnKeys = (article) => [
+    ["j", "next turn", () => step(article, 1)],
+    ["k", "previous turn", () => step(article, -1)],
+    ["e", "fold or unfold all tool calls", () => toggleAll(article)],
+    ["w", "messages as they were written, or drawn", () => SK.toggleAsWritten()],
+  ];
+
   function keysOf(article) {
-    const open = (row) => {
+    const here = () => SK.page.route.n;
+    const open = (row, none) => {
       if (row) SK.go(SK.trialAddress(row.n));
-      else SK.announce("No more failing conversations");
+      else SK.announce(none);
     };
     return [
-      ["n", "next failing conversation", () => open(SK.failingNeighbours(SK.page.route.n).next)],
-      ["p", "previous failing conversation", () => open(SK.failingNeighbours(SK.page.route.n).previous)],
-      ["j", "next turn", () => step(article, 1)],
-      ["k", "previous turn", () => step(article, -1)],
-      ["e", "fold or unfold all tool calls", () => toggleAll(article)],
+      ["n", "next failing case", () => open(SK.failingNeighbours(here()).next, "No more failing cases")],
+      [
+        "p",
+        "previous failing case",
+        () => open(SK.failingNeighbours(here()).previous, "No failing case before"),
+      ],
+      ["]", "next trial of this case", () => open(SK.nextTrial(here(), 1), "This is its last trial")],
+      ["[", "previous trial of this case", () => open(SK.nextTrial(here(), -1), "This is its first trial")],
+      [
+        "c",
+        "compare with another trial of this case",
+        () => {
+          const [other] = SK.comparable(here());
+          if (other) SK.go(SK.compareAddress(here(), other.n));
+          else SK.announce("This case has no other trial");
+        },
+      ],
+      ...SK.turnKeys(article),
       [
         "/",
         "back to the filter",
@@ -127,11 +165,30 @@
     ];
   }
 
-  SK.jumpTo = function (root, number) {
-    const turn = root.querySelector(`.turn[data-turn="${Number(number)}"]`);
-    if (!turn) return;
-    turn.focus({ preventScroll: true });
-    turn.scrollIntoView({ block: "start", behavior: SK.calm() ? "auto" : "smooth" });
+  const partOf = (root, part) =>
+    part === "end"
+      ? root.querySelector(".conversation-checks")
+      : root.querySelector(`.turn[data-turn="${Number(part)}"]`);
+
+  SK.jumpTo = function (root, part) {
+    const node = partOf(root, part);
+    if (!node) return;
+    node.focus({ preventScroll: true });
+    node.scrollIntoView({ block: "start", behavior: SK.calm() ? "auto" : "smooth" });
+  };
+
+  /* To the first check of a part that was not met; false if it has none. */
+  SK.jumpToCheck = function (root, part) {
+    const node = partOf(root, part);
+    const check =
+      node && (node.querySelector(".check-FAIL, .check-ERROR") || node.querySelector(".check-SKIP"));
+    if (!check) return false;
+    SK.unfoldAround(check);
+    SK.lightUp(check);
+    const summary = check.querySelector("summary");
+    if (summary) summary.focus({ preventScroll: true });
+    check.scrollIntoView({ block: "center", behavior: SK.calm() ? "auto" : "smooth" });
+    return true;
   };
 
   function step(article, by) {

@@ -4,10 +4,10 @@
     newly_failing: ["▼", "newly failing", "FAIL"],
     newly_passing: ["▲", "newly passing", "PASS"],
     changed: ["◆", "changed", "SKIP"],
-    same: ["=", "same", "NOT_HELD"],
+    not_run: ["!", "no verdict", "ERROR"],
     only_a: ["A", "only in A", "NOT_HELD"],
     only_b: ["B", "only in B", "NOT_HELD"],
-    not_run: ["!", "not run", "ERROR"],
+    same: ["=", "same", "NOT_HELD"],
   };
 
   function sideText(side) {
@@ -21,6 +21,8 @@
     );
   }
 
+  SK.changeWord = (change) => (CHANGE[change] || ["", change])[1];
+
   const runText = (run, letter) =>
     SK.el(
       "span",
@@ -30,6 +32,9 @@
       SK.el("code", {}, run.run_id),
       SK.el("span", { class: "aside" }, " " + SK.time(run.started_at)),
     );
+
+  SK.sideText = sideText;
+  SK.runText = runText;
 
   /* The part of the first page that compares. */
   SK.sides = function (index) {
@@ -156,110 +161,6 @@
       SK.el("td", {}, sideText(row.a)),
       SK.el("td", {}, sideText(row.b)),
       SK.el("td", {}, row.engine),
-    );
-  }
-
-  /* Both conversations, a row of two columns for each turn. */
-  SK.pairPage = async function (at) {
-    const sides = SK.page.index.sides;
-    const row = sides && sides.rows[at];
-    if (!row) return SK.noDetail(null, new Error("there is no such pair"));
-    const get = async (side, held) =>
-      side && held && SK.known(side.n) ? SK.detail(side.n).catch(() => null) : null;
-    const [a, b] = await Promise.all([get(row.a, sides.details_of_a), get(row.b, true)]);
-    const columns = [
-      ["A", sides.a, row.a, a],
-      ["B", sides.b, row.b, b],
-    ];
-    // Marks of one side are looked for on that side only: both sides call them by the same names.
-    const marked = (letter) => () => ({
-      querySelectorAll: (what) => page.querySelectorAll(`.side-${letter} ${what}`),
-    });
-    const conversations = columns.map(
-      ([letter, , , detail]) => detail && SK.conversation(detail, marked(letter)),
-    );
-    const turns = Math.max(0, ...columns.map(([, , , detail]) => (detail ? detail.turns.length : 0)));
-    const page = SK.el(
-      "article",
-      { class: "case pair" },
-      SK.el(
-        "p",
-        { class: "way" },
-        SK.el("a", { href: SK.page.tableAddress || SK.address("") }, "← Both runs"),
-      ),
-      SK.el(
-        "h1",
-        {},
-        row.case_id,
-        " ",
-        SK.el("span", { class: "case-title" }, (CHANGE[row.change] || ["", row.change])[1]),
-      ),
-      SK.el(
-        "div",
-        { class: "pair-row pair-heads" },
-        columns.map(([letter, run, side, detail]) =>
-          SK.el(
-            "div",
-            {},
-            SK.el("h2", { class: "minor" }, runText(run, letter)),
-            SK.el(
-              "p",
-              { class: "verdict" },
-              sideText(side),
-              detail
-                ? SK.el(
-                    "span",
-                    { class: "verdict-reason" },
-                    " " + ((detail.grade && detail.grade.reason) || ""),
-                  )
-                : null,
-            ),
-            detail
-              ? SK.error(detail.error, "The trial could not be held")
-              : SK.el("p", { class: "notice" }, "Its conversation is not in this report."),
-            detail && letter === "B" ? SK.el("a", { href: SK.trialAddress(detail.n) }, "Open alone") : null,
-          ),
-        ),
-      ),
-      pairRow(conversations.map((one) => rest(one, true))),
-      Array.from({ length: turns }, (_, number) =>
-        pairRow(
-          conversations.map((one) => (one ? one.querySelector(`.turn[data-turn="${number + 1}"]`) : null)),
-        ),
-      ),
-      pairRow(conversations.map((one) => rest(one, false))),
-    );
-    SK.page.back = () => SK.go(SK.page.tableAddress || SK.address(""));
-    SK.page.keys = [];
-    return page;
-  };
-
-  /* What is before the first turn, or after the last. */
-  function rest(conversation, before) {
-    if (!conversation) return null;
-    const children = [...conversation.children];
-    const first = children.findIndex((child) => child.classList.contains("turn"));
-    const last = children.map((child) => child.classList.contains("turn")).lastIndexOf(true);
-    const wanted = before
-      ? children.slice(0, first < 0 ? children.length : first)
-      : first < 0
-        ? []
-        : children.slice(last + 1);
-    return wanted.length ? SK.el("div", {}, wanted) : null;
-  }
-
-  function pairRow(cells) {
-    if (cells.every((cell) => !cell)) return null;
-    return SK.el(
-      "div",
-      { class: "pair-row" },
-      cells.map((cell, at) =>
-        SK.el(
-          "div",
-          { class: "pair-cell side-" + "AB"[at] },
-          cell || SK.el("p", { class: "aside nothing" }, "–"),
-        ),
-      ),
     );
   }
 })();

@@ -4,7 +4,7 @@
 
   function filterOf(query) {
     const filter = {};
-    for (const key of ["q", "status", "tag", "engine", "variant", "suite", "sort", "change", "against"]) {
+    for (const key of ["q", "deep", "status", "tag", "engine", "variant", "suite", "sort", "change", "against"]) {
       if (query.get(key)) filter[key] = query.get(key);
     }
     return filter;
@@ -34,7 +34,7 @@
 
   function tablePage() {
     const { index } = SK.page;
-    SK.page.tableAddress = location.hash || "#/";
+    SK.page.tableAddress = SK.address("");
     SK.page.keys = [
       [
         "/",
@@ -47,6 +47,8 @@
       ],
       ["j ArrowDown", "next conversation", () => SK.page.moveRow(1)],
       ["k ArrowUp", "previous conversation", () => SK.page.moveRow(-1)],
+      ["ArrowRight", "unfold a case's trials", () => SK.page.foldRow(true)],
+      ["ArrowLeft", "fold them", () => SK.page.foldRow(false)],
       [
         "n",
         "first failing conversation",
@@ -58,7 +60,7 @@
     ];
     if (SK.page.mode === "view") SK.page.back = () => SK.go("#/");
     document.title = `${index.run.run_id} · skillup`;
-    return [SK.summary(index), SK.besideChoice(index), SK.sides(index), SK.caseTable(index)];
+    return SK.firstPage(index);
   }
 
   SK.render = async function ({ keep = false } = {}) {
@@ -70,7 +72,9 @@
       filter: filterOf(route.query),
       shown: null,
       drawAll: null,
+      showTrial: null,
       moveRow: () => {},
+      foldRow: () => {},
     });
     // From one conversation to the next the keys go on while it is unpacked: n, n, n must be three steps.
     if (!(from && from.page === "trial" && route.page === "trial"))
@@ -80,7 +84,8 @@
       content = await load(route);
       if (!content) {
         if (route.page === "trial") content = await SK.casePage(route.n, route.turn);
-        else if (route.page === "pair") content = await SK.pairPage(route.n);
+        else if (route.page === "compare") content = await SK.comparePage(route.n, route.other, route.turn);
+        else if (route.page === "pair") content = await SK.pairPage(route.n, route.turn);
         else content = tablePage();
       }
     } catch (problem) {
@@ -92,37 +97,46 @@
       );
     }
     if (mine !== turn) return;
+    const place = from && from.page === "trial" && route.page === "trial" ? SK.readingPlace() : null;
+    SK.page.shownTrial = route.page === "trial" ? route.n : null;
     SK.showTop();
     const main = SK.replace(document.getElementById("main"), content);
     SK.follow();
     if (keep) return;
-    arrive(main, route, from);
+    arrive(main, route, from, place);
   };
 
   /* Where the reader is put: at the top, at the wanted turn, or at the row that was left. */
-  function arrive(main, route, from) {
+  function arrive(main, route, from, place) {
     if (route.page === "table") {
       requestAnimationFrame(() => {
+        if (route.query.get("go")) return lead(route.query.get("go"));
         if (SK.page.focusFilter) document.getElementById("filter-text").focus();
-        else if (from && from.page === "trial") focusRow(from.n);
+        else if (from && /trial|compare/.test(from.page) && SK.page.showTrial) SK.page.showTrial(from.n, false);
         SK.page.focusFilter = false;
       });
       if (!from) return;
-      if (from.page === "table") scrollTo(0, 0);
+      if (from.page === "table" && !route.query.get("go")) scrollTo(0, 0);
       return;
     }
-    scrollTo(0, 0);
     main.focus({ preventScroll: true });
+    if (!SK.page.shown && SK.returnTo(place, route.n)) return;
+    scrollTo(0, 0);
     if (SK.page.shown) requestAnimationFrame(SK.page.shown);
   }
 
-  function focusRow(n) {
-    if (SK.page.drawAll && !document.querySelector(`tr[data-n="${Number(n)}"]`)) SK.page.drawAll();
-    const link = document.querySelector(`tr[data-n="${Number(n)}"] a.case-link`);
-    if (link) {
-      link.focus({ preventScroll: true });
-      link.scrollIntoView({ block: "center" });
-    }
+  /* Where a link of the first page leads: the number of a trial, for its case unfolded, or the name of
+     a part of the page. The address forgets it, so that the same link leads there again. */
+  function lead(wanted) {
+    history.replaceState(null, "", SK.address(""));
+    if (/^\d+$/.test(wanted)) return SK.page.showTrial && SK.page.showTrial(Number(wanted), true);
+    const part = document.getElementById(wanted);
+    if (!part || !document.getElementById("main").contains(part)) return;
+    part.scrollIntoView({ block: "start" });
+    const first = wanted === "cases" ? part.querySelector("#rows a") : part.querySelector("h2");
+    if (!first) return;
+    if (first.tagName === "H2") first.tabIndex = -1;
+    first.focus({ preventScroll: true });
   }
 
   function start() {

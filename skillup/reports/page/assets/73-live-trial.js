@@ -1,0 +1,77 @@
+/* A conversation that is going on, or not begun, under `skillup view`: what is known so far; the page
+   fills in as turns end, and is whole when the trial is over. */
+(function () {
+  /* Under the turns that are there: what is being done now. */
+  SK.liveEnd = (detail) =>
+    SK.el(
+      "section",
+      { class: "live-end", "aria-label": "Under way" },
+      (detail.under_way || []).map((turn) =>
+        SK.el(
+          "div",
+          { class: "turn under-way" },
+          SK.el(
+            "header",
+            { class: "turn-head" },
+            SK.el("h3", {}, "Turn " + turn.turn_number),
+            " ",
+            turn.status === "running" ? SK.status("RUNNING") : SK.el("span", { class: "aside" }, "over"),
+            SK.el("span", { class: "turn-facts" }, SK.rawLinks(turn.raw)),
+          ),
+          turn.message
+            ? SK.speech("user", "User", "as the case has it", SK.textBlock(turn.message))
+            : null,
+        ),
+      ),
+      SK.el(
+        "p",
+        { class: "notice" },
+        SK.el("span", { class: "live" }, "running"),
+        " ",
+        detail.live,
+        ". Turns show themselves here when they can be read; checks, when the trial is over.",
+      ),
+    );
+
+  SK.waitingPage = function (row, detail) {
+    SK.page.back = () => SK.go(SK.page.tableAddress || SK.address(""));
+    return SK.el(
+      "article",
+      { class: "case" },
+      SK.el("p", { class: "way" }, SK.el("a", { href: SK.page.tableAddress || SK.address("") }, "← All conversations")),
+      SK.el("h1", {}, detail.case_id),
+      SK.el("p", { class: "verdict" }, SK.status(row ? row.status : "NOT_HELD"), " ", detail.waiting),
+      SK.page.index.run.running
+        ? SK.el("p", { class: "notice" }, "The conversation shows itself here when it begins.")
+        : null,
+    );
+  };
+
+  const folds = () =>
+    [...document.querySelectorAll("main .turn .said details")].map((fold) => [
+      fold.closest(".turn").dataset.turn,
+      [...fold.closest(".turn").querySelectorAll(".said details")].indexOf(fold),
+      fold.open,
+    ]);
+
+  /* Draws the trial again if something of it is new; scroll and open calls stay. */
+  SK.refreshTrial = async function (before) {
+    const { n } = SK.page.route;
+    const route = SK.page.route;
+    const now = await SK.detail(n).catch(() => null);
+    if (!now || SK.page.route !== route || JSON.stringify(now) === before) return;
+    const [left, top, kept] = [scrollX, scrollY, folds()];
+    const focused = document.activeElement.closest && document.activeElement.closest(".turn");
+    await SK.render({ keep: true });
+    for (const [turn, at, open] of kept) {
+      const fold = document.querySelectorAll(`main .turn[data-turn="${Number(turn)}"] .said details`)[at];
+      if (!fold || !open) continue;
+      fold.buildInside();
+      fold.open = true;
+    }
+    const turn = focused && document.querySelector(`main .turn[data-turn="${Number(focused.dataset.turn)}"]`);
+    if (turn) turn.focus({ preventScroll: true });
+    scrollTo(left, top);
+    SK.announce(now.live || now.waiting ? "A turn has ended" : "The conversation has ended");
+  };
+})();

@@ -1,0 +1,127 @@
+"""Two trials of one case beside each other: where they went apart, and by which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.reports.page.build import packed, page_html
+from tests.browser.conftest import Opener
+from tests.browser.data import data_of
+from tests.browser.made import large_report
+from tests.browser.pages import Opened, address_of
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> str:
+    """A report of one case with four trials of three turns; the second failed, by its answer."""
+    path = large_report(tmp_path / "r.html", 4, turns=3)
+    index, details = data_of(path)
+    for n, row in enumerate(index["rows"], start=1):
+        row.update(case_id="one", trial=n, status="FAIL" if n == 2 else "PASS")
+        detail = details[str(n)]
+        detail.update(case_id="one", trial=n)
+        detail["grade"].update(status=row["status"], reason="turn 2: not found")
+    answer(details["2"], 2, "It opens at **nine**, as ever.")
+    answer(details["3"], 2, "It opens at **ten**, as ever.")
+    details["2"]["turns"][2]["items"][0]["arguments"]["command"] = "rm loans.csv"
+    details["2"]["turns"][1]["checks"][0].update(passed=False, evidence=None)
+    pages = [(n, packed(detail)) for n, detail in details.items()]
+    path.write_bytes(page_html(index, pages, title="trials"))
+    return address_of(path)
+
+
+def answer(detail: dict[str, Any], number: int, text: str) -> None:
+    turn = detail["turns"][number - 1]
+    turn["response"] = turn["items"][1]["text"] = text
+    turn["checks"][0]["evidence"] = None
+
+
+def test_the_nearest_that_passed_is_offered_first(open_page: Opener, trials: str) -> None:
+    with open_page(trials) as seen:
+        seen.go("#/trial/2")
+        offered = [" ".join(text.split()) for text in seen.texts(".compare a")]
+        assert offered == [f"● trial {n} passed" for n in (1, 3, 4)]
+        seen.page.keyboard.press("c")
+        seen.page.wait_for_selector(".pair")
+        assert "#/trial/2/with/1" in seen.page.url
+
+
+def test_the_first_difference_and_its_words_are_marked(open_page: Opener, trials: str) -> None:
+    with open_page(trials) as seen:
+        seen.go("#/trial/2/with/3")
+        first = seen.page.inner_text(".first-difference")
+        assert first == "First difference: turn 2 (answer, verdict); 2 turns differ"
+        assert seen.texts(".side-A .differs") == ["nine"]
+        assert seen.texts(".side-B .differs") == ["ten"]
+        assert seen.page.locator(".pair-row.differing").count() == 2
+        assert seen.texts(".differs-here .tool-main") == ["rm loans.csv", "cat loans.csv"]
+        boxes = [
+            seen.page.locator(f'.side-{side} .turn[data-turn="3"]').bounding_box() for side in "AB"
+        ]
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[0]["y"] == boxes[1]["y"]
+
+
+def test_it_can_be_linked_walked_and_left(open_page: Opener, trials: str) -> None:
+    with open_page(trials) as seen:
+        seen.go("#/trial/2/with/3/turn/3")
+        seen.page.wait_for_function("document.activeElement.dataset.turn === '3'")
+        seen.page.click(".first-difference a")
+        seen.page.wait_for_function("document.activeElement.dataset.turn === '2'")
+        assert seen.page.url.endswith("#/trial/2/with/3/turn/2")
+        seen.page.keyboard.press("]")
+        seen.page.wait_for_function("location.hash === '#/trial/2/with/4'")
+        seen.page.keyboard.press("x")
+        seen.page.wait_for_function("location.hash === '#/trial/4/with/2'")
+        seen.page.wait_for_selector("h2:has-text('trial 4')")
+        seen.page.keyboard.press("Escape")
+        seen.page.wait_for_function("location.hash === '#/trial/4'")
+
+
+def test_trials_that_are_alike_are_said_to_be(open_page: Opener, trials: str) -> None:
+    with open_page(trials) as seen:
+        seen.go("#/trial/1/with/4")
+        assert "are the same" in seen.page.inner_text(".first-difference")
+        assert seen.page.locator(".differs, .differing").count() == 0
+
+
+def test_what_cannot_be_compared_is_said(open_page: Opener, trials: str) -> None:
+    with open_page(trials) as seen:
+        seen.go("#/trial/2/with/99")
+        assert "no such other trial" in seen.page.inner_text(".notice")
+
+
+def words(seen: Opened, a: str, b: str) -> list[list[str]]:
+    """Of both texts, what is marked."""
+    script = """([a, b]) => SK.wordDifferences(a, b).map((places, at) =>
+      places.map((one) => [a, b][at].slice(one.start, one.end)))"""
+    return seen.page.evaluate(script, [a, b])  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("Released 1.2", "Cut 1.2", [["Released"], ["Cut"]]),
+        ("one two three", "one three", [["two"], []]),
+        ("", "new words here", [[], ["new words here"]]),
+        ("same", "same", [[], []]),
+        ("a\n\nb", "a b", [[], []]),
+        ("x \U0001f600 y", "x \U0001f601 y", [["\U0001f600"], ["\U0001f601"]]),
+        ("a b c d e", "a X c Y e", [["b", "d"], ["X", "Y"]]),
+    ],
+)
+def test_words_are_compared(
+    open_page: Opener, trials: str, a: str, b: str, expected: list[list[str]]
+) -> None:
+    with open_page(trials) as seen:
+        assert words(seen, a, b) == expected
+
+
+def test_texts_too_long_to_compare_are_marked_as_a_whole(open_page: Opener, trials: str) -> None:
+    a, b = (" ".join(f"{sign}{n}" for n in range(4000)) for sign in "ab")
+    with open_page(trials) as seen:
+        assert words(seen, f"The {a} end", f"The {b} end") == [[a], [b]]

@@ -1,0 +1,80 @@
+"""`--baseline`: what fails without the skill is no failure of the skill."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tests.support.project import Project
+
+SKILL = "---\nname: logs\ndescription: Cleans up logs.\n---\nAsk first.\n"
+CASE = """
+    input: {prompt: Delete the logs}
+    assertions: [{contains: sure}]
+    scripted:
+      - {needs_skill: logs, say: Are you sure?}
+      - {say: Deleted.}
+    """
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two cases that only pass with the skill."""
+    return project.write(
+        {
+            "eval.yaml": "name: demo\nskills: [{path: skills/logs}]\n",
+            "skills/logs/SKILL.md": SKILL,
+            "cases/a.yaml": CASE,
+            "cases/b.yaml": CASE,
+        }
+    )
+
+
+def test_the_counts_and_the_exit_code_are_those_with_the_skill(suite: Project) -> None:
+    reports = ("--report", "junit,markdown")
+    outcome = suite.run("run", ".", "--baseline", "--out", "out", "--json", *reports)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    summary = outcome.data["summary"]
+    assert (summary["total"], summary["pass"], summary["pass_rate"]) == (2, 2, 1.0)
+    assert summary["baseline"] == {
+        "total": 2, "pass": 0, "fail": 2, "error": 0, "skip": 0, "pass_rate": 0.0,
+    }  # fmt: skip
+    assert summary["usage"]["requests"] == 4  # sums are of all
+    page = (suite.root / "out/summary.md").read_text("utf-8")
+    assert page.startswith("# skillup: 2 of 2 passed; without the skill: 0 passed, 2 failed\n")
+    assert "| pass rate | without the skill |" in page
+    assert "| 100% | 0% |" in page
+    assert "## What did not pass" not in page
+    tests = ET.parse(suite.root / "out/junit.xml").getroot()
+    said = [skipped.get("message") for skipped in tests.iter("skipped")]
+    assert said == ["without the skill: failed, which is no failure"] * 2
+    assert list(tests.iter("failure")) == []
+
+
+def test_the_closing_line_tells_the_baseline_apart_and_judging_again_does_too(
+    suite: Project,
+) -> None:
+    outcome = suite.run("run", ".", "--baseline", "--out", "out")
+    last = outcome.stderr.splitlines()[-1]
+    assert last.startswith("2 passed in ")
+    assert "; without the skill: 0 passed, 2 failed" in last
+    judged = suite.run("judge", "out")
+    assert judged.exit_code == 0
+    told = judged.stdout + judged.stderr
+    assert "4 judged: 2 passed; without the skill: 0 passed, 2 failed; nothing changed" in told
+
+
+def test_max_fail_counts_failures_with_the_skill_only(suite: Project) -> None:
+    outcome = suite.run("run", ".", "--baseline", "-j", "1", "--max-fail", "1", "--json")
+    assert (outcome.exit_code, outcome.data["not_run"]) == (0, [])
+
+
+def test_an_error_without_the_skill_is_one(suite: Project) -> None:
+    broken = CASE.replace("say: Deleted.", "misbehave: {error: auth}")
+    suite.write({"cases/b.yaml": broken})
+    outcome = suite.run("run", ".", "--baseline", "--json")
+    assert outcome.exit_code == 3
+    assert outcome.data["summary"]["error"] == 0
+    assert outcome.data["summary"]["baseline"]["error"] == 1

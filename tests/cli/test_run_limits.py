@@ -1,0 +1,40 @@
+"""The command that goes on with a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillup.cli.request import RunRequest
+from skillup.cli.run_limits import go_on_with
+from skillup.executors.stopping import Limits, Stopping
+from skillup.schema.grade import Stop
+
+RUN = Path("/runs/a night")
+
+
+def test_it_goes_on_where_the_trials_were_held() -> None:
+    request = RunRequest(executor="dask", scheduler="tcp://10.0.0.1:8786")
+    stop = Stop(kind="time_limit", message="it is late")
+    stopping = Stopping(Limits(time_limit_seconds=5400.0))
+    assert go_on_with(stop, stopping, RUN, request) == (
+        "skillup run --resume '/runs/a night' --executor dask --scheduler tcp://10.0.0.1:8786 "
+        "--time-limit 5400s"
+    )
+
+
+@pytest.mark.parametrize("stop", [None, Stop(kind="quota", message="nothing is left")])
+def test_without_a_limit_that_was_reached_none_is_given(stop: Stop | None) -> None:
+    stopping = Stopping(Limits(max_cost_usd=1.0, max_fail=3))
+    assert go_on_with(stop, stopping, RUN, RunRequest()) == "skillup run --resume '/runs/a night'"
+
+
+@pytest.mark.parametrize(
+    ("limit", "more"), [(0.00000001, "0.0001"), (0.25, "0.2500"), (1.2, "1.20"), (3.00001, "3.01")]
+)
+def test_an_amount_is_never_rounded_down(limit: float, more: str) -> None:
+    stop = Stop(kind="max_cost_usd", message="spent")
+    stopping = Stopping(Limits(max_cost_usd=limit))
+    command = go_on_with(stop, stopping, RUN, RunRequest())
+    assert command.endswith(f"--max-cost-usd {more}")

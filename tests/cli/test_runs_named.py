@@ -1,0 +1,88 @@
+"""A run is called the same wherever one is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+from tests.support.terminal import on_a_terminal
+
+CASE = "input: {prompt: hi}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Two runs."""
+    found = Project(tmp_path_factory.mktemp("named"))
+    found.write({"s/eval.yaml": "name: s\n", "s/a.yaml": CASE})
+    for _ in range(2):
+        assert found.run("run", "s").exit_code == 0
+    return found
+
+
+TAKES_A_RUN = {
+    "judge": ("judge", "RUN"),
+    "resume": ("run", "--resume", "RUN"),
+    "export": ("export", "RUN", "--format", "markdown"),
+    "report": ("report", "RUN", "--report", "markdown"),
+    "show": ("show", "RUN"),
+}
+
+
+@pytest.mark.parametrize("verb", list(TAKES_A_RUN))
+def test_last_ids_and_their_beginnings_are_runs_everywhere(project: Project, verb: str) -> None:
+    newest = project.latest_run()
+    name = newest.name
+    for called in ("last", name, name[:-1], f".skillup/runs/{name}", str(newest)):
+        outcome = project.run(*(called if x == "RUN" else x for x in TAKES_A_RUN[verb]))
+        assert outcome.exit_code == 0, (called, outcome.stderr)
+
+
+@pytest.mark.parametrize("verb", list(TAKES_A_RUN))
+def test_what_is_no_run_is_told_with_those_that_are(project: Project, verb: str) -> None:
+    none = project.run(*("zz" if x == "RUN" else x for x in TAKES_A_RUN[verb]))
+    assert none.exit_code == 2
+    assert "hint: give a run" in none.stderr
+    assert project.latest_run().name in none.stderr
+
+    year = project.latest_run().name[:2]
+    several = project.run(*(year if x == "RUN" else x for x in TAKES_A_RUN[verb]))
+    assert several.exit_code == 2
+    assert f" runs begin with {year}\n  hint: say more of it: {year}" in several.stderr
+
+
+def test_before_the_first_run_that_is_told(tmp_path: Path) -> None:
+    outcome = Project(tmp_path).run("show")
+
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("error: there is no run yet\n")
+
+
+def test_judge_takes_a_path_of_that_name_first(tmp_path: Path) -> None:
+    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", "s/a.yaml": CASE})
+    assert project.run("run", "s", "--out", "2").exit_code == 0
+    assert project.run("run", "s").exit_code == 0
+
+    assert project.run("judge", "2", "--json").data["source"].endswith("2")
+
+
+def test_a_run_elsewhere_is_named_by_its_place_in_the_last_line(project: Project) -> None:
+    environment = project.environment()
+    arguments = ("run", "s", "--out", "else where")
+    with on_a_terminal(*arguments, cwd=project.root, env=environment) as terminal:
+        terminal.ends()
+    assert "look: skillup show 'else where' · skillup view 'else where'" in terminal.shown
+
+    for quiet in ("--quiet", "--json"):
+        with on_a_terminal("run", "s", quiet, cwd=project.root, env=environment) as terminal:
+            terminal.ends()
+        assert "look:" not in terminal.shown
+
+
+def test_the_reports_that_were_written_are_named_also_where_nobody_looks(project: Project) -> None:
+    outcome = project.run("run", "s", "--report", "html,junit", "--out", "out")
+
+    assert outcome.stderr.endswith("report: out/report.html\nreport: out/junit.xml\n")
+    assert "report:" not in project.run("run", "s", "--report", "junit", "--quiet").stderr

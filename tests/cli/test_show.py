@@ -1,0 +1,162 @@
+"""`skillup show`: conversations of a run in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project
+from tests.support.terminal import on_a_terminal
+
+SUITE = {
+    "s/eval.yaml": "name: s\n",
+    "s/fails.yaml": r"""
+        input:
+          turns:
+            - content: "Write it.\e[2J"
+              assertions:
+                - contains: done
+                - prompt: Are you sure?
+                  assertions: [{contains: sure}]
+            - Commit it.
+        assertions: [{file_contains: {path: a.md, matches: "^x"}}]
+        scripted:
+          - steps: [{write: {path: a.md, content: "seen\e]0;t\a"}}, {run: "seq 1 30"}]
+            say: "Maybe.\e[31m[/red]"
+        """,
+    "s/crashes.yaml": """
+        input: {turns: [hello, again]}
+        assertions: [{contains: x}]
+        scripted: [{say: hi, misbehave: {exit_code: 3}}]
+        """,
+    "s/fine.yaml": "input: {prompt: hi}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n",
+}
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A run with a failure, an error and a pass, each twice."""
+    project = Project(tmp_path_factory.mktemp("show")).write(SUITE)
+    assert project.run("run", "s", "--trials", "2").exit_code == 3
+    return project
+
+
+def test_alone_it_shows_what_failed_in_the_last_run(held: Project) -> None:
+    outcome = held.run("show")
+
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    heads = [x for x in outcome.stdout.splitlines() if x.startswith(("FAIL", "ERROR", "PASS"))]
+    assert [head.split("  ")[:2] for head in heads] == [
+        ["ERROR", "crashes #1"],
+        ["ERROR", "crashes #2"],
+        ["FAIL", "fails #1"],
+        ["FAIL", "fails #2"],
+    ]
+
+
+def test_a_conversation_is_told_turn_by_turn_with_its_checks(held: Project) -> None:
+    text = held.run("show", "last", "fails", "--trial", "1").stdout
+
+    places = [
+        text.index(piece)
+        for piece in (
+            "turn 1  user\n    Write it.",
+            "turn 1  agent calls write_file",
+            "    20\n    … 10 lines more\n",
+            "turn 1  agent\n    Maybe.",
+            "turn 1  files\n    new: a.md",
+            'NOT MET  contains "done"\n             expected "done"\n             found    ',
+            "turn 1  user, follow-up\n    Are you sure?",
+            "turn 1  checks of the first follow-up\n    NOT MET",
+            "turn 2  user\n    Commit it.",
+            "checks of the conversation\n    NOT MET  file_contains a.md",
+        )
+    ]
+    assert places == sorted(places)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "[/red]" in text
+    assert "#2" not in text
+
+
+def test_full_shortens_nothing(held: Project) -> None:
+    text = held.run("show", "last", "fails", "--trial", "1", "--full").stdout
+
+    assert "    29\n    30\n" in text
+    assert "lines more" not in text
+
+
+def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(held: Project) -> None:
+    text = held.run("show", "last", "cr*", "--trial", "2").stdout
+
+    assert text.count("error: crash") == 1
+    (raw,) = [x for x in text.splitlines() if x.endswith("turn-01.stdout.jsonl")]
+    assert (held.root / raw.strip().removeprefix("raw: ")).is_file()
+    assert "what to do: " in text
+    assert "turn 2  not sent\n    turn 1 met an error\n" in text
+
+
+def test_a_case_that_is_named_is_shown_whatever_it_came_to(held: Project) -> None:
+    assert held.run("show", "last", "fine").stdout.count("PASS  fine #") == 2
+    assert held.run("show", "last", "*").stdout.count("all of it: ") == 6
+    none = held.run("show", "last", "fine", "--failed")
+    assert none.exit_code == 0
+    assert "none of the 2 trials that ended failed" in none.stdout
+    assert "skillup show last 'fine'" in none.stdout
+
+
+def test_json_has_grades_and_records(held: Project) -> None:
+    data = held.run("show", "--json").data
+
+    assert [trial["grade"]["status"] for trial in data["trials"]] == ["ERROR"] * 2 + ["FAIL"] * 2
+    assert data["trials"][2]["record"]["turns"][0]["response"].startswith("Maybe.")
+    assert data["run_id"] == held.latest_run().name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nowhere",), "there is no run nowhere"),
+        (("last", "nothing"), "no trial of nothing is in this run\n  hint: there are: crashes"),
+        (("last", "fine", "--trial", "3"), "no trial 3 of fine is in this run"),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(
+    held: Project, arguments: tuple[str, ...], says: str
+) -> None:
+    outcome = held.run("show", *arguments)
+
+    assert outcome.exit_code == 2
+    assert says in outcome.stderr
+
+
+def test_damaged_and_ungraded_trials_are_told(tmp_path: Path) -> None:
+    project = Project(tmp_path).write(SUITE)
+    project.run("run", "s")
+    trials = project.latest_run() / "trials"
+    (trials / "fails/scripted/with_skill/1/record.json").write_text("{")
+    (trials / "fine/scripted/with_skill/1/grading.json").unlink()
+
+    outcome = project.run("show")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "fails/scripted/with_skill/1: its record is damaged" in outcome.stdout
+    assert "no grade  fine" in outcome.stdout
+
+
+def test_on_a_terminal_nothing_is_broken_within_a_word(tmp_path: Path) -> None:
+    words = "nobody reads a word that is broken in two, so lines end where a word does " * 4
+    case = f"input: {{prompt: hi}}\nassertions: [{{contains: x}}]\nscripted: [{{say: '{words}'}}]\n"
+    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", "s/a.yaml": case})
+    with on_a_terminal("run", "s", cwd=project.root, env=project.environment()) as terminal:
+        terminal.ends()
+    assert "look: skillup show last · skillup view last" in terminal.shown
+
+    environment = {**project.environment(), "NO_COLOR": "1"}
+    with on_a_terminal("show", cwd=project.root, env=environment, columns=60) as terminal:
+        assert terminal.ends() == 0
+
+    said = terminal.shown.partition("agent\r\n")[2].partition("checks of")[0]
+    assert all(len(line) <= 60 for line in said.splitlines())
+    assert words.strip() in " ".join(said.split())

@@ -1,0 +1,62 @@
+"""What people read of past runs."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from skillup.reports.trends import print_trends
+from skillup.trends.history import Wanted, histories
+from skillup.trends.index.reading import CaseInRun, RunHead
+from skillup.trends.tallies import by_case
+from tests.support.outcomes import a_run
+
+
+def said(nights: list[dict[str, str]], width: int | None = None) -> str:
+    """The history as it is printed, on a terminal so wide (None: where there is none)."""
+    rows = []
+    for number, cases in enumerate(nights, start=1):
+        run = a_run(f"{number:03}", cases)  # type: ignore[arg-type]
+        head = RunHead(run.run_id, run.started_at)
+        rows += [CaseInRun(head, key, own) for key, own in by_case(run.trials).items()]
+    stream = StringIO()
+    console = Console(
+        file=stream,
+        width=width or 200,
+        force_terminal=width is not None,
+        no_color=True,
+        highlight=False,
+    )
+    print_trends(histories(rows, Wanted(), 60), console)
+    return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
+
+
+def test_a_case_of_several_trials_says_where_it_fell_and_from_what_to_what() -> None:
+    text = said([{"a": "p" * 9 + "f"}] * 2 + [{"a": "f" * 10}] * 2 + [{"a": "f" * 27 + "ppp"}])
+    assert "a: fell at 003 (2026-01-01 00:00): 18/20 before, 3/50 since (p < 0.0001)" in text
+    assert "failing since" not in text
+
+
+def test_a_newest_run_without_any_failure_is_told_with_the_fall() -> None:
+    text = said([{"a": "p" * 10}] * 6 + [{"a": "f" * 5}, {"a": "p"}])
+    assert "60/60 before, 1/6 since" in text
+    assert text.splitlines()[3].endswith("; the newest run passed 1/1")
+
+
+def test_a_run_of_one_case_has_a_mark_of_its_own() -> None:
+    lines = said([{"a": "p", "b": "p"}, {"b": "p"}]).splitlines()
+    assert lines[2].split() == ["(all)", "✓◐"]
+    assert "◐ passed, but not all cases were in it" in lines[-1]
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120])
+def test_nothing_is_cut_or_wider_than_the_terminal(width: int) -> None:
+    long = "deletes-all-logs-after-asking"
+    text = said([{"a": "p", long: "pf"}] * 25, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert long in text
+    assert "✓" * 25 in text
+    assert "25/50" in text
