@@ -98,7 +98,7 @@ def test_the_link_of_a_flaky_case_leads_to_its_line_unfolded_every_time(seen: Op
     for _ in range(2):
         seen.page.evaluate("scrollTo(0, document.body.scrollHeight)")
         seen.page.click("#flaky a")
-        seen.page.wait_for_function("document.activeElement.textContent === 'case-2'")
+        seen.page.wait_for_function("() => document.activeElement.textContent === 'case-2'")
         assert seen.texts("#rows tr.trial .trial-name") == [f"trial {n}" for n in range(1, 6)]
         row = seen.page.locator("#rows tr", has_text="case-2").first.bounding_box()
         assert row is not None
@@ -108,7 +108,7 @@ def test_the_link_of_a_flaky_case_leads_to_its_line_unfolded_every_time(seen: Op
 
 def test_a_part_of_the_bar_leads_to_the_table(seen: Opened) -> None:
     seen.page.click(".bar-name.status-FAIL")
-    seen.page.wait_for_function("document.activeElement.closest('#rows') !== null")
+    seen.page.wait_for_function("() => document.activeElement.closest('#rows') !== null")
     assert seen.focused() == "case-1"
     assert "status=FAIL" in seen.page.url
     assert seen.page.get_attribute('[data-status="FAIL"]', "aria-pressed") == "true"

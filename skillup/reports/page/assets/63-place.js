@@ -47,13 +47,13 @@
     return all[all.indexOf(row) + by] || null;
   };
 
-  /* The turn that is being read, which begins in the upper third of the window or above it, and how
-     far from the top it does: {case, turn, top, scroll}. */
+  /* The turn that is being read, which has begun at the top of the window, and how far from there it
+     did: {case, turn, top, scroll}. */
   SK.readingPlace = function () {
     const row = SK.page.index && SK.page.index.rows.find((one) => one.n === (SK.page.shownTrial || null));
     if (!row) return null;
     const turns = [...document.querySelectorAll("main .conversation > .turn")];
-    const begun = turns.filter((turn) => turn.getBoundingClientRect().top < innerHeight / 3);
+    const begun = turns.filter((turn) => turn.getBoundingClientRect().top < 120);
     const turn = scrollY > 0 ? begun[begun.length - 1] : null; // none: the head is being read
     const top = turn ? turn.getBoundingClientRect().top : 0;
     return { case: caseOf(row), turn: turn ? turn.dataset.turn : null, top, scroll: scrollY };
