@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -38,7 +39,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Its `report.html` is of the second run, beside the first. Held once for all workers.
     """
-    shared = tmp_path_factory.getbasetemp().parent / "page-of-a-real-run"
+    base = tmp_path_factory.getbasetemp()
+    # Without workers the directory above is that of all sessions, with reports of older code.
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-of-a-real-run"
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
