@@ -12,8 +12,13 @@ HOME_DIRECTORY = ".skillup"
 
 
 def new_run_id() -> str:
-    """A run's id: the time in UTC, so that runs sort by it, and six random hex digits."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    """A run's id: the time in UTC, so that runs sort by it, and six hex digits.
+
+    Of these, three are the part of the second, so that quick runs sort, too; three are random.
+    """
+    now = datetime.now(UTC)
+    part = now.microsecond * 4096 // 1_000_000
+    return f"{now:%Y%m%dT%H%M%SZ}-{part:03x}{secrets.randbelow(4096):03x}"
 
 
 def default_run_path(workspace_root: Path, run_id: str) -> Path:

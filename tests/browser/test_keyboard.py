@@ -63,12 +63,14 @@ def shown_case(seen: Opened) -> str:
 
 def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
     seen.go("#/?status=FAIL")
+    # The table is drawn in the moment after: only then is its order that of the filter.
+    seen.page.wait_for_function("SK.page.order.every((row) => row.status === 'FAIL')")
+    seen.page.keyboard.press("n")
+    seen.page.wait_for_selector(".turn-links")
     order = seen.page.evaluate(
         """[...new Set(SK.page.order.map((row) => row.case_id))].map((name) =>
            SK.page.order.find((row) => row.case_id === name).n)"""
     )
-    seen.page.keyboard.press("n")
-    seen.page.wait_for_selector(".turn-links")
     for _ in range(2):
         seen.page.keyboard.press("n")
     seen.page.wait_for_function("n => location.hash.includes(`/trial/${n}?`)", arg=order[2])

@@ -65,7 +65,7 @@ def test_a_suite_that_may_not_be_read(project: Project) -> None:
     [
         (["--out", "full"], "is not empty"),
         (["--out", "full/file"], "full/file"),
-        (["--resume", "nowhere"], "does not exist"),
+        (["--resume", "nowhere"], "there is no run nowhere"),
         (["--resume", "full"], "is no run directory"),
         (["--resume", "garbage"], "garbage"),
         (["--resume", "other"], "written by another version"),

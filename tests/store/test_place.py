@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 from skillup.store import RunDirectory, default_run_path, new_run_id
@@ -27,3 +28,11 @@ def test_an_edited_gitignore_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_ids_are_different_even_in_the_same_second() -> None:
     assert len({new_run_id() for _ in range(20)}) == 20
+
+
+def test_ids_sort_in_their_order_within_a_second() -> None:
+    ids = []
+    for _ in range(5):
+        ids.append(new_run_id())
+        time.sleep(0.002)
+    assert ids == sorted(ids)
