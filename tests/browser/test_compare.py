@@ -69,17 +69,17 @@ def test_the_first_difference_and_its_words_are_marked(open_page: Opener, trials
 def test_it_can_be_linked_walked_and_left(open_page: Opener, trials: str) -> None:
     with open_page(trials) as seen:
         seen.go("#/trial/2/with/3/turn/3")
-        seen.page.wait_for_function("document.activeElement.dataset.turn === '3'")
+        seen.page.wait_for_function("() => document.activeElement.dataset.turn === '3'")
         seen.page.click(".first-difference a")
-        seen.page.wait_for_function("document.activeElement.dataset.turn === '2'")
+        seen.page.wait_for_function("() => document.activeElement.dataset.turn === '2'")
         assert seen.page.url.endswith("#/trial/2/with/3/turn/2")
         seen.page.keyboard.press("]")
-        seen.page.wait_for_function("location.hash === '#/trial/2/with/4'")
+        seen.page.wait_for_function("() => location.hash === '#/trial/2/with/4'")
         seen.page.keyboard.press("x")
-        seen.page.wait_for_function("location.hash === '#/trial/4/with/2'")
+        seen.page.wait_for_function("() => location.hash === '#/trial/4/with/2'")
         seen.page.wait_for_selector("h2:has-text('trial 4')")
         seen.page.keyboard.press("Escape")
-        seen.page.wait_for_function("location.hash === '#/trial/4'")
+        seen.page.wait_for_function("() => location.hash === '#/trial/4'")
 
 
 def test_trials_that_are_alike_are_said_to_be(open_page: Opener, trials: str) -> None:

@@ -160,7 +160,7 @@ def test_the_end_has_a_chip_and_the_reason_leads_to_the_check(seen: Opened) -> N
     assert seen.page.url.endswith("/turn/1")
     seen.page.click(".turn-links a >> nth=2")
     assert seen.page.url.endswith("/turn/end")
-    seen.page.wait_for_function("document.activeElement.className === 'conversation-checks'")
+    seen.page.wait_for_function("() => document.activeElement.className === 'conversation-checks'")
 
 
 def test_a_gate_that_skips_the_rest_is_no_failure(seen: Opened) -> None:
@@ -180,7 +180,7 @@ def test_a_link_to_a_turn_goes_there(seen: Opened, report: str) -> None:
     tour = seen.page.locator("#rows tr", has_text="tour").first.get_attribute("data-n")
     seen.page.goto("about:blank")
     seen.page.goto(f"{report}#/trial/{tour}/turn/3")
-    seen.page.wait_for_function("document.activeElement.dataset.turn === '3'")
+    seen.page.wait_for_function("() => document.activeElement.dataset.turn === '3'")
 
 
 def test_a_trial_that_is_not_there_is_said(seen: Opened) -> None:

@@ -56,7 +56,7 @@ def test_n_and_p_go_from_one_failing_case_to_the_next(seen: Opened) -> None:
 def shown_case(seen: Opened) -> str:
     """The case whose conversation is shown, once it is the one of the address."""
     number = "Number(location.hash.match(/trial\\/(\\d+)/)[1])"
-    seen.page.wait_for_function(f"SK.page.shownTrial === {number}")
+    seen.page.wait_for_function(f"() => SK.page.shownTrial === {number}")
     case = "SK.page.index.rows.find((row) => row.n === SK.page.shownTrial).case_id"
     return str(seen.page.evaluate(case))
 
@@ -64,7 +64,9 @@ def shown_case(seen: Opened) -> str:
 def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
     seen.go("#/?status=FAIL")
     # The table is drawn in the moment after: only then is its order that of the filter.
-    seen.page.wait_for_function("SK.page.order.every((row) => row.status === 'FAIL')")
+    seen.page.wait_for_function(
+        "() => SK.page.order.length && SK.page.order.every((row) => row.status === 'FAIL')"
+    )
     seen.page.keyboard.press("n")
     seen.page.wait_for_selector(".turn-links")
     order = seen.page.evaluate(
