@@ -20,6 +20,6 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, request: pytest.FixtureRequest) -> Project:
     """An empty project with a home of its own."""
-    return Project(tmp_path)
+    return Project(tmp_path, indexed=request.node.get_closest_marker("indexed") is not None)

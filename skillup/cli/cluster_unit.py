@@ -1,8 +1,9 @@
 """A process on a worker of a cluster that holds a few trials, as `skillup run` would.
 
-It is asked on stdin, by :mod:`skillup.executors.cluster.on_worker`: the request of the run, its
-paths as the client has them, and the directory that takes the place of `/` here. It says a line of
-JSON on stdout for each thing that happens, and ends when its worker does.
+It is asked by the first line of stdin, from :mod:`skillup.executors.cluster.on_worker`: the request
+of the run, its paths as the client has them, and the directory that takes the place of `/` here. It
+says a line of JSON on stdout for each thing that happens, and for what it asks the client, whose
+answers are further lines of stdin. It ends when its worker does.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +25,23 @@ from skillup.cli.judges import desk_of, with_judges_keys
 from skillup.cli.options import parse_vars
 from skillup.cli.request import RunRequest, request_from
 from skillup.cli.run_plan import plan_of, secrets_of
-from skillup.cli.running import PATIENCE_SECONDS
 from skillup.cli.simulators import casting_of, with_users
 from skillup.engines.registry import get_engine
 from skillup.errors import InvalidFilesError, SkillupError
 from skillup.executors import RunOptions, run_locally
+from skillup.executors.cluster.asking import Asking, lines_of
 from skillup.executors.cluster.telling import Telling, watch_parent
 from skillup.judges.models.client import Models
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
 from skillup.plan import Plan
-from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
 from skillup.trial.message import now
 
 
 def main() -> int:
     """Do what stdin asks for."""
-    asked = json.load(sys.stdin.buffer)
+    lines = lines_of(sys.stdin.fileno())
+    asked = json.loads(next(lines))
     watch_parent(asked["parent"])
     root = asked["root"]
     try:
@@ -50,7 +52,7 @@ def main() -> int:
             found = anyio.run(_profiles, plan)
             _say({"event": "looked", "profiles": found, "jobs": [job.id for job in plan.jobs]})
         else:
-            _hold(asked, request, plan)
+            _hold(asked, request, plan, lines)
     except SkillupError as error:
         problems = (
             [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
@@ -91,7 +93,7 @@ async def _profiles(plan: Plan) -> dict[str, dict[str, str | None]]:
     return found
 
 
-def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan) -> None:
+def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Iterator[bytes]) -> None:
     wanted = set(asked["jobs"])
     # What they depend on has been seen to by the client.
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in wanted)
@@ -111,53 +113,44 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan) -> None:
     with RunDirectory.create(Path(asked["directory"]), info, mask=secrets.mask) as directory:
         own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
         cache = AnswerCache(own, None, anew=request.no_judge_cache)
-        desk = desk_of(plan, base, environment, secrets, cache)
+        desk = desk_of(plan, base, environment, secrets, cache, request.rate_limit_wait)
+        telling = Telling(secrets.mask)
+        asking = Asking(telling.say, answers)
         options = RunOptions(
             run_id=asked["run_id"],
             environment=environment,
             secrets=secrets,
             parallel=1,
-            patience_seconds=(
-                PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
-            ),
+            patience=asking.patience,
             variables=parse_vars(list(request.variables)),
             seed=request.seed,
             reader=desk,
             simulators=casting_of(desk.models, base, environment, secrets),
         )
-        stopped = anyio.run(_until_stopped, plan, directory, options, secrets.mask, desk.models)
-        stop = options.stopping.reason
-    said = stop.model_dump(mode="json") if stop is not None else None
-    _say({"event": "end", "interrupted": stopped, "stop": said})
+        hold = partial(run_locally, plan, directory, options, telling, {})
+        anyio.run(_until_stopped, hold, asking, desk.models)
+    _say({"event": "end"})
 
 
 async def _until_stopped(
-    plan: Plan,
-    directory: RunDirectory,
-    options: RunOptions,
-    mask: Callable[[str], str],
-    models: Models,
-) -> bool:
-    """Hold the plan, or stop at a signal; whether one came."""
-    interrupted = False
+    hold: Callable[[], Awaitable[None]], asking: Asking, models: Models
+) -> None:
+    """Hold the trials, or stop at a signal."""
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
 
             async def watch() -> None:
-                nonlocal interrupted
                 with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                     async for _ in signals:
-                        interrupted = True
                         scope.cancel()
 
             group.start_soon(watch)
-            grades: dict[str, Grade] = {}
             try:
-                await run_locally(plan, directory, options, Telling(mask), grades)
+                async with asking.listening():
+                    await hold()
             finally:
                 await models.close()
         group.cancel_scope.cancel()
-    return interrupted
 
 
 if __name__ == "__main__":

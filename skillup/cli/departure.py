@@ -6,19 +6,19 @@ import os
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol
 
 from skillup.errors import ExitCode
-from skillup.executors import RunObserver
 from skillup.process import kill_running
 
 _PATIENCE_SECONDS = 10.0
 """For writing down what has finished, once all agents are dead. Then skillup leaves regardless."""
 
+_GOODBYE_SECONDS = 1.0
 
-class Interrupted(RunObserver, Protocol):
-    """An observer that can also say what becomes of a signal."""
+
+class Interrupted(Protocol):
+    """Who shows a run, and says what becomes of a signal."""
 
     def stopping(self, times: int) -> None:
         """The run was asked to end, for the first or the second time."""
@@ -30,11 +30,17 @@ class Interrupted(RunObserver, Protocol):
 
 
 class Departure:
-    """Counts the signals that ask the run at `path` to end, and does what each is for."""
+    """Counts the signals that ask a run to end, and does what each is for.
 
-    def __init__(self, observer: Interrupted, path: Path) -> None:
+    `go_on` is the command that goes on with the run.
+    """
+
+    def __init__(
+        self, observer: Interrupted, go_on: str, *, patience_seconds: float = _PATIENCE_SECONDS
+    ) -> None:
         self._observer = observer
-        self._path = path
+        self._go_on = go_on
+        self._patience_seconds = patience_seconds
         self._times = 0
 
     def signalled(self) -> None:
@@ -50,9 +56,15 @@ class Departure:
             threading.Thread(target=self._leave, name="leave", daemon=True).start()
 
     def _leave(self) -> None:
-        threading.Event().wait(_PATIENCE_SECONDS)
-        with suppress(OSError):
-            self._observer.abandon()
-            sys.stderr.write(f"interrupted; go on with: skillup run --resume {self._path}\n")
-            sys.stderr.flush()
+        threading.Event().wait(self._patience_seconds)
+        # A terminal that takes nothing (Ctrl-S, a connection that hangs) would hold it up for ever.
+        goodbye = threading.Thread(target=self._say_goodbye, name="goodbye", daemon=True)
+        goodbye.start()
+        goodbye.join(_GOODBYE_SECONDS)
         os._exit(ExitCode.INTERRUPTED)
+
+    def _say_goodbye(self) -> None:
+        with suppress(OSError, ValueError):  # ValueError: it was closed
+            self._observer.abandon()
+            sys.stderr.write(f"interrupted; go on with: {self._go_on}\n")
+            sys.stderr.flush()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from skillup.cli.options import RUN_HELP
+
+if TYPE_CHECKING:
+    from skillup.store import RunDirectory
 
 
 class To(StrEnum):
@@ -40,17 +43,16 @@ def export(
 
     directory = RunDirectory.open(run_path(run))
     if format_ is To.anthropic:
-        return _workspace(directory.path, out or directory.path / "anthropic")
-    return _file(directory.path, format_, out)
+        return _workspace(directory, out or directory.path / "anthropic")
+    return _file(directory, format_, out)
 
 
-def _workspace(run: Path, out: Path) -> int:
+def _workspace(directory: RunDirectory, out: Path) -> int:
     from skillup.interop.skill_creator import export_run
     from skillup.reports.problems import shown_path
     from skillup.reports.text import plain
-    from skillup.store import RunDirectory
 
-    for exported in export_run(RunDirectory.open(run), out):
+    for exported in export_run(directory, out):
         runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
         rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
         what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
@@ -58,14 +60,20 @@ def _workspace(run: Path, out: Path) -> int:
     return 0
 
 
-def _file(run: Path, format_: To, out: Path | None) -> int:
+def _file(directory: RunDirectory, format_: To, out: Path | None) -> int:
+    from skillup.cli.result_so_far import has_result, result_so_far
     from skillup.errors import UsageError
-    from skillup.store import RunDirectory
+    from skillup.reports.text import plain
     from skillup.store.json_text import to_json
     from skillup.trends.analysis import with_analysis
 
-    directory = RunDirectory.open(run)
-    result = with_analysis(directory.read_result(), directory.run_info())
+    if has_result(directory):
+        result = directory.read_result()
+    else:
+        result = result_so_far(directory)
+        for warning in result.warnings:
+            sys.stderr.write(plain(f"warning: {warning}\n"))
+    result = with_analysis(result, directory.run_info())
     # What is in a result.json was masked when it was written.
     if format_ is To.json:
         data = to_json(result, str, indent=2)

@@ -18,22 +18,20 @@ def recorded_suites(plan: Plan) -> dict[str, dict[str, Any]]:
     """By name, the suites of `plan`: file, gates, installed skills, titles, what jobs call cases.
 
     Gates are kept as they were when the run was held, so that a comparison in a month's time asks
-    what the suite asked for then. Suites of the same name are one here, as they are in grades.
+    what the suite asked for then.
     """
     found: dict[str, dict[str, Any]] = {}
     for job in plan.jobs:
         suite = job.suite
-        about = found.setdefault(
-            suite.name,
-            {
+        about = found.get(suite.name)
+        if about is None:
+            about = found[suite.name] = {
                 "path": str(suite.path),
-                "gates": {},
+                "gates": suite.suite.gates.model_dump(mode="json", exclude_none=True),
                 "cases": {},
                 "titles": {},
                 **_installed_skills(suite),
-            },
-        )
-        about["gates"].update(suite.suite.gates.model_dump(mode="json", exclude_none=True))
+            }
         about["cases"][job.id.rsplit("/", maxsplit=3)[0]] = job.loaded.case.id
         if job.loaded.case.title:
             about["titles"][job.loaded.case.id] = job.loaded.case.title

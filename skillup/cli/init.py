@@ -53,7 +53,7 @@ def init(
     plan = Plan(
         skill=skill,
         name=name or skill,
-        engine=_checked_engine(engine or "scripted", skill_dir),
+        engine=_checked_engine(engine or "scripted", skill_dir, profile),
         model=model,
         request=default,
         other_request=other_request,
@@ -122,12 +122,21 @@ def _skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str,
     return found, skill_description(directory)
 
 
-def _checked_engine(name: str, directory: Path) -> str:
-    """`name` if it is an engine or a profile that will be found. Raises UsageError."""
+def _checked_engine(name: str, directory: Path, profile: str | None) -> str:
+    """`name` if it is an engine or a profile that will be found. Raises UsageError.
+
+    A `profile` that is to be written can be one of an engine only.
+    """
+    from skillup.errors import UsageError
     from skillup.load.discover import workspace_root
     from skillup.load.profiles import load_profile
 
-    load_profile(name, workspace_root(directory), os.environ)
+    found = load_profile(name, workspace_root(directory), os.environ)
+    if profile is not None and found.engine != name:
+        raise UsageError(
+            f"--profile {profile} would be one of {name}, which is a profile itself",
+            hint=f"give --engine {found.engine}, or leave --profile out",
+        )
     return name
 
 
@@ -183,7 +192,7 @@ def _asked(plan: Plan, directory: Path, engine: str | None, request: str | None)
         _say("Who holds the cases? scripted: offline, to try it out; claude_code; codex")
         given = typer.prompt("engine", default=plan.engine, err=True)
         try:
-            engine = _checked_engine(given.strip(), directory)
+            engine = _checked_engine(given.strip(), directory, plan.profile)
         except UsageError as unknown:
             _say(f"{unknown.message}; {unknown.hint}")
     if request is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, CaseGlobs, Tags
+from skillup.cli.options import AsJson, CaseGlobs, JudgeModelName, Tags
 from skillup.errors import UsageError
 
 
@@ -26,6 +26,7 @@ def judge(
     ] = None,
     case: CaseGlobs = None,
     tag: Tags = None,
+    judge_model: JudgeModelName = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,6 +91,11 @@ def judge(
                     "--watch and --write are not for comparisons of judges",
                     hint="keep the output of --json instead",
                 )
+            if judge_model:
+                raise UsageError(
+                    "--judge-model is not for comparisons of judges",
+                    hint=f"name it as one of them: --against {judge_model}",
+                )
             from skillup.cli.judging_against import PanelRequest, compare_judges
 
             panel = PanelRequest(
@@ -101,7 +107,7 @@ def judge(
                 "--write: skillup writes nothing beside the agents' own sessions",
                 hint="keep the output of --json instead",
             )
-        request = JudgeRequest(source, by, selection, write, quiet, as_json, parallel)
+        request = JudgeRequest(source, by, selection, write, quiet, as_json, judge_model, parallel)
         if not watch:
             return judge_once(request)
         if not by:

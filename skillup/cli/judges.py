@@ -11,6 +11,7 @@ from skillup.errors import RunDirectoryError
 from skillup.judges.desk import DeskOptions, JudgeDesk, Whereabouts
 from skillup.judges.models.choice import with_judge_model
 from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.models.patience import Patience
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
 from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
@@ -65,9 +66,18 @@ def answer_cache(
 
 
 def desk_of(
-    plan: Plan, base: Path, environment: Mapping[str, str], secrets: Secrets, cache: AnswerCache
+    plan: Plan,
+    base: Path,
+    environment: Mapping[str, str],
+    secrets: Secrets,
+    cache: AnswerCache,
+    rate_limit_wait: float | None = None,
 ) -> JudgeDesk:
-    """The desk for the cases of `plan`; other profiles are those of the workspace of `base`."""
+    """The desk for the cases of `plan`; other profiles are those of the workspace of `base`.
+
+    `rate_limit_wait`: for how many seconds models that judge or play the user are waited for when
+    they refuse; None: as long as they are by default.
+    """
     jobs = {id(job.loaded.case): job for job in plan.jobs}
     held = {job.profile.name: job.profile for job in plan.jobs}
 
@@ -80,5 +90,6 @@ def desk_of(
         suite = plan.jobs[0].suite.path
         return known or load_profile(name, root_with_engines(base, suite), environment)
 
-    models = Models(ModelOptions(environment, secrets.mask, cache))
+    patience = Patience() if rate_limit_wait is None else Patience(refusals=rate_limit_wait)
+    models = Models(ModelOptions(environment, secrets.mask, cache, patience=patience))
     return JudgeDesk(models, DeskOptions(environment, secrets.mask, profile, whereabouts))

@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from skillup.cli.judging_cases import EditedCase, EditedCases, Selection, with_references
@@ -16,6 +17,7 @@ from skillup.cli.judging_share import Shared, share_of
 from skillup.cli.judging_sources import Source, Subject
 from skillup.errors import UsageError
 from skillup.judges.replay.flips import GradeChange, compare
+from skillup.judges.replay.other_judge import read_by
 from skillup.judges.replay.regrade import Item, Regrader
 from skillup.process.secrets import Secrets
 from skillup.reports.judgement import Tally
@@ -46,6 +48,8 @@ class Judging:
     More than one only with a regrader that has readers."""
     whole: bool = True
     """False: a grade that is as before may come without its turns and checks."""
+    judge_model: str | None = None
+    """What reads for the judges, in place of what the cases name; None: that."""
     hidden: Hidden = field(default_factory=Hidden)
     """What must not be shown, of what edited cases and files say, too."""
     secrets: Secrets = field(init=False)
@@ -137,6 +141,12 @@ class Judging:
 
     def item_of(self, subject: Subject, tally: Tally) -> Item | None:
         """What it is judged by; None: it is not wanted, or is left out, which is counted."""
+        item = self._item_of(subject, tally)
+        if item is None or self.judge_model is None:
+            return item
+        return replace(item, case=read_by(item.case, self.judge_model, Path.cwd()))
+
+    def _item_of(self, subject: Subject, tally: Tally) -> Item | None:
         record = subject.record
         if not self.selection.takes(record.case_id, _tags(record.case), record.branch_of):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from skillup.cli.judging import Judged
-from skillup.errors import RunDirectoryError
+from skillup.cli.judging_sources import Source
 from skillup.schema.analysis import Analysis
 from skillup.store import RunDirectory
 from skillup.trends.analysis import Observations
@@ -14,10 +14,10 @@ from skillup.trends.analysis import Observations
 class JudgedRun:
     """Watches the grades of one judging of a run."""
 
-    def __init__(self, directory: RunDirectory, *, selected: bool) -> None:
-        self._directory = directory
+    def __init__(self, source: Source, *, selected: bool) -> None:
+        """`selected`: trials were chosen, so that those which are missing were not wanted."""
+        self._source = source
         self._selected = selected
-        """Whether trials were chosen, so that those which are missing were not wanted."""
         self._observations = Observations()
         self._seen: set[str] = set()
 
@@ -30,16 +30,9 @@ class JudgedRun:
 
     def analysis(self) -> Analysis:
         """Of all that has passed; trials that have no grade are those that were not run."""
-        info = self._directory.run_info()
-        saved = self._not_needed()
-        planned = () if self._selected else info.get("jobs") or ()
-        missing = [job for job in planned if job not in self._seen and job not in saved]
-        return self._observations.analysis(info, not_run=missing, not_needed=saved)
-
-    def _not_needed(self) -> list[str]:
+        info = RunDirectory.open(self._source.path).run_info()
         if self._selected:
-            return []
-        try:
-            return self._directory.read_result().not_needed
-        except RunDirectoryError:
-            return []  # a run that was killed has no result, or an older one that nobody can read
+            return self._observations.analysis(info)
+        missing = sorted(self._source.planned - self._seen)
+        saved = sorted(self._source.not_needed)
+        return self._observations.analysis(info, not_run=missing, not_needed=saved)

@@ -25,7 +25,6 @@ from skillup.reports.folding import print_folded
 from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
 from skillup.reports.problems import shown_path
 from skillup.reports.text import plain, shown_id
-from skillup.store import RunDirectory
 from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now
 
@@ -43,6 +42,8 @@ class JudgeRequest:
     write: bool = False
     quiet: bool = False
     as_json: bool = False
+    judge_model: str | None = None
+    """Who reads for the judges; None: whom the cases name."""
     parallel: int | None = None
     """Processes; None: as many as there are cores, up to four."""
 
@@ -61,9 +62,12 @@ def judge_once(request: JudgeRequest) -> int:
     judging = Judging(
         request.source,
         request.selection,
-        Regrader(desks_for(request.source, secrets, edited=bool(request.cases))),
+        Regrader(
+            desks_for(request.source, secrets, edited=bool(request.cases or request.judge_model))
+        ),
         edited,
         say=lambda note: say_on_stderr(secrets.mask(note)),
+        judge_model=request.judge_model,
         hidden=hidden,
         workers=request.parallel or min(cores(), _MOST_PROCESSES),
         whole=request.as_json or request.write or not request.quiet,
@@ -93,7 +97,7 @@ def _judged_run(request: JudgeRequest) -> JudgedRun | None:
     if source.is_single or source.run is None or not (request.write or request.as_json):
         return None
     selected = bool(request.selection or request.cases)
-    return JudgedRun(RunDirectory.open(source.run), selected=selected)
+    return JudgedRun(source, selected=selected)
 
 
 def _head(request: JudgeRequest) -> dict[str, Any]:
@@ -105,6 +109,7 @@ def _head(request: JudgeRequest) -> dict[str, Any]:
         "by": [str(path) for path in request.cases],
         "case_globs": list(request.selection.globs),
         "tags": list(request.selection.tags),
+        "judge_model": request.judge_model,
     }
 
 

@@ -54,6 +54,8 @@ class Source:
     run: Path | None = None
     """The run that the records belong to, if it is there."""
     planned: frozenset[str] = frozenset()
+    not_needed: frozenset[str] = frozenset()
+    """Jobs of the run that it left out on purpose; they are not among those `planned`."""
     stopped_by_failures: bool = False
     """A run that `--max-fail` ended: that is why trials are missing."""
     damaged: dict[str, str] = field(default_factory=dict)
@@ -136,7 +138,7 @@ def _by_name(target: str) -> Source:
 
 def _run(path: Path) -> Source:
     not_needed, stopped = _left_out(path)
-    planned = frozenset(_jobs_of(path)).difference(not_needed)
+    planned = frozenset(_jobs_of(path)) - not_needed
     return Source(
         path,
         "run",
@@ -144,6 +146,7 @@ def _run(path: Path) -> Source:
         home=path,
         run=path,
         planned=planned,
+        not_needed=not_needed,
         stopped_by_failures=stopped == "max_fail",
     )
 
@@ -169,15 +172,16 @@ def _jobs_of(run: Path) -> list[str]:
     return [job for job in jobs if isinstance(job, str)] if isinstance(jobs, list) else []
 
 
-def _left_out(run: Path) -> tuple[list[str], str | None]:
+def _left_out(run: Path) -> tuple[frozenset[str], str | None]:
     """Trials that the run left out on purpose, and what stopped it; one that was killed has not
     said so yet.
     """
     try:
         result = RunDirectory.open(run).read_result()
     except RunDirectoryError:
-        return [], None
-    return result.not_needed, result.stopped.kind if result.stopped is not None else None
+        return frozenset(), None
+    stopped = result.stopped.kind if result.stopped is not None else None
+    return frozenset(result.not_needed), stopped
 
 
 def trial_reader(source: Source) -> Callable[[str, Path], Subject | None]:

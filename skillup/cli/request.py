@@ -71,7 +71,7 @@ def request_from(data: dict[str, Any]) -> RunRequest:
             "its run.json was written by another version", hint="start a new run instead"
         )
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
-    return RunRequest(**values)  # type: ignore[arg-type]
+    return RunRequest(**values)  # type: ignore[arg-type]  # as it was written there
 
 
 def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
@@ -86,8 +86,8 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
         raise UsageError(
             "--resume goes on with what the run was asked to do",
             hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
-            "--time-limit), --rate-limit-wait, --executor, --scheduler, --no-judge-cache, --quiet, "
-            "--verbose, --json and --keep-workspaces are taken",
+            "--time-limit), --rate-limit-wait, --executor, --scheduler, --no-judge-cache, --index, "
+            "--quiet, --verbose, --json and --keep-workspaces are taken",
         )
     stored = request_from(RunDirectory.open(resume).run_info())
     return replace(

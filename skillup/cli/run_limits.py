@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from skillup.cli.request import RunRequest
 from skillup.errors import UsageError
@@ -14,6 +16,9 @@ from skillup.executors.sequential import fewest_trials
 from skillup.executors.stopping import Limits, Stopping
 from skillup.plan import Plan
 from skillup.schema.grade import Stop
+
+_PASSWORD = re.compile(r"^([^:]+://[^:@/]*:).*@")
+"""In the URL of an index: what comes before it, and it."""
 
 
 def check_deciding(request: RunRequest) -> None:
@@ -55,11 +60,16 @@ def stopping_of(request: RunRequest, warn: Callable[[str], None]) -> Stopping:
     return Stopping(limits, warn)
 
 
-def deciding_of(request: RunRequest, plan: Plan, warn: Callable[[str], None]) -> Deciding | None:
-    """The cases' tests; None if none are asked for. `warn` hears of those that cannot come out."""
+def deciding_of(
+    request: RunRequest, plan: Plan, run_info: Mapping[str, Any], warn: Callable[[str], None]
+) -> Deciding | None:
+    """The cases' tests; None if none are asked for. `warn` hears of those that cannot come out.
+
+    `run_info` is the run's `run.json`.
+    """
     if not request.until_decided:
         return None
-    deciding = Deciding(plan.jobs, request.pass_rate)
+    deciding = Deciding(plan.jobs, run_info)
     most = request.trials or 0
     for threshold in sorted({test.threshold for test in deciding.tests()}):
         above, below = fewest_trials(threshold)
@@ -76,8 +86,21 @@ def deciding_of(request: RunRequest, plan: Plan, warn: Callable[[str], None]) ->
     return deciding
 
 
-def go_on_with(stop: Stop | None, stopping: Stopping, run: Path, request: RunRequest) -> str:
-    """The command that holds the rest, where it was held; of a limit, with as much again."""
+def go_on_command(run: Path, request: RunRequest, index: str | None) -> str:
+    """The command that holds the rest of the run at `run`, where it was held and indexed.
+
+    `index` is `--index` as it was given; its password, if it has one, is not shown.
+    """
+    words = ["skillup", "run", "--resume", str(run)]
+    if request.executor != "local":
+        words += ["--executor", request.executor]
+        words += ["--scheduler", request.scheduler] if request.scheduler is not None else []
+    words += ["--index", _PASSWORD.sub(r"\1***@", index)] if index is not None else []
+    return shlex.join(words)
+
+
+def go_on_with(command: str, stop: Stop | None, stopping: Stopping) -> str:
+    """`command`; where a limit was reached, with as much of it again."""
     limits, (usd, tokens) = stopping.limits, stopping.spent()
     more = ""
     if stop is not None and stop.kind == "max_cost_usd" and limits.max_cost_usd:
@@ -86,12 +109,7 @@ def go_on_with(stop: Stop | None, stopping: Stopping, run: Path, request: RunReq
         more = f" --max-tokens {tokens + limits.max_tokens}"
     elif stop is not None and stop.kind == "time_limit" and limits.time_limit_seconds:
         more = f" --time-limit {limits.time_limit_seconds:g}s"
-    where = ""
-    if request.executor != "local":
-        where = f" --executor {request.executor}"
-        if request.scheduler is not None:
-            where += f" --scheduler {shlex.quote(request.scheduler)}"
-    return f"skillup run --resume {shlex.quote(str(run))}{where}{more}"
+    return command + more
 
 
 def _amount(usd: float) -> str:

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import anyio
 
-from skillup.cli.departure import Departure, Interrupted
+from skillup.cli.departure import Departure
 from skillup.errors import SkillupError
-from skillup.executors import RunOptions, run_locally
-from skillup.judges.models.client import Models
-from skillup.plan import Plan
-from skillup.schema.grade import Grade
-from skillup.store import RunDirectory
 
-if TYPE_CHECKING:
-    from skillup.executors.cluster import Cluster
+_RESUME = "skillup run --resume"
 
 
 def run_until_stopped(
-    plan: Plan,
-    directory: RunDirectory,
-    options: RunOptions,
-    observer: Interrupted,
-    models: Models,
-    grades: dict[str, Grade],
-    cluster: Cluster | None = None,
+    hold: Callable[[], Awaitable[None]], departure: Departure, go_on: str
 ) -> bool:
-    """Hold the plan, here or by `cluster`; whether it was interrupted.
+    """Await `hold`, which is cancelled when a signal comes; whether one did.
 
-    `grades` has what finished in both cases.
-
-    A run directory that fails in the middle is infrastructure, not a wrong use of skillup.
+    A run directory that fails in the middle is infrastructure, not a wrong use of skillup: what
+    its error says of resuming is said with `go_on`, the command that does it.
     """
     try:
-        return anyio.run(_hold, plan, directory, options, observer, models, grades, cluster)
+        return anyio.run(_hold, hold, departure)
     except KeyboardInterrupt:
         # Another Ctrl-C, in the moment after the first was obeyed: whatever has finished counts.
         _ignore_signals()
@@ -44,10 +31,17 @@ def run_until_stopped(
         refused = first_refusal(group)
         if refused is None:
             raise
-        hint = refused.hint
-        if hint is not None and hint.endswith("--resume"):
-            hint = f"{hint.removesuffix('--resume')}`skillup run --resume {directory.path}`"
-        raise SkillupError(refused.message, hint=hint) from group
+        raise SkillupError(refused.message, hint=_with_command(refused.hint, go_on)) from group
+
+
+def _with_command(hint: str | None, go_on: str) -> str | None:
+    """`hint`, which may end with the bare option or the bare command."""
+    if hint is None:
+        return None
+    for end in (f"`{_RESUME}`", "--resume"):
+        if hint.endswith(end):
+            return f"{hint.removesuffix(end)}`{go_on}`"
+    return hint
 
 
 def first_refusal(group: BaseExceptionGroup[BaseException]) -> SkillupError | None:
@@ -59,19 +53,9 @@ def first_refusal(group: BaseExceptionGroup[BaseException]) -> SkillupError | No
     return None
 
 
-async def _hold(
-    plan: Plan,
-    directory: RunDirectory,
-    options: RunOptions,
-    observer: Interrupted,
-    models: Models,
-    grades: dict[str, Grade],
-    cluster: Cluster | None = None,
-) -> bool:
-    """Run until it is done or a signal comes; `grades` has what finished in both cases."""
+async def _hold(hold: Callable[[], Awaitable[None]], departure: Departure) -> bool:
+    """Until it is done or a signal comes."""
     interrupted = False
-    departure = Departure(observer, directory.path)
-
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
 
@@ -84,15 +68,7 @@ async def _hold(
                         scope.cancel()
 
             group.start_soon(watch)
-            try:
-                if cluster is None:
-                    await run_locally(plan, directory, options, observer, grades)
-                else:
-                    from skillup.executors.cluster import run_on_cluster
-
-                    await run_on_cluster(cluster, plan, directory, options, observer, grades)
-            finally:
-                await models.close()
+            await hold()
         group.cancel_scope.cancel()
     if interrupted:
         _ignore_signals()

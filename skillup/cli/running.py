@@ -10,20 +10,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from skillup import __version__
+from skillup.cli.departure import Departure
 from skillup.cli.executors import check_executor, cluster_of
 from skillup.cli.indexing import index_finished_run, recorded_suites
 from skillup.cli.judges import answer_cache, desk_of, with_judges_keys
 from skillup.cli.options import default_paths, parse_vars
 from skillup.cli.reporters import reporter_for
 from skillup.cli.request import RunRequest
-from skillup.cli.run_limits import deciding_of, go_on_with, stopping_of
+from skillup.cli.run_limits import deciding_of, go_on_command, go_on_with, stopping_of
 from skillup.cli.run_loop import run_until_stopped
 from skillup.cli.run_plan import check_same_trials, plan_of, secrets_of
 from skillup.cli.runs_named import name_of_newest
 from skillup.cli.simulators import casting_of, with_users
 from skillup.cli.time_taken import milliseconds_of_starts
 from skillup.errors import ExitCode
-from skillup.executors import RunOptions
+from skillup.executors import RunOptions, run_locally
 from skillup.executors.register import end_what_was_left
 from skillup.judges.models.choice import FALLBACK_VARIABLE
 from skillup.load.discover import workspace_root
@@ -78,6 +79,7 @@ def hold_run(
     secrets = with_judges_keys(secrets, plan, environment)
     cluster = cluster_of(request, plan, environment)
     directory = directory_for(request, plan, out, resume, secrets)
+    go_on = go_on_command(directory.path, request, index)
     with directory:
         info = directory.run_info()
         options = RunOptions(
@@ -86,7 +88,7 @@ def hold_run(
             secrets=secrets,
             parallel=request.parallel or parallelism,
             stopping=stopping_of(request, warn),
-            deciding=deciding_of(request, plan, warn),
+            deciding=deciding_of(request, plan, info, warn),
             patience_seconds=(
                 PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
             ),
@@ -97,7 +99,7 @@ def hold_run(
         cache = answer_cache(
             directory.judge_answers, base, secrets.mask, anew=request.no_judge_cache
         )
-        desk = desk_of(plan, base, environment, secrets, cache)
+        desk = desk_of(plan, base, environment, secrets, cache, request.rate_limit_wait)
         simulators = casting_of(desk.models, base, environment, secrets)
         options = replace(options, reader=desk, simulators=simulators)
         taken_before = 0 if resume is None else milliseconds_of_starts(directory.events())
@@ -111,9 +113,20 @@ def hold_run(
             finished=directory.finished_jobs() if resume is not None else (),
         ) as observer:
             grades: dict[str, Grade] = {}
-            interrupted = run_until_stopped(
-                plan, directory, options, observer, desk.models, grades, cluster
-            )
+
+            async def hold() -> None:
+                """`grades` has what finished, also where this is cancelled."""
+                try:
+                    if cluster is None:
+                        await run_locally(plan, directory, options, observer, grades)
+                    else:
+                        from skillup.executors.cluster import run_on_cluster
+
+                        await run_on_cluster(cluster, plan, directory, options, observer, grades)
+                finally:
+                    await desk.models.close()
+
+            interrupted = run_until_stopped(hold, Departure(observer, go_on), go_on)
         result = build_result(
             options.run_id,
             info["started_at"],
@@ -134,8 +147,7 @@ def hold_run(
         pairs = [(job, grades[job.id]) for job in plan.jobs if job.id in grades]
         where = shown_path(directory.path)
         print_result(result, plan, pairs, where, console, verbose=verbose)
-    go_on = go_on_with(result.stopped, options.stopping, directory.path, request)
-    print_ending(result, go_on, console)
+    print_ending(result, go_on_with(go_on, result.stopped, options.stopping), console)
     if not quiet and not as_json:
         print_look(written, name_of_newest(directory.path), console)
     return ExitCode.INTERRUPTED if interrupted else exit_code(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,7 +70,7 @@ def _print(shown: Shown, run: str, case: str | None, full: bool) -> None:
     for job, why in shown.unreadable.items():
         console.print(f"[yellow]{escape(plain(job))}: {escape(plain(why))}[/]", soft_wrap=True)
     if not shown.jobs:
-        every = f"skillup show {run} '{case or '*'}'"
+        every = f"skillup show {quote(run)} {quote(case or '*')}"
         ended = f"{shown.ended} trial{'s' if shown.ended != 1 else ''}"
         what = f"none of the {ended} that ended failed or met an error" if shown.ended else "none"
         console.print(plain(f"{shown.run_id}: {what}"), markup=False, soft_wrap=True)

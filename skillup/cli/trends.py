@@ -32,6 +32,9 @@ def trends(
         str | None, typer.Option(help="with_skill or without_skill. Default: both.")
     ] = None,
     last: Annotated[int, typer.Option(min=1, help="The newest so many runs of each suite.")] = 20,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every case. Default: the 40 of a suite that tell most.")
+    ] = False,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="First index the runs that are there anew.")
     ] = False,
@@ -44,7 +47,7 @@ def trends(
     """
     from skillup.load.discover import workspace_root
     from skillup.reports.console import make_console
-    from skillup.reports.trends import print_trends
+    from skillup.reports.trends import MOST_CASES, print_trends
     from skillup.reports.trends_json import trends_json
     from skillup.store.place import runs_folder
     from skillup.trends.history import Wanted, histories
@@ -69,7 +72,7 @@ def trends(
     if as_json:
         sys.stdout.write(trends_json(found))
     else:
-        print_trends(found, make_console(sys.stdout))
+        print_trends(found, make_console(sys.stdout), None if everything else MOST_CASES)
     return 0
 
 

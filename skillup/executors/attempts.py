@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from skillup.engines.home_files import remove_logins
-from skillup.executors.family import with_note
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.pace import MOST_ANEW
 from skillup.executors.retry import retry_reason
+from skillup.executors.stopping import Stopping
 from skillup.plan import Job
+from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import remove_tree
@@ -26,6 +28,7 @@ class AttemptsOf(Protocol):
     directory: RunDirectory
     options: RunOptions
     observer: RunObserver
+    stopping: Stopping
 
     def request(
         self, job: Job, attempt: int, place: TrialPlace | None = None, uncounted: int = 0
@@ -46,17 +49,21 @@ class AttemptsOf(Protocol):
         ...
 
 
-async def hold_attempts(run: AttemptsOf, job: Job, first: int = 1, note: str | None = None) -> None:
-    """Hold a trial by itself, as often as it has to be; the record says `note`.
+async def hold_attempts(
+    run: AttemptsOf, job: Job, first: int = 1, note: str | None = None, uncounted: int = 0
+) -> None:
+    """Hold a trial by itself, as often as it has to be, from attempt `first` on.
+
+    The record says `note`; of the attempts before, `uncounted` are none that `retry_policy` counts.
 
     If the run ends in its midst (a quota, Ctrl-C) it has no record, and its scratch stays, without
     logins, if it can be gone on with.
     """
     problem = run.problem(job)
-    attempt, uncounted = first, 0
+    attempt = first
     taken: Opened | None = None
-    if problem is None and first == 1:
-        found = await _take_up(run, job)
+    if first == 1:
+        found = await _take_up(run, job, problem)
         if isinstance(found, str):
             note = found
         elif found is not None:
@@ -80,45 +87,84 @@ async def hold_attempts(run: AttemptsOf, job: Job, first: int = 1, note: str | N
             run.directory.journal("trial_left", job=job.id)
             return
         record = with_note(record, note)
-        anew = request.patience.anew if request.patience is not None else None
-        if anew is not None and uncounted < MOST_ANEW:
-            error = record.first_error()
-            reason: str = error.kind if error is not None else "rate_limit"
-            uncounted += 1
-            note = f"attempt {attempt} was refused by the provider and could not go on: {anew}"
-        else:
-            policy = job.loaded.case.retry_policy
-            found_reason = retry_reason(record, policy, uncounted)
-            if found_reason is None:
-                await run.conclude(job, record)
-                return
-            reason = found_reason
-        run.give_up(job, record, reason)
-        attempt += 1
+        again = another_attempt(request, record, uncounted)
+        if again is None:
+            await run.conclude(job, record)
+            return
+        run.give_up(job, record, again.reason)
+        attempt, uncounted, note = attempt + 1, again.uncounted, again.note or note
         run.observer.trial_started(job, attempt)
 
 
-async def _take_up(run: AttemptsOf, job: Job) -> tuple[Opened, int] | str | None:
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A trial has to be held once more."""
+
+    reason: str
+    """An error's kind, or what :func:`retry_reason` says."""
+    uncounted: int
+    """Attempts so far that `retry_policy` does not count, since the provider refused them."""
+    note: str | None
+    """What the next record is to say of it, in place of what this one says."""
+
+
+def another_attempt(request: TrialRequest, record: Record, uncounted: int) -> Again | None:
+    """Why an attempt, of which `record` came, is not the last; None: it is.
+
+    `uncounted` of the attempts before it were refused by the provider.
+    """
+    anew = request.patience.anew if request.patience is not None else None
+    error = record.first_error()
+    if anew is not None and error is not None and uncounted < MOST_ANEW:
+        note = f"attempt {request.attempt} was refused by the provider and could not go on: {anew}"
+        return Again(error.kind, uncounted + 1, note)
+    reason = retry_reason(record, request.job.loaded.case.retry_policy, uncounted)
+    return Again(reason, uncounted, None) if reason is not None else None
+
+
+def with_note(record: Record, note: str | None) -> Record:
+    """`record` with one note more."""
+    return record if note is None else record.model_copy(update={"notes": [*record.notes, note]})
+
+
+async def _take_up(
+    run: AttemptsOf, job: Job, problem: TurnError | None
+) -> tuple[Opened, int] | str | None:
     """The trial as an earlier start of the run left it, and its uncounted attempts.
 
-    A text says why it has to be held anew; None: there is nothing to go on with.
+    A text says why it has to be held anew; None: there is nothing to go on with, or `problem` keeps
+    it from being held at all.
     """
     noted = run.directory.read_checkpoint(job.id)
     if noted is None:
+        return None
+    if problem is not None:
+        run.stopping.count_attempt(noted.record)
+        set_aside_unused(run.directory, job, noted, problem.message)
         return None
     place = run.directory.reopen_trial(job.id)
     opened: Opened | str = "its scratch directory is gone"
     if place is not None:
         request = run.request(job, noted.record.attempt, place, noted.uncounted)
         opened = await take_up(request, noted)
-    turns = len(noted.record.turns)
     if isinstance(opened, Opened):
+        turns = len(noted.record.turns)
         run.directory.journal("trial_continued", job=job.id, after_turn=turns)
         return opened, noted.uncounted
-    run.directory.journal("trial_not_continued", job=job.id, after_turn=turns, reason=opened)
-    run.directory.set_checkpoint_aside(job.id)
+    run.stopping.count_attempt(noted.record)
+    return set_aside_unused(run.directory, job, noted, opened)
+
+
+def set_aside_unused(directory: RunDirectory, job: Job, noted: Checkpoint, why: str) -> str:
+    """The trial begins anew, because of `why`; what its record is to say of that.
+
+    The caller counts what it had taken; later starts find it among the run's attempts.
+    """
+    turns = len(noted.record.turns)
+    directory.journal("trial_not_continued", job=job.id, after_turn=turns, reason=why)
+    directory.set_checkpoint_aside(job.id)
     after = "turn 1" if turns == 1 else f"turn {turns}"
-    return f"begun anew with turn 1, not resumed after {after}: {opened}"
+    return f"begun anew with turn 1, not resumed after {after}: {why}"
 
 
 def _tidy(run: AttemptsOf, job: Job, scratch: Path, finished: bool) -> None:

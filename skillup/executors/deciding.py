@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,13 +69,14 @@ Key = tuple[str, str, str, str]
 
 
 class Deciding:
-    """The tests of all cases of a plan. `pass_rate` is `--pass-rate`."""
+    """The tests of all cases of a plan."""
 
-    def __init__(self, jobs: Iterable[Job], pass_rate: float | None) -> None:
+    def __init__(self, jobs: Iterable[Job], run_info: Mapping[str, Any]) -> None:
+        """`run_info` is what `run.json` says: suites may have been edited since the run began."""
         self._tests: dict[Key, CaseTest] = {}
         self._dependents: dict[str, list[Job]] = {}
         for job in jobs:
-            threshold = wanted_pass_rate(pass_rate, job.suite.suite.gates.min_pass_rate)
+            threshold = threshold_of(job.suite.name, run_info)
             names = (job.suite.name, job.loaded.case.id, job.profile.name, job.variant)
             test = self._tests.setdefault(_key(job), CaseTest(*names, threshold))
             test.trials.append(job.trial)
@@ -109,6 +110,13 @@ class Deciding:
                     seen.add(other.id)
                     waiting.append(other)
         return False
+
+
+def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
+    """The pass rate that the suite's cases are compared with, by what `run.json` says."""
+    gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}
+    given = (run_info.get("request") or {}).get("pass_rate")
+    return wanted_pass_rate(given, gates.get("min_pass_rate"))
 
 
 def _key(job: Job) -> Key:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import anyio
 
 from skillup.executors.family import hold_family
+from skillup.executors.guarded import Guarded
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.run import Run, Venue
 from skillup.plan import Job, Plan
@@ -36,10 +37,15 @@ async def run_locally(
 
 
 async def hold_all(plan: Plan, run: Run, venue: Venue) -> None:
-    """Have every job held that has no grade yet, families together."""
+    """Have every job held that has no grade yet, families together.
+
+    Raises SkillupError if the observer fails: the trials that run then are ended.
+    """
     async with anyio.create_task_group() as group:
+        run.observer = guarded = Guarded(run.observer, group.cancel_scope.cancel)
         for jobs in families([job for job in plan.jobs if job.id not in run.grades]):
             group.start_soon(run.hold, jobs, venue, name=jobs[0].id)
+    guarded.refuse()
 
 
 class _Here:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,7 @@ from skillup.process.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
+from skillup.trial.request import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class RunOptions:
     """Which trials need not be held (`--until-decided`); None: all of them are."""
     patience_seconds: float = 0.0
     """How long rate limits and overload are waited out; 0: they are errors at once."""
+    patience: Callable[[Job, int], Patience] | None = None
+    """Who decides about that for an attempt at a trial, where others share the providers, too.
+
+    None: the run itself, for all of its trials.
+    """
     variables: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
@@ -49,7 +55,7 @@ class RunOptions:
 
 
 class RunObserver(Protocol):
-    """Told of everything as it happens; must not raise."""
+    """Told of everything as it happens. If it raises, the run ends: nobody sees it any more."""
 
     def trial_started(self, job: Job, attempt: int) -> None:
         """A trial's workspace is about to be made."""

@@ -28,6 +28,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
+from skillup.trial.request import Patience
 from skillup.trial.simulator import UserSimulator
 from skillup.workspace.full_disk import refuse_without_room
 
@@ -196,7 +197,7 @@ class Run:
             engine_version=available.version,
             judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
             simulator=self._player(job, place, attempt),
-            patience=self._patience(job, attempt),
+            patience=self.patience(job, attempt),
             note_down=partial(self._note_down, job, uncounted),
             notify=self.observer.trial_event,
         )
@@ -206,7 +207,11 @@ class Run:
         own = f"{job.id}\n{self.options.seed}" if self.options.seed else job.id
         return zlib.crc32(own.encode())
 
-    def _patience(self, job: Job, attempt: int) -> TrialPatience:
+    def patience(self, job: Job, attempt: int) -> Patience:
+        """Who decides, for all trials of a provider, what an attempt does about refusals."""
+        if self.options.patience is not None:
+            return self.options.patience(job, attempt)
+
         def tell(text: str) -> None:
             self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
 

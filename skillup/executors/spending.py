@@ -63,7 +63,8 @@ class Spending:
         taken = [*self._by_turns(record), *_by_judges(judging)]
         finished = grade is not None
         self.cost_usd.add(((who, usd) for who, usd, _ in taken), finished=finished)
-        self.tokens.add(((who, _sum(usage)) for who, _, usage in taken), finished=finished)
+        tokens = ((who, usage.tokens() if usage is not None else None) for who, _, usage in taken)
+        self.tokens.add(tokens, finished=finished)
 
     def _by_turns(self, record: Record) -> Iterator[_Taken]:
         """Agent and simulated user, in turns that no other record has had counted."""
@@ -95,14 +96,6 @@ def _by_user(info: SimulatorInfo | None) -> Iterator[_Taken]:
     if info is not None and not info.cached:
         names = [info.model] if info.model is not None else []
         yield _named("simulated user", names), info.cost_usd, info.usage
-
-
-def _sum(usage: Usage | None) -> int | None:
-    """Input and output; cached input and reasoning are among them."""
-    if usage is None:
-        return None
-    known = [n for n in (usage.input_tokens, usage.output_tokens) if n is not None]
-    return sum(known) if known else None
 
 
 def _named(what: str, models: list[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import anyio
 
 from skillup.executors.family import hold_family
+from skillup.executors.guarded import Guarded
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.run import Run
 from skillup.plan import Job, Plan
@@ -32,6 +33,7 @@ class Stepwise:
         self._plan = plan
         self._jobs = {job.id: job for job in plan.jobs}
         self._grades = grades
+        self._observer = observer
         self._run = Run(directory, options, observer, grades)
         self._one = anyio.Semaphore(1)
 
@@ -45,10 +47,14 @@ class Stepwise:
         """The trial's grade; it is held unless it has been, after those that it depends on.
 
         None: the run has stopped, see :attr:`stopped`. Raises SkillupError where the run's
-        directory fails. Cancelling ends the trial's processes; the trial stays unfinished.
+        directory fails, or the observer. Cancelling ends the trial's processes; the trial stays
+        unfinished.
         """
         async with self._one:
-            await self._hold(job)
+            with anyio.CancelScope() as scope:
+                self._run.observer = guarded = Guarded(self._observer, scope.cancel)
+                await self._hold(job)
+            guarded.refuse()
         return self._grades.get(job.id)
 
     @property

@@ -21,6 +21,7 @@ from skillup.errors import UsageError
 from skillup.interop.draft import slug, unlike
 from skillup.interop.skill_creator_run import Written, write_run
 from skillup.reports.benchmark import (
+    CONFIGURATIONS,
     Place,
     benchmark,
     eval_names,
@@ -55,7 +56,7 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
     if not graded:
         raise UsageError(
             f"{run.path}: none of its trials has a grade",
-            hint="finish it with `skillup run --resume`, then export it",
+            hint=f"finish it with `skillup run --resume {run.path}`, then export it",
         )
     groups: dict[tuple[str, str], list[tuple[str, Grade]]] = {}
     for job, grade in graded:
@@ -107,7 +108,10 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
             home.mkdir(parents=True, exist_ok=True)
             _write_json(home / "eval_metadata.json", _metadata(number, names, grade))
         if grade.status in ("PASS", "FAIL"):
-            where = home / configuration / f"run-{repetition:0{run_digits}}"
+            # Of a grade from elsewhere it may be anything, also a way out of the folder.
+            ours = configuration in CONFIGURATIONS
+            folder = configuration if ours else slug(configuration, "variant")
+            where = home / folder / f"run-{repetition:0{run_digits}}"
             written: Written = write_run(where, record, grade, run.blobs.read_state)
             calls[place] = written.tool_calls, written.failed_calls
     skills = [s.name for s in first.skills if s.role == "under_test"] if first else []

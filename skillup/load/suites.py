@@ -27,6 +27,7 @@ from skillup.load.merge import merge_defaults
 from skillup.load.missing_files import missing_files, scripts_outside
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
+from skillup.load.same_names import told_apart
 from skillup.load.semantics import case_problems, problem_at, suite_problems
 from skillup.load.simulated_users import nobody_plays
 from skillup.load.yaml_reader import Document, read_yaml
@@ -49,6 +50,7 @@ def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loade
             suite = _load_suite(request, frozenset(variables), problems)
             if suite is not None:
                 suites.append(suite)
+        suites = told_apart(suites, problems)
     return Loaded(tuple(suites), tuple(_by_place(problems)))
 
 

@@ -50,7 +50,8 @@ class OutputPump:
         on_trouble: Callable[[], None],
     ) -> None:
         self.error: Exception | None = None
-        self.done = anyio.Event()
+        self._begun = False
+        self._done = anyio.Event()
         self._pipe = pipe
         self._descriptor = pipe.fileno()
         os.set_blocking(self._descriptor, False)
@@ -65,6 +66,7 @@ class OutputPump:
 
     async def run(self) -> None:
         """Until the pipe ends. An error of ``on_line`` or of the disk is kept in ``error``."""
+        self._begun = True
         try:
             with anyio.CancelScope(shield=True):
                 while chunk := await self._read():
@@ -78,7 +80,19 @@ class OutputPump:
                 self._stream.close()
             except OSError as error:  # no room for what was still in memory
                 self._fail(error)
-            self.done.set()
+            self._done.set()
+
+    async def ended(self) -> None:
+        """Waits until :meth:`run` has ended.
+
+        Not for one that was never begun: a loop that is broken off cancels tasks before their first
+        step, and whoever waited for them would wait for ever.
+        """
+        if self._begun:
+            await self._done.wait()
+        else:
+            self._pipe.close()
+            self._stream.close()
 
     def stop_delivering(self) -> None:
         """No further line reaches ``on_line``; one that is being awaited is cancelled."""

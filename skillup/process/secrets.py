@@ -9,10 +9,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 from urllib.parse import quote
+
+from skillup.process.colour_codes import (
+    CODES,
+    CODES_BYTES,
+    may_have_codes,
+    may_have_codes_bytes,
+    replaced_between_codes,
+)
 
 # Shorter values are words ("true", "none") that would be masked all over the place.
 _SHORTEST = 6
@@ -78,7 +87,28 @@ class Secrets:
         return f"Secrets({', '.join(sorted(self._values))})"
 
     def mask(self, text: str) -> str:
-        """The text without any of the secrets."""
+        """The text without any of the secrets, those that colours break in two included."""
+        text = self._mask_whole(text)
+        if self._texts and may_have_codes(text):
+            bare = CODES.sub("", text)
+            if self._mask_whole(bare) != bare:
+                patterns = [(pattern, mask) for pattern, _, mask in self._escaped_forms()]
+                found = _found(bare, self._texts, patterns)
+                text = replaced_between_codes(text, CODES, found)
+        return text
+
+    def mask_bytes(self, data: bytes) -> bytes:
+        """Like :meth:`mask`, of UTF-8."""
+        data = self._mask_whole_bytes(data)
+        if self._bytes and may_have_codes_bytes(data):
+            bare = CODES_BYTES.sub(b"", data)
+            if self._mask_whole_bytes(bare) != bare:
+                patterns = [(pattern, mask.encode()) for _, pattern, mask in self._escaped_forms()]
+                found = _found(bare, self._bytes, patterns)
+                data = replaced_between_codes(data, CODES_BYTES, found)
+        return data
+
+    def _mask_whole(self, text: str) -> str:
         for form, mask in self._texts:
             if form in text:
                 text = text.replace(form, mask)
@@ -87,8 +117,7 @@ class Secrets:
                 text = pattern.sub(mask, text)
         return text
 
-    def mask_bytes(self, data: bytes) -> bytes:
-        """Like :meth:`mask`, of UTF-8."""
+    def _mask_whole_bytes(self, data: bytes) -> bytes:
         for form, mask in self._bytes:
             if form in data:
                 data = data.replace(form, mask)
@@ -120,6 +149,25 @@ class Secrets:
         return data
 
 
+def _found(
+    text: AnyStr,
+    forms: Iterable[tuple[AnyStr, AnyStr]],
+    patterns: Iterable[tuple[re.Pattern[AnyStr], AnyStr]],
+) -> Iterator[tuple[int, int, AnyStr]]:
+    """Where secrets stand in `text`, in order: begin, end, mask. Slow: for texts that have some."""
+    whole = ((re.compile(re.escape(form)), mask) for form, mask in forms)
+    hits = [
+        (hit.start(), hit.end(), mask)
+        for pattern, mask in chain(whole, patterns)
+        for hit in pattern.finditer(text)
+    ]
+    end = 0
+    for begin, last, mask in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
+        if last > end:  # of two that overlap, both are hidden
+            yield max(begin, end), last, mask
+            end = last
+
+
 def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) -> dict[str, str]:
     explicit = set(names)
     found: dict[str, str] = {}
@@ -145,8 +193,9 @@ def _forms(value: str) -> set[str]:
 def _any_spelling(character: str) -> str:
     """A pattern for the character as it is or escaped, in JSON or in JSON within JSON."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
-    escaped = "".join(rf"\\+u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
-    slashes = r"\\*" if character in '"/\\' else ""
+    # Bounded: runs of backslashes would take quadratic time. JSON in JSON in JSON has up to seven.
+    escaped = "".join(rf"\\{{1,15}}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
+    slashes = r"\\{0,15}" if character in '"/\\' else ""
     return f"(?:{slashes}{re.escape(character)}|{escaped})"
 
 

@@ -73,6 +73,7 @@ async def supervise(
     try:
         await supervision.run()
     finally:
+        child.popen.poll()  # clears it away, if the task that waits for it was cancelled by itself
         child.tree.close()
     return supervision.outcome(round((time.monotonic() - began) * 1000))
 
@@ -131,8 +132,11 @@ class _Supervision:
         self._raise_trouble()
 
     async def _wait_for_end(self, scope: anyio.CancelScope) -> None:
-        with scope:
-            self._ended = await wait_until_ended(self._child)
+        try:
+            with scope:
+                self._ended = await wait_until_ended(self._child)
+        finally:
+            # Also if a loop that is broken off cancels this task: somebody waits for this.
             self._ended_event.set()
             self._something_happened.set()
 
@@ -162,13 +166,13 @@ class _Supervision:
         """Waits for the pumps; if cancelled meanwhile, only for what the pipes still hold."""
         try:
             for pump in self._pumps:
-                await pump.done.wait()
+                await pump.ended()
         except BaseException:
             for pump in self._pumps:
                 pump.stop_delivering()
             with anyio.CancelScope(shield=True):
                 for pump in self._pumps:
-                    await pump.done.wait()
+                    await pump.ended()
             raise
 
     def _raise_trouble(self) -> None:

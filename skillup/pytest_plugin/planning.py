@@ -25,10 +25,14 @@ class Planned:
     troubles: dict[Path, str] = field(default_factory=dict)
     """By suite file, what keeps it from being held: lines for people."""
     warnings: list[str] = field(default_factory=list)
+    _jobs: dict[Path, list[Job]] = field(default_factory=dict)
 
     def jobs_of(self, suite: Path) -> list[Job]:
-        """Those of one suite, in the order of the plan."""
-        return [job for job in self.plan.jobs if job.suite.path.resolve() == suite]
+        """Those of the suite with this file (resolved), in the order of the plan."""
+        if not self._jobs:
+            for job in self.plan.jobs:
+                self._jobs.setdefault(job.suite.path, []).append(job)
+        return self._jobs.get(suite, [])
 
 
 def planned(asked: Asked) -> Planned:

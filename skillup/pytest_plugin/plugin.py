@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skillup.cli.runs_named import runs_in
 from skillup.errors import SkillupError
 from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
@@ -16,6 +17,7 @@ from skillup.pytest_plugin.items import SuiteFile, TrialItem
 from skillup.pytest_plugin.markers import Markers
 from skillup.pytest_plugin.planning import Planned, planned
 from skillup.reports.problems import shown_path
+from skillup.reports.text import listed_ids
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
 
@@ -131,8 +133,12 @@ class SkillupPlugin:
             self._trouble = error.message
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Where the records are."""
+        """Where the records are; with xdist, in which runs."""
         if self._trouble is not None:
             terminalreporter.write_line(f"skillup: the result was not written: {self._trouble}")
         if self._run_path is not None and self._run_path.is_dir():
-            terminalreporter.write_line(f"skillup: {shown_path(self._run_path)}")
+            where = f"skillup: {shown_path(self._run_path)}"
+            workers = runs_in(self._run_path)
+            if workers:
+                where += f": a run of each worker, none of them indexed: {listed_ids(workers)}"
+            terminalreporter.write_line(where)

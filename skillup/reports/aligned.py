@@ -81,6 +81,6 @@ def _print_wide(console: Console, line: Text) -> None:
         console.print(line, soft_wrap=True)
         return
     body = line[_INDENT:]
-    for number, part in enumerate(body.wrap(console, console.width - _DEEPER)):
+    for number, part in enumerate(body.wrap(console, max(1, console.width - _DEEPER))):
         part.rstrip()
         console.print(Text(" " * (_DEEPER if number else _INDENT)) + part, soft_wrap=True)

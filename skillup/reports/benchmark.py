@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skillup.reports.markdown import escape
@@ -42,7 +42,8 @@ def benchmark(
     """
     names = eval_names(grades)
     runs = [(place, grade) for place, grade in places(grades) if grade.status in ("PASS", "FAIL")]
-    runs.sort(key=lambda run: (CONFIGURATIONS.index(run[0][1]), run[0]))
+    order = configurations(variant for (_, variant, _), _ in runs)
+    runs.sort(key=lambda run: (order.index(run[0][1]), run[0]))
     entries = [_run(place, grade, names, tool_calls) for place, grade in runs]
     return {
         "metadata": {
@@ -58,6 +59,13 @@ def benchmark(
         "run_summary": _summary(entries),
         "notes": list(_notes(grades)),
     }
+
+
+def configurations(variants: Iterable[str]) -> list[str]:
+    """Each once, those with and without the skill first: runs of other versions may have more."""
+    found = list(dict.fromkeys(variants))
+    ours = [name for name in CONFIGURATIONS if name in found]
+    return ours + [name for name in found if name not in CONFIGURATIONS]
 
 
 def eval_names(grades: Sequence[Grade]) -> list[str]:
@@ -120,7 +128,7 @@ def markdown_of(data: Mapping[str, Any]) -> str:
     """`benchmark.md`: the means of :func:`benchmark`, as a table."""
     about, summary = data["metadata"], data["run_summary"]
     names = [name for name in summary if name != "delta"]
-    heads = [name.replace("_", " ").title() for name in names]
+    heads = [escape(name.replace("_", " ").title()) for name in names]
     heads += ["Delta"] if summary["delta"] else []
     evals = ", ".join(str(number) for number in about["evals_run"])
     lines = [
@@ -198,15 +206,14 @@ def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     metrics = ("pass_rate", "time_seconds", "tokens")
     found: dict[str, Any] = {}
-    for name in CONFIGURATIONS:
+    for name in configurations(entry["configuration"] for entry in entries):
         results = [entry["result"] for entry in entries if entry["configuration"] == name]
-        if results:
-            found[name] = {m: _spread([float(r[m]) for r in results]) for m in metrics}
-    means = [{m: found[name][m]["mean"] for m in metrics} for name in found]
+        found[name] = {m: _spread([float(r[m]) for r in results]) for m in metrics}
+    sides = [found[name] for name in CONFIGURATIONS if name in found]
     found["delta"] = {}
-    if len(means) < 2:
+    if len(sides) < 2:
         return found
-    change = {m: means[0][m] - means[1][m] for m in metrics}
+    change = {m: sides[0][m]["mean"] - sides[1][m]["mean"] for m in metrics}
     found["delta"] = {
         "pass_rate": f"{change['pass_rate']:+.2f}",
         "time_seconds": f"{change['time_seconds']:+.1f}",

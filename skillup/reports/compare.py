@@ -125,7 +125,8 @@ def _sureness(comparison: Comparison, case: CaseChange) -> str:
     held = f"{case.a.judged} and {case.b.judged} trials"
     if case.a.judged == case.b.judged:
         held = f"{case.a.judged} trials each"
-    if not could_be_sure(case.a, case.b, comparison.confidence):
+    until_decided = comparison.until_decided
+    if not could_be_sure(case.a, case.b, comparison.confidence, until_decided=until_decided):
         told = "too few to be sure" if case.change != "unsure" else "cannot tell"
         return f"{held}: {told}"
     if case.change != "unsure":

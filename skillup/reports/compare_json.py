@@ -11,6 +11,7 @@ from skillup.trends.changes import CaseChange
 from skillup.trends.comparison import Comparison, Means
 from skillup.trends.gates import GateResult
 from skillup.trends.outcomes import RunOutcomes
+from skillup.trends.statistics.exact import ExactTest
 from skillup.trends.tallies import Tally
 
 COMPARISON_VERSION = "skillup.comparison/1"
@@ -29,8 +30,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
             "cases": verdicts.cases,
             "worse": verdicts.worse,
             "better": verdicts.better,
-            "p": verdicts.test.p,
-            "least_p": verdicts.test.least,
+            **_test(verdicts.test),
             "test": verdicts.name,
         },
         "scores": None
@@ -41,8 +41,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
             "mean_b": scores.mean_b,
             "difference": scores.difference,
             "interval": scores.interval,
-            "p": scores.test.p,
-            "least_p": scores.test.least,
+            **_test(scores.test),
         },
         "cost_usd": _means(comparison.cost),
         "duration_ms": _means(comparison.duration),
@@ -51,6 +50,10 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
         "gates_met": all(gate.met for gate in gates),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
+def _test(test: ExactTest | None) -> dict[str, float | None]:
+    return {"p": test and test.p, "least_p": test and test.least}
 
 
 def _run(run: RunOutcomes) -> dict[str, Any]:

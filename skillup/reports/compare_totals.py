@@ -74,7 +74,7 @@ def statements(comparison: Comparison) -> Iterator[str]:
         yield f"pass rate: the same in all of {cases}"
     else:
         said = f"pass rate: lower in {verdicts.worse}, higher in {verdicts.better} of {cases}"
-        yield f"{said}; all together {_meaning(verdicts.test, alpha)} ({verdicts.name})"
+        yield f"{said}; all together {_meaning(verdicts.test, alpha, verdicts.name)}"
     scores = comparison.scores
     if scores is not None and abs(scores.difference) >= _LEAST_CHANGE:
         within = ""
@@ -82,15 +82,17 @@ def statements(comparison: Comparison) -> Iterator[str]:
             low, high = scores.interval
             within = f", {comparison.confidence:.0%} between {low:+.3f} and {high:+.3f}"
         mean = f"scores: {scores.difference:+.3f} on average{within}"
-        yield f"{mean}; {_meaning(scores.test, alpha)} (runs exchanged case by case)"
+        yield f"{mean}; {_meaning(scores.test, alpha, 'runs exchanged case by case')}"
 
 
-def _meaning(test: ExactTest, alpha: float) -> str:
+def _meaning(test: ExactTest | None, alpha: float, name: str) -> str:
+    if test is None:
+        return "not tested"
     if test.p <= alpha + 1e-9:
-        return f"more than chance, p {p_value(test.p)}"
-    if test.least > alpha:
-        return f"too little data to tell, p {p_value(test.p)}"
-    return f"may be chance, p {p_value(test.p)}"
+        meaning = "more than chance"
+    else:
+        meaning = "too little data to tell" if test.least > alpha else "may be chance"
+    return f"{meaning}, p {p_value(test.p)} ({name})"
 
 
 def p_value(p: float) -> str:

@@ -34,10 +34,10 @@ def make_console(stream: TextIO | None = None) -> Console:
 
     None: on stderr, to which nobody has to listen: what cannot be written there is dropped.
     """
-    from rich.console import Console
+    from skillup.reports.orderly_console import OrderlyConsole
 
     file = cast("TextIO", Forgiving(sys.stderr)) if stream is None else stream
-    return Console(file=file, highlight=False, width=None if file.isatty() else _WIDE)
+    return OrderlyConsole(file=file, highlight=False, width=None if file.isatty() else _WIDE)
 
 
 def print_result(

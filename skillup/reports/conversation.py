@@ -48,7 +48,7 @@ def print_trial(trial: HeldTrial, console: Console, *, full: bool = False) -> No
 class _Reading:
     def __init__(self, trial: HeldTrial, console: Console, full: bool) -> None:
         self._trial = trial
-        self._stream = ConversationStream(console, full=full, fold=True)
+        self._stream = ConversationStream(console, full=full)
         self._console = console
         self._told: set[tuple[str, str]] = set()
 

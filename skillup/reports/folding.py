@@ -28,7 +28,7 @@ def folded(console: Console, line: Text) -> Iterator[Text]:
 
     indent = len(_left_of(line))
     room = console.width - indent
-    if not console.is_terminal or len(line) <= console.width or room < _NARROWEST:
+    if not console.is_terminal or line.cell_len <= console.width or room < _NARROWEST:
         yield line
         return
     head, body = line[:indent], line[indent:]

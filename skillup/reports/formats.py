@@ -64,7 +64,8 @@ def _result(source: Source) -> RunResult:
     if source.result is None:
         raise UsageError(
             f"{source.directory} has no result.json: the run goes on, or was killed",
-            hint="finish it with `skillup run --resume`; `--report html` shows what there is",
+            hint=f"finish it with `skillup run --resume {source.directory}`; `--report html` and "
+            "`skillup export` show what there is",
         )
     return source.result
 

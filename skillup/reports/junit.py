@@ -144,7 +144,8 @@ def _details(grade: Grade) -> Iterator[str]:
     """What was not met, turn by turn; what a turn met for an error; warnings."""
     for turn in grade.turns:
         if turn.error is not None:
-            yield f"turn {turn.turn_number}: {turn.error['kind']}: {turn.error['message']}"
+            where = f"turn {turn.turn_number}: "  # some messages say it, too
+            yield f"{where}{turn.error['kind']}: {turn.error['message'].removeprefix(where)}"
         elif turn.status != "completed":
             yield f"turn {turn.turn_number}: {turn.status}: {turn.reason}"
         for check in turn.deciding_checks():
@@ -166,6 +167,9 @@ def _unmet(where: str, check: CheckResult) -> Iterator[str]:
 
 def _conversation(grade: Grade) -> Iterator[str]:
     for turn in grade.turns:
+        if turn.status == "skipped":
+            yield f"[turn {turn.turn_number}, not sent] {turn.content}"
+            continue
         yield f"[turn {turn.turn_number}] {turn.content}"
         yield f"[answer] {_shortened(turn.response)}"
         for follow_up in turn.follow_ups:

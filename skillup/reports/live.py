@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from skillup.plan import Plan
+from skillup.reports.heartbeat import Heartbeat
 from skillup.reports.live_view import view
 from skillup.reports.plain_reporter import PlainReporter, stopping_words
 
@@ -28,24 +29,20 @@ class LiveReporter(PlainReporter):
         finished: Iterable[str] = (),
     ) -> None:
         super().__init__(plan, console, verbose=verbose, mask=mask, finished=finished)
-        from rich.live import Live
+        from skillup.reports.folded_live import FoldedLive
 
         self._notice = ""
-        self._live = Live(
-            self,
-            console=console,
-            refresh_per_second=_TIMES_A_SECOND,
-            transient=True,
-            # Whatever agents print is captured; what else writes here must not be reordered.
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._drawn: list[str] = []
+        self._live = FoldedLive(self, console, lambda: self._drawn)
+        self._ticks = Heartbeat(self._live.refresh, 1 / _TIMES_A_SECOND)
 
     def __enter__(self) -> LiveReporter:
         self._live.start()
+        self._ticks.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ticks.stop()
         self._live.stop()
 
     def stopping(self, times: int) -> None:
@@ -56,7 +53,7 @@ class LiveReporter(PlainReporter):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """What stands at the bottom of the screen right now."""
         del console
-        height = options.size.height
-        yield from view(
-            self.standing, self.label, options.max_width, height, self._notice, self.mask
-        )
+        width, height = options.max_width, options.size.height
+        lines = view(self.standing, self.label, width, height, self._notice, self.mask)
+        self._drawn = [line.plain for line in lines]
+        yield from lines

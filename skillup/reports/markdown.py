@@ -187,8 +187,9 @@ def _first_words(grade: Grade) -> Iterator[str]:
 def _unmet(grade: Grade) -> Iterator[str]:
     for turn in grade.turns:
         if turn.error is not None:
-            kind, message = turn.error["kind"], turn.error["message"]
-            yield f"turn {turn.turn_number}: {escape(f'{kind}: {message}')}"
+            where = f"turn {turn.turn_number}: "  # some messages say it, too
+            message = turn.error["message"].removeprefix(where)
+            yield where + escape(f"{turn.error['kind']}: {message}")
         for check in turn.deciding_checks():
             if not check.passed:
                 yield f"turn {turn.turn_number}: {_check(check)}"

@@ -29,13 +29,15 @@ class Pace:
         ended = [taken for some in self._taken.values() for taken in some]
         if len(ended) < _FEWEST:
             return None
-        running = list(running)
+        running, waiting = list(running), list(waiting)
         usual = _mean([*ended, *_beyond((passed for _, passed in running), ended)])
         going: dict[str, list[float]] = {}
         for of, passed in running:
             going.setdefault(of, []).append(passed)
-        still = [max(self._usual_of(of, going, usual) - passed, 0.0) for of, passed in running]
-        ahead = [self._usual_of(of, going, usual) for of in waiting]
+        # Once for each case, not for each of its trials: there may be thousands, at each redrawing.
+        takes = {of: self._usual_of(of, going, usual) for of in {*going, *waiting}}
+        still = [max(takes[of] - passed, 0.0) for of, passed in running]
+        ahead = [takes[of] for of in waiting]
         longest = max([*still, *ahead], default=0.0)
         return max(longest, (sum(still) + sum(ahead)) / max(at_once, 1))
 

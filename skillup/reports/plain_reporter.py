@@ -102,26 +102,17 @@ class PlainReporter:
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
         """Say that a trial is held again."""
         del record
-        self._spoke()
-        if not self.quiet:
-            self.console.print(
-                f"RETRY  {self.label(job)}  ({one_line(reason, 300)})",
-                markup=False,
-                style="yellow",
-                soft_wrap=True,
-            )
+        self._say("RETRY", job, reason)
 
     def trial_lost(self, job: Job, worker: str, reason: str) -> None:
         """Say that what held a trial is gone: people look for the machine."""
+        self._say("LOST", job, f"worker {worker}: {reason}")
+
+    def _say(self, what: str, job: Job, why: str) -> None:
         self._spoke()
         if not self.quiet:
-            why = one_line(self.mask(f"worker {worker}: {reason}"), 300)
-            self.console.print(
-                f"LOST   {self.label(job)}  ({why})",
-                markup=False,
-                style="yellow",
-                soft_wrap=True,
-            )
+            line = f"{what:<5}  {self.label(job)}  ({one_line(self.mask(why), 300)})"
+            self.console.print(line, markup=False, style="yellow", soft_wrap=True)
 
     def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
         """One line: status, case, turns, time, and why if it did not pass."""

@@ -29,6 +29,7 @@ class Running:
 
     job: Job
     began: float
+    attempt: int = 1
     turn: int = 0
     turns: int = 0
     doing: str = _PREPARING
@@ -76,11 +77,14 @@ class Standing:
         """A trial (or another attempt at it) begins."""
         self._waiting.pop(job.id, None)
         before = self.running.get(job.id)
-        running = Running(job, self.clock())
+        running = Running(job, self.clock(), attempt)
         if attempt > 1:
             running.doing = f"attempt {attempt}"
-        if before is not None:  # what the earlier attempt took was spent all the same
+        if before is not None and before.attempt == attempt:  # goes on after turns it shared
             running.tokens, running.cost_usd = before.tokens, before.cost_usd
+        elif before is not None:  # was spent all the same, and the trial's grade will not have it
+            self.tokens = _sum(self.tokens, before.tokens)
+            self.cost_usd = _sum(self.cost_usd, before.cost_usd)
         self.running[job.id] = running
         self._at_once = max(self._at_once, len(self.running))
 

@@ -43,13 +43,11 @@ class ConversationStream:
         mask: Callable[[str], str] = str,
         *,
         full: bool = False,
-        fold: bool = False,
     ) -> None:
-        """`full`: nothing is shortened. `fold`: long lines go on below where they began."""
+        """`full`: nothing is shortened."""
         self._console = console
         self._mask = mask
         self._full = full
-        self._fold = fold
         self._turns: dict[str, int] = {}
         self._calls: dict[tuple[str, str], str] = {}
 
@@ -101,6 +99,8 @@ class ConversationStream:
             result = item.tool_result
             name = self._calls.get((job, result.call_id), "a tool")
             said = f"{name} failed" if result.status == "error" else f"{name} gave"
+            if not result.content.strip():
+                said += ", without a word" if result.status == "error" else " nothing"
             style = "red" if result.status == "error" else "dim"
             self._block(job, label, said, result.content, _RESULT_LINES, style)
 
@@ -117,8 +117,7 @@ class ConversationStream:
         head = "  ".join(filter(None, (where, who)))
         parts = [Text(self._mask(head))]
         for line, its_style in lines:
-            part = Text("    " + self._mask(line), style=its_style)
-            parts += folded(self._console, part) if self._fold else [part]
+            parts += folded(self._console, Text("    " + self._mask(line), style=its_style))
         block = Text("\n", style=style).join(parts)
         self._console.print(block, soft_wrap=True)
 
@@ -131,7 +130,13 @@ def arguments_text(call: ToolCall) -> str:
     }
     if len(values) == 1:
         return next(iter(values.values()))
-    return "\n".join(f"{name}: {value}" for name, value in values.items())
+    return "\n".join(f"{name}:{_beside_or_below(value)}" for name, value in values.items())
+
+
+def _beside_or_below(value: str) -> str:
+    """What has several lines stands below its name: else one would take them for names, too."""
+    lines = value.splitlines()
+    return f" {value}" if len(lines) < 2 else "".join(f"\n    {line}" for line in lines)
 
 
 def text_lines(text: str, most: int | None) -> list[str]:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# C0 and C1 controls and escape sequences could move the cursor or recolour the user's terminal.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0 and C1 controls and escape sequences could move the cursor or recolour the user's terminal. Of
+# a command to it (ESC ]) that nothing ends the text stays: a terminal would hide all that follows.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+# So would marks of writing direction show what is not there, and zero-width characters hide what
+# is. Joiners (U+200C, U+200D) stay: scripts and emoji need them.
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 _LONGEST_ID = 120
 _END_OF_ID = 40
 
 
 def plain(text: str) -> str:
-    """`text` without terminal controls; newlines and tabs stay."""
-    return _CONTROLS.sub("\ufffd", _ESCAPES.sub("", text))
+    """`text` without terminal controls and what nobody would see; newlines and tabs stay."""
+    return _CONTROLS.sub("\ufffd", _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, width: int = 100) -> str:

@@ -12,6 +12,7 @@ from skillup.reports.text import money, plain, seconds, shown_id
 from skillup.trends.history import CaseHistory, FailingSince, Fall, SuiteHistory, SuiteState
 from skillup.trends.index.reading import RunHead
 from skillup.trends.outcomes import WITH_SKILL
+from skillup.trends.relevance import most_telling
 from skillup.trends.statistics.change_point import Passes
 
 if TYPE_CHECKING:
@@ -29,10 +30,17 @@ _MARKS: dict[SuiteState, tuple[str, str, str, str]] = {
     "absent": ("·", ".", "dim", "not in that run"),
 }
 """The mark, the same for terminals without it, its style, and what it means."""
+MOST_CASES = 40
+"""Of a suite; what is worth a look would be lost among hundreds that pass every night."""
 
 
-def print_trends(suites: Sequence[SuiteHistory], console: Console) -> None:
-    """Every suite with its cases; the newest run is the rightmost mark."""
+def print_trends(
+    suites: Sequence[SuiteHistory], console: Console, most: int | None = MOST_CASES
+) -> None:
+    """Every suite with its cases, `most` of each (None: all); the newest run is the rightmost mark.
+
+    The line of all cases is over those that are not shown, too.
+    """
     from rich.text import Text
 
     fancy = _can_show(console)
@@ -45,13 +53,18 @@ def print_trends(suites: Sequence[SuiteHistory], console: Console) -> None:
             f"  {count}, {_day(first)} to {_day(last)}  newest: {plain(last.run_id)}",
         )
         print_at_words(console, head)
-        print_marked(console, *_table(suite, fancy))
-        for case in suite.cases:
+        cases = most_telling(suite.cases, len(suite.cases) if most is None else most)
+        print_marked(console, *_table(suite, cases, fancy))
+        for case in cases:
             said = _since(case.failing) if case.failing else _fell(case.fell) if case.fell else ""
             if said:
                 print_at_words(console, Text(f"{_name(suite, case)}: {said}"))
+        rest = len(suite.cases) - len(cases)
+        if rest:
+            more = f"… and {rest} more, none of them worse; --all shows them, -k GLOB some"
+            print_at_words(console, Text(more, style="dim"))
         console.print()
-        seen.update(state for case in suite.cases for state in _states(case))
+        seen.update(state for case in cases for state in _states(case))
         seen.update(suite.states() if len(suite.cases) > 1 else ())
     legend = [
         f"{mark if fancy else plain_mark} {meaning}"
@@ -73,16 +86,18 @@ def _states(case: CaseHistory) -> list[SuiteState]:
     return [tally.state for tally in case.tallies]
 
 
-def _table(suite: SuiteHistory, fancy: bool) -> tuple[list[str], list[Row]]:
-    """The numbers' headers, and the rows."""
+def _table(
+    suite: SuiteHistory, cases: Sequence[CaseHistory], fancy: bool
+) -> tuple[list[str], list[Row]]:
+    """The numbers' headers, and the rows: all cases together, then `cases`."""
     from rich.text import Text
 
-    with_cost = any(case.mean("cost_usd") is not None for case in suite.cases)
+    with_cost = any(case.mean("cost_usd") is not None for case in cases)
     headers = ["passed", "rate", "95 %", "score", "time", *(["cost"] if with_cost else [])]
     rows = []
     if len(suite.cases) > 1:
         rows.append(Row(Text("(all)", style="dim"), _line(suite.states(), fancy), []))
-    for case in suite.cases:
+    for case in cases:
         interval, duration = case.interval, case.mean("duration_ms")
         score = case.mean("score")
         numbers = [

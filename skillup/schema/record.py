@@ -67,6 +67,11 @@ class Usage(Model):
     reasoning_tokens: int | None = Field(None, description="Of these, reasoning.")
     requests: int | None = Field(None, description="Requests to the model.")
 
+    def tokens(self) -> int | None:
+        """Input and output; the rest is among them. None: neither was told."""
+        known = [count for count in (self.input_tokens, self.output_tokens) if count is not None]
+        return sum(known) if known else None
+
 
 class ToolCall(Model):
     """A call of a tool, as the engine announced it."""

@@ -82,6 +82,9 @@ class Misbehave(Model):
     error: (
         Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
     ) = Field(None, description="Report this error, as a CLI agent does when its model refuses.")
+    message: Text | None = Field(
+        None, description="What the error says; a refusal may ask to be tried again in 5 s."
+    )
     garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
     no_result: Bool = Field(False, description="End with code 0 and no result event.")
     hang: Bool = Field(False, description="Never answer.")

@@ -175,7 +175,7 @@ class Benchmark(Model):
 class Report(Model):
     """Which reports a run writes."""
 
-    formats: list[Literal["json", "html", "junit", "markdown"]] = Field(
+    formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = Field(
         default_factory=list, description="Besides result.json."
     )
     artifacts: list[Text] = Field(default_factory=list, description="skill-up: always kept.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from skillup.store.errors_of_disk import disk_errors
 from skillup.store.json_text import Mask, to_json
 
 CHECKPOINT_FILE = "checkpoint.json"
+_UNUSED = "unused"
 
 
 def save_checkpoint(directory: Path, checkpoint: Checkpoint, mask: Mask) -> None:
@@ -28,11 +30,15 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, mask: Mask) -> None
 
 def load_checkpoint(directory: Path) -> Checkpoint | None:
     """None if there is none that is whole and of this version."""
-    try:
-        found = Checkpoint.model_validate_json((directory / CHECKPOINT_FILE).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return found if found.schema_version == CHECKPOINT_VERSION else None
+    return _load(directory / CHECKPOINT_FILE)
+
+
+def unused_checkpoints(directory: Path) -> Iterator[Checkpoint]:
+    """Those that were set aside, as far as they are whole and of this version."""
+    for path in sorted(directory.glob(f"{CHECKPOINT_FILE}.{_UNUSED}-*")):
+        found = _load(path)
+        if found is not None:
+            yield found
 
 
 def drop_checkpoint(directory: Path) -> None:
@@ -44,4 +50,12 @@ def drop_checkpoint(directory: Path) -> None:
 def set_checkpoint_aside(directory: Path) -> None:
     """Keeps it as ``checkpoint.json.unused-1``: the trial was not gone on with."""
     if (directory / CHECKPOINT_FILE).exists():
-        set_aside(directory / CHECKPOINT_FILE, "unused")
+        set_aside(directory / CHECKPOINT_FILE, _UNUSED)
+
+
+def _load(path: Path) -> Checkpoint | None:
+    try:
+        found = Checkpoint.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return found if found.schema_version == CHECKPOINT_VERSION else None

@@ -227,11 +227,14 @@ class RunDirectory:
     def write_attempt(self, job_id: str, record: Record) -> None:
         """Keeps the record of an attempt that is tried again, as ``attempt-<n>.json``.
 
-        It is no result: the job stays unfinished until :meth:`write_record`.
+        It is no result: the job stays unfinished until :meth:`write_record`. What an earlier start
+        of the run has kept under that name becomes ``attempt-<n>.json.earlier-1``.
         """
         self._writing()
         directory = trials.make_trial_directory(self._trials, job_id)
         path = directory / f"attempt-{record.attempt}.json"
+        if path.exists():
+            set_aside(path, "earlier")
         self._place_record(path, record)
         error = record.first_error()
         self.journal(
@@ -239,12 +242,18 @@ class RunDirectory:
         )
 
     def attempts(self, job_id: str) -> Iterator[Record]:
-        """What :meth:`write_attempt` has kept of a trial; damaged ones are left out."""
-        for path in sorted(self.trial_directory(job_id).glob("attempt-*.json")):
+        """What was held of a trial and is not part of its record; damaged ones are left out.
+
+        That is what :meth:`write_attempt` has kept, and unused checkpoints.
+        """
+        directory = self.trial_directory(job_id)
+        for path in sorted(directory.glob("attempt-*.json*")):
             try:
                 yield trials.load_record(path)
             except DamagedRecordError:
                 continue
+        for checkpoint in checkpoints.unused_checkpoints(directory):
+            yield checkpoint.record
 
     def _place_record(self, path: Path, record: Record) -> None:
         with disk_errors("write", self.blobs.directory):
@@ -313,7 +322,7 @@ class RunDirectory:
         try:
             return RunResult.model_validate_json(data)
         except ValidationError:
-            hint = "write it anew with skillup judge"
+            hint = "`skillup run --resume` writes it anew, from the trials' grades"
             raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
 
     def _writing(self) -> Journal:

@@ -26,10 +26,19 @@ from skillup.trial.request import TrialRequest
 from skillup.trial.seeding import with_unanswered
 from skillup.trial.signature import workspace_signature
 from skillup.workspace import take_snapshot
+from skillup.workspace.full_disk import refuse_full_disk
 
 
 async def take_up(request: TrialRequest, noted: Checkpoint) -> Opened | str:
-    """The trial, ready for its next turn; or why it must be begun anew."""
+    """The trial, ready for its next turn; or why it must be begun anew. Raises FullDiskError."""
+    try:
+        return await _take_up(request, noted)
+    except OSError as refused:
+        refuse_full_disk(refused, request.scratch)
+        return f"what it left could not be read: {refused.strerror or refused}"
+
+
+async def _take_up(request: TrialRequest, noted: Checkpoint) -> Opened | str:
     problem = await anyio.to_thread.run_sync(_put_back, request, noted)
     if problem is not None:
         return problem

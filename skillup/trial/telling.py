@@ -7,6 +7,7 @@ from typing import Any
 
 from skillup.schema.record import TranscriptItem, TurnRecord
 from skillup.trial.request import TrialEvent
+from skillup.trial.sums import sum_of_costs, sum_of_usage
 
 # For the eye: whoever wants all of it reads the record. An event may travel between machines.
 _CHARACTERS = 8000
@@ -52,12 +53,6 @@ def _cut(text: str) -> str:
 def spent_in(turn: TurnRecord) -> tuple[int | None, float | None]:
     """Tokens (input and output) and cost of a turn's messages; None where none of them told."""
     messages = [turn, *turn.follow_ups]
-    counts = [
-        count
-        for message in messages
-        if message.usage is not None
-        for count in (message.usage.input_tokens, message.usage.output_tokens)
-        if count is not None
-    ]
-    costs = [message.cost_usd for message in messages if message.cost_usd is not None]
-    return (sum(counts) if counts else None), (sum(costs) if costs else None)
+    usage = sum_of_usage(message.usage for message in messages)
+    cost = sum_of_costs(message.cost_usd for message in messages)
+    return (usage.tokens() if usage is not None else None), cost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -47,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         root = shared / "project"
         if not root.exists():
-            project = Project(shared)
+            project = Project(shared, indexed=True)
             shutil.copytree(SUITE, root / "cases" / "library-desk")
             for more in ([], ["--baseline"]):
                 project.run("run", "cases/library-desk", "--quiet", *more)
@@ -75,3 +76,23 @@ def seen(open_page: Opener, report: str) -> Iterator[Opened]:
     """The real report, opened."""
     with open_page(report) as page:
         yield page
+
+
+@pytest.fixture
+def viewed(project: Project, runs: Path) -> Iterator[str]:
+    """The address of a served folder with two runs."""
+    folder = str(runs / "project" / ".skillup" / "runs")
+    yield from served(project, folder)
+
+
+def served(project: Project, *arguments: str) -> Iterator[str]:
+    with project.start("view", *arguments, "--no-open", "--port", "0") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = ""
+        while "http" not in line:
+            line = process.stdout.readline()
+            assert line or process.poll() is None, process.stderr.read()
+        found = re.search(r"http\S+", line)
+        assert found is not None
+        yield found[0]

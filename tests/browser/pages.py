@@ -10,6 +10,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
+COUNTED = "window.changesOfAddress = 0; addEventListener('hashchange', () => changesOfAddress++);"
+TWO_FRAMES = """() => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(done)))"""
+
 
 @dataclass
 class Opened:
@@ -22,13 +26,26 @@ class Opened:
 
     def go(self, address: str) -> None:
         """To an address within the page, such as `#/trial/3`."""
-        self.page.goto(self.base + address)
+        here, place = self.page.url, self.base + address
+        if here != place and here.split("#")[0] == self.base:
+            with self.arriving():
+                self.page.goto(place)
+        else:
+            self.page.goto(place)
+            self.settled()
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Around what changes the address: at the end the page has drawn what it says by then."""
+        before = self.page.evaluate("changesOfAddress")
+        yield
+        self.page.wait_for_function("(before) => changesOfAddress > before", arg=before)
         self.settled()
 
     def settled(self) -> None:
-        """Wait until the page has drawn what its address says."""
-        self.page.wait_for_selector("main > *")
-        self.page.evaluate("() => new Promise((done) => setTimeout(done, 60))")
+        """Wait until the page has drawn what its address says, and has put the focus there."""
+        self.page.wait_for_selector("main:not([aria-busy]) > *")
+        self.page.evaluate(TWO_FRAMES)
 
     def texts(self, selector: str) -> list[str]:
         """The texts of all elements that are found."""
@@ -51,6 +68,7 @@ def opened(
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, **more
     )
+    context.add_init_script(COUNTED)
     page = context.new_page()
     page.set_default_timeout(15_000)
     seen = Opened(page, base)

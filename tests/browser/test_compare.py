@@ -44,8 +44,9 @@ def test_the_nearest_that_passed_is_offered_first(open_page: Opener, trials: str
         seen.go("#/trial/2")
         offered = [" ".join(text.split()) for text in seen.texts(".compare a")]
         assert offered == [f"● trial {n} passed" for n in (1, 3, 4)]
-        seen.page.keyboard.press("c")
-        seen.page.wait_for_selector(".pair")
+        with seen.arriving():
+            seen.page.keyboard.press("c")
+        assert seen.page.locator(".pair").count() == 1
         assert "#/trial/2/with/1" in seen.page.url
 
 
@@ -73,13 +74,10 @@ def test_it_can_be_linked_walked_and_left(open_page: Opener, trials: str) -> Non
         seen.page.click(".first-difference a")
         seen.page.wait_for_function("() => document.activeElement.dataset.turn === '2'")
         assert seen.page.url.endswith("#/trial/2/with/3/turn/2")
-        seen.page.keyboard.press("]")
-        seen.page.wait_for_function("() => location.hash === '#/trial/2/with/4'")
-        seen.page.keyboard.press("x")
-        seen.page.wait_for_function("() => location.hash === '#/trial/4/with/2'")
-        seen.page.wait_for_selector("h2:has-text('trial 4')")
-        seen.page.keyboard.press("Escape")
-        seen.page.wait_for_function("() => location.hash === '#/trial/4'")
+        for key, place in (("]", "2/with/4"), ("x", "4/with/2"), ("Escape", "4")):
+            with seen.arriving():
+                seen.page.keyboard.press(key)
+            assert seen.page.url.endswith(f"#/trial/{place}")
 
 
 def test_trials_that_are_alike_are_said_to_be(open_page: Opener, trials: str) -> None:

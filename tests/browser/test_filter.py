@@ -63,8 +63,8 @@ def test_trials_without_the_skill_are_told_apart_and_the_bar_leads_to_the_others
 ) -> None:
     assert "passed with the skill" in seen.page.inner_text("#headline")
     assert seen.page.inner_text("#baseline").startswith("Without the skill ")
-    seen.page.click(".bar-name.status-FAIL")
-    seen.page.wait_for_selector("#filter-variant")
+    with seen.arriving():
+        seen.page.click(".bar-name.status-FAIL")
     assert seen.page.input_value("#filter-variant") == "with_skill"
 
 
@@ -132,3 +132,11 @@ def test_the_sentence_counts_what_was_held_apart_from_what_was_not(seen: Opened)
     assert "95 % interval" in sentence
     assert "1 ended in an error (no verdict)" in sentence
     assert "1 skipped" in sentence
+
+
+def test_times_and_tokens_are_rounded_into_the_next_unit(seen: Opened) -> None:
+    times = seen.page.evaluate("[999.6, 9960, 59700, 119700, 3599600].map(SK.duration)")
+    assert [text.replace("\u202f", " ") for text in times] == [
+        *("1.0 s", "10 s", "1 min 0 s", "2 min 0 s", "1 h 0 min"),
+    ]
+    assert seen.page.evaluate("SK.tokenText(999600)") == "1.0\u202fM"

@@ -24,12 +24,11 @@ def test_rows_are_walked_opened_and_come_back_to(seen: Opened) -> None:
     seen.page.keyboard.press("k")
     assert seen.focused() == cases[1]
     row = seen.page.evaluate("document.activeElement.closest('tr').dataset.n")
-    seen.page.keyboard.press("Enter")
-    seen.page.wait_for_selector(".case")
+    with seen.arriving():
+        seen.page.keyboard.press("Enter")
     assert f"#/trial/{row}" in seen.page.url
-    seen.page.keyboard.press("Escape")
-    seen.page.wait_for_selector("#rows tr")
-    seen.settled()
+    with seen.arriving():
+        seen.page.keyboard.press("Escape")
     assert seen.page.evaluate("document.activeElement.closest('tr').dataset.n") == row
 
 
@@ -44,9 +43,8 @@ def test_n_and_p_go_from_one_failing_case_to_the_next(seen: Opened) -> None:
     seen.go("#/?status=FAIL")
     places = []
     for key in ("n", "n", "p"):
-        before = seen.page.url
-        seen.page.keyboard.press(key)
-        seen.page.wait_for_function("before => location.href !== before", arg=before)
+        with seen.arriving():
+            seen.page.keyboard.press(key)
         places.append((seen.page.url, shown_case(seen)))
     assert places[0] == places[2]
     assert places[0][1] != places[1][1]
@@ -54,28 +52,23 @@ def test_n_and_p_go_from_one_failing_case_to_the_next(seen: Opened) -> None:
 
 
 def shown_case(seen: Opened) -> str:
-    """The case whose conversation is shown, once it is the one of the address."""
-    number = "Number(location.hash.match(/trial\\/(\\d+)/)[1])"
-    seen.page.wait_for_function(f"() => SK.page.shownTrial === {number}")
+    """The case whose conversation is shown."""
     case = "SK.page.index.rows.find((row) => row.n === SK.page.shownTrial).case_id"
     return str(seen.page.evaluate(case))
 
 
 def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
     seen.go("#/?status=FAIL")
-    # The table is drawn in the moment after: only then is its order that of the filter.
-    seen.page.wait_for_function(
-        "() => SK.page.order.length && SK.page.order.every((row) => row.status === 'FAIL')"
-    )
-    seen.page.keyboard.press("n")
-    seen.page.wait_for_selector(".turn-links")
+    with seen.arriving():
+        seen.page.keyboard.press("n")
     order = seen.page.evaluate(
         """[...new Set(SK.page.order.map((row) => row.case_id))].map((name) =>
            SK.page.order.find((row) => row.case_id === name).n)"""
     )
     for _ in range(2):
         seen.page.keyboard.press("n")
-    seen.page.wait_for_function("n => location.hash.includes(`/trial/${n}?`)", arg=order[2])
+    seen.page.wait_for_function("(n) => SK.page.shownTrial === n", arg=order[2])
+    assert f"/trial/{order[2]}?" in seen.page.url
 
 
 def test_brackets_go_through_the_trials_of_a_case_and_keep_the_turn(seen: Opened) -> None:
@@ -89,9 +82,9 @@ def test_brackets_go_through_the_trials_of_a_case_and_keep_the_turn(seen: Opened
     seen.page.evaluate("document.body.style.paddingBottom = '3000px'")
     seen.page.evaluate(f"scrollTo(0, scrollY + {top} - 70)")
     for key, n in (("]", moody[1]), ("]", moody[2]), ("[", moody[1])):
-        seen.page.keyboard.press(key)
-        seen.page.wait_for_function("n => SK.page.shownTrial === n", arg=n)
-        seen.settled()
+        with seen.arriving():
+            seen.page.keyboard.press(key)
+        assert seen.page.evaluate("SK.page.shownTrial") == n
         assert abs(seen.page.evaluate(top) - 70) <= 2
     seen.page.keyboard.press("?")
     assert "next trial of this case" in seen.page.inner_text("#help")

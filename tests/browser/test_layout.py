@@ -21,17 +21,27 @@ def test_nothing_sticks_out_or_overlaps(open_page: Opener, report: str, width: i
     with open_page(report, width=width) as seen:
         for place in places(seen):
             seen.go(place)
-            check(seen, place)
+            assert wrong(seen) == [], place
             unfold(seen)
-            check(seen, f"{place}, unfolded")
+            assert wrong(seen) == [], f"{place}, unfolded"
 
 
-def check(seen: Opened, place: str) -> None:
-    """The page as it stands."""
+def test_nothing_sticks_out_of_the_list_of_runs_or_of_two_of_them(
+    open_page: Opener, viewed: str
+) -> None:
+    with open_page(viewed, width=360) as seen:
+        assert wrong(seen) == []
+        new, old = seen.cases()
+        seen.go(f"#/run/{new}/?against={old}")
+        assert seen.page.is_visible("#against")
+        assert wrong(seen) == []
+
+
+def wrong(seen: Opened) -> list[str]:
+    """What sticks out of the page as it stands, or overlaps."""
     scrolled = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert seen.page.evaluate(scrolled) <= 0, place
-    assert seen.page.evaluate(OUTSIDE) == [], place
-    assert seen.page.evaluate(OVERLAPPING) == [], place
+    found: list[str] = seen.page.evaluate(OUTSIDE) + seen.page.evaluate(OVERLAPPING)
+    return found + ["the whole page"] * (seen.page.evaluate(scrolled) > 0)
 
 
 def test_controls_are_large_enough_to_be_hit_on_a_phone(open_page: Opener, report: str) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.browser.conftest import Opener
-from tests.browser.test_view import served
+import pytest
+
+from skillup.store import RunDirectory
+from tests.browser.conftest import Opener, served
+from tests.browser.pages import Opened
 from tests.support.project import Project
+from tests.support.stored import a_grade, a_record
 
 CASE = """
     input:
@@ -21,54 +26,82 @@ CASE = """
     """
 
 
-def under_way(project: Project) -> tuple[Path, Path]:
-    """A suite of two cases that wait; the file that lets them go on, and the folder of runs."""
-    go = project.root / "go"
+@pytest.fixture
+def go(project: Project) -> Path:
+    """The file that lets the run go on, once it is there."""
+    return project.root / "go"
+
+
+@pytest.fixture
+def seen(project: Project, open_page: Opener, go: Path) -> Iterator[Opened]:
+    """The page of a run whose case `a` is in its second turn, and waits; `b` is not begun."""
     cases = {f"cases/{name}.yaml": CASE % go for name in ("a", "b")}
     project.write({"cases/eval.yaml": "name: slow\n", **cases})
-    return go, project.root / ".skillup" / "runs"
+    runs = project.root / ".skillup" / "runs"
+    with project.start("run", "cases", "-j", "1", "--quiet") as run:
+        while run.poll() is None and not list(runs.glob("2*/trials/a/*/*/*/raw/turn-02*")):
+            run.poll()
+        for address in served(project, str(runs)):
+            with open_page(address) as page:
+                with page.arriving():
+                    page.page.locator("#rows a").first.click()
+                yield page
+        go.touch()
+        run.wait(timeout=60)
+
+
+@pytest.fixture
+def open_case(seen: Opened) -> Callable[[str], None]:
+    """Opens a case of the run."""
+
+    def opens(name: str) -> None:
+        with seen.arriving():
+            seen.page.locator(f'#rows .case-link:text-is("{name}")').click()
+
+    return opens
 
 
 def test_turns_appear_as_they_end_and_checks_at_the_end(
-    project: Project, open_page: Opener
+    seen: Opened, open_case: Callable[[str], None], go: Path
 ) -> None:
-    go, runs = under_way(project)
-    with project.start("run", "cases", "-j", "1", "--quiet") as run:
-        while run.poll() is None and not list(runs.glob("2*/trials/a/*/*/*/raw/turn-02*")):
-            run.poll()
-        for address in served(project, str(runs)):
-            with open_page(address) as seen:
-                seen.page.locator("#rows a").first.click()
-                seen.page.wait_for_selector("#rows .status-RUNNING")
-                seen.page.locator('#rows .case-link:text-is("a")').click()
-                seen.page.wait_for_selector(".live-end")
-                assert seen.page.inner_text('.turn[data-turn="1"] .answer') == "Hello, you."
-                assert "not judged yet" in seen.page.inner_text('.turn[data-turn="1"]')
-                assert "turn 2 is held" in seen.page.inner_text(".live-end .notice")
-                assert "Wait a little." in seen.page.inner_text(".under-way")
-                seen.page.click('.turn[data-turn="1"] .tool summary')
-                seen.page.evaluate("document.body.style.paddingBottom = '2000px'; scrollTo(0, 120)")
-                go.touch()
-                seen.page.wait_for_selector('.turn[data-turn="2"] .check-PASS')
-                assert seen.page.evaluate("scrollY") == 120
-                assert seen.page.locator('.turn[data-turn="1"] .tool[open]').count() == 1
-                assert seen.page.locator(".live-end").count() == 0
-                assert "passed" in seen.page.inner_text(".verdict")
-        run.wait(timeout=60)
+    seen.page.wait_for_selector("#rows .status-RUNNING")
+    open_case("a")
+    assert seen.page.inner_text('.turn[data-turn="1"] .answer') == "Hello, you."
+    assert "not judged yet" in seen.page.inner_text('.turn[data-turn="1"]')
+    assert "turn 2 is held" in seen.page.inner_text(".live-end .notice")
+    assert "Wait a little." in seen.page.inner_text(".under-way")
+    seen.page.click('.turn[data-turn="1"] .tool summary')
+    seen.page.evaluate("document.body.style.paddingBottom = '2000px'; scrollTo(0, 120)")
+    go.touch()
+    seen.page.wait_for_selector('.turn[data-turn="2"] .check-PASS')
+    assert seen.page.evaluate("scrollY") == 120
+    assert seen.page.locator('.turn[data-turn="1"] .tool[open]').count() == 1
+    assert seen.page.locator(".live-end").count() == 0
+    assert "passed" in seen.page.inner_text(".verdict")
 
 
 def test_a_trial_that_has_not_begun_shows_itself_when_it_is_over(
+    seen: Opened, open_case: Callable[[str], None], go: Path
+) -> None:
+    open_case("b")
+    assert "not started yet" in seen.page.inner_text(".verdict")
+    go.touch()
+    seen.page.wait_for_selector('.turn[data-turn="2"] .check-PASS')
+    assert "passed" in seen.page.inner_text(".verdict")
+
+
+def test_a_conversation_that_is_judged_while_it_is_shown_gets_its_verdict(
     project: Project, open_page: Opener
 ) -> None:
-    go, runs = under_way(project)
-    with project.start("run", "cases", "-j", "1", "--quiet") as run:
-        while run.poll() is None and not list(runs.glob("2*/trials/a/*/*/*/raw/turn-02*")):
-            run.poll()
+    job = "a/e/with_skill/1"
+    runs = project.root / "runs"
+    with RunDirectory.create(runs / "r", {"run_id": "r", "jobs": [job]}) as run:
+        run.begin_trial(job)
+        run.write_record(job, a_record("a"))
         for address in served(project, str(runs)):
             with open_page(address) as seen:
-                seen.page.locator("#rows a").first.click()
-                seen.page.locator('#rows .case-link:text-is("b")').click()
-                seen.page.wait_for_selector(".verdict:has-text('not started yet')")
-                go.touch()
-                seen.page.wait_for_selector('.turn[data-turn="2"] .check-PASS')
-        run.wait(timeout=60)
+                seen.go("#/run/r/trial/1")
+                assert "not judged yet" in seen.page.inner_text(".turn")
+                run.write_grade(job, a_grade("a"))
+                seen.page.wait_for_selector(".verdict .status-PASS")
+                assert "not judged yet" not in seen.page.inner_text(".turn")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from tests.browser.pages import Opened
+from pathlib import Path
+
+from tests.browser.conftest import Opener
+from tests.browser.made import large_report, row
+from tests.browser.pages import Opened, address_of
 
 
 def printed(seen: Opened) -> None:
     """As the browser has the page when it prints."""
-    seen.page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
+    # A function around it, as the browser's driver calls what comes out of a script.
+    seen.page.evaluate("() => { window.print = () => dispatchEvent(new Event('beforeprint')); }")
     seen.page.emulate_media(media="print")
     seen.page.keyboard.press("Control+p")
     seen.page.wait_for_selector("#annex .conversation")
@@ -34,6 +39,7 @@ def test_controls_are_not_printed(seen: Opened) -> None:
 
 def test_charts_fit_on_the_paper(seen: Opened) -> None:
     seen.page.set_viewport_size({"width": 700, "height": 900})
+    seen.page.wait_for_function("() => innerWidth === 700")
     printed(seen)
     for chart in seen.page.locator(".chart").all():
         frame = chart.bounding_box()
@@ -60,3 +66,41 @@ def test_what_was_opened_for_printing_is_folded_again(seen: Opened) -> None:
 
 def test_a_pdf_can_be_made(seen: Opened) -> None:
     assert seen.page.pdf().startswith(b"%PDF")
+
+
+def failing(path: Path, cases: int) -> str:
+    """A report of so many cases, each of which failed for a reason of its own."""
+    rows = [{**row(n, 1), "status": "FAIL", "reason": f"reason {n}"} for n in range(1, cases + 1)]
+    return address_of(large_report(path, cases, 1, rows=rows))
+
+
+def test_a_hundred_are_printed_and_how_many_are_not_is_said(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    with open_page(failing(tmp_path / "r.html", 103)) as seen:
+        printed(seen)
+        assert seen.page.locator("#annex .conversation").count() == 100
+        assert seen.page.inner_text("#not-printed") == (
+            "3 conversations that failed are not printed, beyond the first 100: "
+            "filter the table to print others."
+        )
+
+
+def test_the_browsers_own_menu_prints_the_first_and_says_how_to_have_the_others(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    with open_page(failing(tmp_path / "r.html", 30)) as seen:
+        seen.page.wait_for_function(
+            """() => {
+              dispatchEvent(new Event('afterprint'));
+              dispatchEvent(new Event('beforeprint'));
+              return document.querySelectorAll('#annex .conversation').length === 25;
+            }"""
+        )
+        said = seen.page.inner_text("#not-printed")
+        assert said.startswith("5 conversations that failed are not printed here")
+        assert "the page's Print button, or Ctrl-P" in said
+        seen.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        printed(seen)
+        assert seen.page.locator("#annex .conversation").count() == 30
+        assert seen.page.locator("#not-printed").count() == 0

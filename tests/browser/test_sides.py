@@ -30,6 +30,29 @@ def flipped(open_page: Opener, runs: Path, tmp_path: Path) -> Iterator[Opened]:
         yield seen
 
 
+@pytest.fixture
+def alike(open_page: Opener, runs: Path, tmp_path: Path) -> Iterator[Opened]:
+    """The real report, in which every case came out as before."""
+    index, details = data_of(runs / "report.html")
+    for row in index["sides"]["rows"]:
+        row["change"] = "same"
+    path = tmp_path / "alike.html"
+    path.write_bytes(page_html(index, [(n, packed(one)) for n, one in details.items()], title="-"))
+    with open_page(address_of(path)) as seen:
+        yield seen
+
+
+def test_where_nothing_changed_one_line_says_so_and_the_cases_are_a_click_away(
+    alike: Opened,
+) -> None:
+    assert alike.page.inner_text(".sides .nothing") == "No case came out otherwise."
+    assert not alike.page.is_visible(".sides-table")
+    alike.page.click('button[data-change="same"]')
+    assert alike.page.is_visible(".sides-table")
+    assert set(changes(alike)) == {"same"}
+    assert not alike.page.is_visible(".sides .nothing")
+
+
 def changes(seen: Opened) -> list[str | None]:
     """The changes of the cases that are listed."""
     rows = seen.page.locator(".sides-table tbody tr").all()

@@ -9,6 +9,7 @@ import pytest
 from tests.browser.conftest import Opener
 from tests.browser.views import places, unfold
 
+STILL = "() => Promise.all(document.getAnimations().map((one) => one.finished))"
 TOO_FAINT = (Path(__file__).parent / "too_faint.js").read_text("utf-8")
 
 
@@ -30,12 +31,13 @@ def test_lit_pieces_and_hovered_rows_stand_out_too(
     with open_page(report, scheme=scheme) as seen:
         seen.page.hover("#rows tr:nth-child(2)")
         seen.page.keyboard.press("j")
+        seen.page.evaluate(STILL)
         assert seen.page.evaluate(TOO_FAINT) == []
         tour = seen.page.locator("#rows tr", has_text="tour").first.get_attribute("data-n")
         seen.go(f"#/trial/{tour}")
         seen.page.click(".capture")
         seen.page.wait_for_selector("mark.lit")
-        seen.page.evaluate("() => new Promise((done) => setTimeout(done, 400))")
+        seen.page.evaluate(STILL)
         assert seen.page.evaluate(TOO_FAINT) == []
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.browser.conftest import Opener
 from tests.browser.made import large_report
 from tests.browser.pages import Opened, address_of
+from tests.browser.test_print import printed
 
 
 def rate(case: int) -> dict[str, object]:
@@ -59,12 +60,11 @@ def test_the_keyboard_unfolds_walks_and_folds(seen: Opened) -> None:
     seen.page.keyboard.press("j")
     seen.page.keyboard.press("j")
     assert seen.focused() == "trial 2"
-    seen.page.keyboard.press("Enter")
-    seen.page.wait_for_selector(".conversation")
+    with seen.arriving():
+        seen.page.keyboard.press("Enter")
     assert "#/trial/2" in seen.page.url
-    seen.page.keyboard.press("Escape")
-    seen.page.wait_for_selector("#rows tr.trial")
-    seen.settled()
+    with seen.arriving():
+        seen.page.keyboard.press("Escape")
     assert seen.focused() == "trial 2"
     seen.page.keyboard.press("ArrowLeft")
     assert seen.focused() == "case-1"
@@ -97,9 +97,10 @@ def test_the_link_of_a_flaky_case_leads_to_its_line_unfolded_every_time(seen: Op
     assert "pass@2 40" in seen.page.inner_text("#flaky").replace("\u202f", " ")
     for _ in range(2):
         seen.page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        seen.page.click("#flaky a")
+        with seen.arriving():
+            seen.page.click("#flaky a")
         # In the table: the pressed link has the same text, and the focus until the table is drawn.
-        seen.page.wait_for_selector("#rows :focus")
+        assert seen.page.locator("#rows :focus").count() == 1
         assert seen.focused() == "case-2"
         assert seen.texts("#rows tr.trial .trial-name") == [f"trial {n}" for n in range(1, 6)]
         row = seen.page.locator("#rows tr", has_text="case-2").first.bounding_box()
@@ -109,8 +110,9 @@ def test_the_link_of_a_flaky_case_leads_to_its_line_unfolded_every_time(seen: Op
 
 
 def test_a_part_of_the_bar_leads_to_the_table(seen: Opened) -> None:
-    seen.page.click(".bar-name.status-FAIL")
-    seen.page.wait_for_function("() => document.activeElement.closest('#rows') !== null")
+    with seen.arriving():
+        seen.page.click(".bar-name.status-FAIL")
+    assert seen.page.locator("#rows :focus").count() == 1
     assert seen.focused() == "case-1"
     assert "status=FAIL" in seen.page.url
     assert seen.page.get_attribute('[data-status="FAIL"]', "aria-pressed") == "true"
@@ -132,6 +134,7 @@ def test_warnings_and_the_interval_over_cases_are_said_first(seen: Opened) -> No
 def test_what_the_run_took_is_beside_the_sentence_or_below_the_table(seen: Opened) -> None:
     beside = seen.page.locator("#totals").bounding_box()
     seen.page.set_viewport_size({"width": 1000, "height": 900})
+    seen.page.wait_for_function("() => innerWidth === 1000")
     below = seen.page.locator("#totals").bounding_box()
     table = seen.page.locator("#cases").bounding_box()
     assert beside is not None
@@ -142,9 +145,7 @@ def test_what_the_run_took_is_beside_the_sentence_or_below_the_table(seen: Opene
 
 
 def test_each_reason_of_a_case_is_printed_once(seen: Opened) -> None:
-    seen.page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
-    seen.page.keyboard.press("Control+p")
-    seen.page.wait_for_selector("#annex .conversation")
+    printed(seen)
     assert [title.split()[0] for title in seen.texts("#annex h1")] == [
         "case-1",
         "case-3",

@@ -2,34 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
+import shutil
 
-import pytest
-
-from tests.browser.conftest import Opener
+from tests.browser.conftest import Opener, served
+from tests.support.large_runs import write_large_run
 from tests.support.project import Project
-
-
-@pytest.fixture
-def viewed(project: Project, runs: Path) -> Iterator[str]:
-    """The address of a served folder with two runs."""
-    folder = str(runs / "project" / ".skillup" / "runs")
-    yield from served(project, folder)
-
-
-def served(project: Project, *arguments: str) -> Iterator[str]:
-    with project.start("view", *arguments, "--no-open", "--port", "0") as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        line = ""
-        while "http" not in line:
-            line = process.stdout.readline()
-            assert line or process.poll() is None, process.stderr.read()
-        found = re.search(r"http\S+", line)
-        assert found is not None
-        yield found[0]
 
 
 def test_runs_are_listed_opened_and_left(open_page: Opener, viewed: str) -> None:
@@ -37,33 +14,37 @@ def test_runs_are_listed_opened_and_left(open_page: Opener, viewed: str) -> None
         assert seen.texts("#shown") == ["2 runs"]
         assert "library-desk" in seen.page.inner_text("#rows")
         seen.page.keyboard.press("j")
-        seen.page.keyboard.press("Enter")
-        seen.page.wait_for_selector("h1:has-text('trials passed')")
-        seen.page.locator("#rows .case-link", has_text="tour").first.click()
-        seen.page.wait_for_selector(".conversation")
-        seen.page.keyboard.press("Escape")
-        seen.page.wait_for_selector("#rows tr")
-        seen.settled()
-        seen.page.keyboard.press("Escape")
-        seen.page.wait_for_selector("h1:text-is('Runs')")
+        with seen.arriving():
+            seen.page.keyboard.press("Enter")
+        assert "trials passed" in seen.page.inner_text("h1")
+        with seen.arriving():
+            seen.page.locator("#rows .case-link", has_text="tour").first.click()
+        assert seen.page.locator(".conversation").count() == 1
+        for title in ("trials passed", "Runs"):
+            with seen.arriving():
+                seen.page.keyboard.press("Escape")
+            assert title in seen.page.inner_text("h1")
 
 
 def test_two_runs_are_put_side_by_side(open_page: Opener, viewed: str) -> None:
     with open_page(viewed) as seen:
-        seen.page.locator("#rows a").first.click()
-        seen.page.wait_for_selector("#against")
-        seen.page.select_option("#against", index=1)
-        seen.page.wait_for_selector(".sides-table")
+        with seen.arriving():
+            seen.page.locator("#rows a").first.click()
+        with seen.arriving():
+            seen.page.select_option("#against", index=1)
         seen.page.click('button[data-change="same"]')
-        seen.page.locator(".sides-table .case-link", has_text="tour").first.click()
-        seen.page.wait_for_selector('.side-A .turn[data-turn="3"]')
+        with seen.arriving():
+            seen.page.locator(".sides-table .case-link", has_text="tour").first.click()
+        assert seen.page.locator('.side-A .turn[data-turn="3"]').count() == 1
         assert seen.page.locator('.side-B .turn[data-turn="3"]').count() == 1
 
 
 def test_raw_streams_are_linked(open_page: Opener, viewed: str) -> None:
     with open_page(viewed) as seen:
-        seen.page.locator("#rows a").first.click()
-        seen.page.locator("#rows .case-link", has_text="tour").first.click()
+        with seen.arriving():
+            seen.page.locator("#rows a").first.click()
+        with seen.arriving():
+            seen.page.locator("#rows .case-link", has_text="tour").first.click()
         link = seen.page.locator(".turn .raw a", has_text="stdout.jsonl").first
         href = link.evaluate("(node) => node.href")
         text = seen.page.evaluate("async (href) => (await fetch(href)).text()", href)
@@ -92,17 +73,38 @@ def test_a_run_that_goes_on_updates_without_losing_the_filter_or_the_focus(
             run.poll()
         for address in served(project, str(runs)):
             with open_page(address) as seen:
-                seen.page.locator("#rows a").first.click()
-                seen.page.wait_for_selector(".live")
-                seen.page.fill("#filter-text", "b")
+                with seen.arriving():
+                    seen.page.locator("#rows a").first.click()
+                seen.page.fill("#filter-text", "b ")
                 seen.page.wait_for_selector("#rows .status-RUNNING")
                 go.touch()
                 seen.page.wait_for_selector("#rows .status-PASS")
                 assert seen.cases() == ["b"]
-                assert seen.page.input_value("#filter-text") == "b"
+                assert seen.page.input_value("#filter-text") == "b "
                 assert seen.page.evaluate("document.activeElement.id") == "filter-text"
                 seen.page.wait_for_selector("h1:has-text('2 of 2 trials passed')")
         run.wait(timeout=60)
+
+
+def test_of_very_many_runs_the_newest_are_listed_and_the_filter_finds_the_others(
+    project: Project, open_page: Opener
+) -> None:
+    folder = project.root / "nightly"
+    first = write_large_run(folder / "run-000", 1, turns=1)
+    for n in range(1, 130):
+        shutil.copytree(first, folder / f"run-{n:03}")
+    for address in served(project, str(folder)):
+        with open_page(address) as seen:
+            assert seen.texts("#shown") == ["130 runs"]
+            assert seen.cases() == [f"run-{n:03}" for n in range(129, 29, -1)]
+            seen.page.fill("#filter-text", "run-007")
+            assert seen.cases() == ["run-007"]
+            seen.page.fill("#filter-text", "")
+            assert seen.texts("#more") == ["Show 30 more"]
+            seen.page.click("#more")
+            assert seen.focused() == "run-029"
+            assert len(seen.cases()) == 130
+            assert not seen.page.is_visible("#more")
 
 
 SEEN = """(hidden) => {

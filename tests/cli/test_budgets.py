@@ -54,6 +54,13 @@ def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project)
     ]
 
 
+def test_the_command_that_goes_on_names_the_index_again(suite: Project) -> None:
+    suite.write({"a.yaml": FAIL})
+    stopped = run(suite, "-j", "1", "--max-fail", "1", "--index", "my runs.db")
+    command = f"go on with: skillup run --resume {suite.root / 'out'} --index 'my runs.db'"
+    assert last_lines(stopped)[1] == command
+
+
 def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) -> None:
     run(suite, "-e", "priced", "--trials", "4", "-j", "1", "--max-cost-usd", "0.6")
     again = resume(suite, "--max-cost-usd", "0.6")
@@ -128,6 +135,7 @@ def test_an_engine_that_tells_no_cost_is_warned_of_once(suite: Project) -> None:
     assert "tells no cost" in (suite.root / "out/summary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.indexed
 def test_a_run_that_held_nothing_has_its_reports_and_its_place_in_the_index(suite: Project) -> None:
     outcome = run(suite, "-e", "priced", "--max-cost-usd", "0", "--report", "junit,markdown")
     assert outcome.exit_code == 3

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.project import Outcome, Project
 
+pytestmark = pytest.mark.indexed
+
 SUITE = """
     name: demo
     cases: {{files: ['cases/*.yaml']}}
@@ -90,12 +92,17 @@ def test_a_run_of_one_case_in_between_hides_no_regression(project: Project) -> N
     )
 
 
-def test_a_run_until_decided_says_that_p_is_approximate(project: Project) -> None:
+def test_a_run_until_decided_says_what_that_means_for_the_tests(project: Project) -> None:
     night(project, "--trials", "2", "--until-decided", a="hi there")
-    night(project, "--trials", "2", a="hi there")
-    (note,) = compare(project, "--json").data["notes"]
+    night(project, "--trials", "2", a="no")
+    found = compare(project, "--json").data
+    (note,) = found["notes"]
     assert note.startswith("A was held --until-decided")
-    assert note in compare(project).stdout
+    assert found["verdicts"]["p"] is None
+    assert found["scores"]["p"] is None
+    text = compare(project).stdout
+    assert note in text
+    assert "lower in 1, higher in 0 of 1 case; all together not tested\n" in text
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,41 @@ def test_a_run_without_a_finished_trial_has_nothing_to_export(held: Project) -> 
     assert "none of its trials has a grade" in outcome.stderr
 
 
+def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(held: Project) -> None:
+    (path,) = (held.root / "r/trials").rglob("grading.json")
+    grade = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**grade, "variant": "../../../away"}), "utf-8")
+
+    outcome = held.run("export", "r", "--format", "anthropic", "--out", "ws")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert not (held.root / "away").exists()
+    assert (held.root / "ws/eval-1/away/run-1/grading.json").is_file()
+
+
+def test_of_a_run_that_was_killed_what_has_ended_is_exported(held: Project) -> None:
+    held.write({"s/d.yaml": SUITE["s/c.yaml"]})
+    assert held.run("run", "s", "--out", "killed", "-j", "1").exit_code == 0
+    (held.root / "killed/result.json").unlink()
+    (held.root / "killed/trials/d/scripted/with_skill/1/grading.json").unlink()
+
+    outcome = held.run("export", "killed", "--format", "json")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    data = json.loads(outcome.stdout)
+    assert (data["summary"]["pass"], data["finished"]) == (1, False)
+    assert data["not_run"] == ["d/scripted/with_skill/1"]
+    assert data["analysis"]["overall"]["held"] == 1
+    said = "killed has no result.json: it goes on, or was killed; 1 of 2 trials have no grade"
+    assert said in outcome.stderr
+    assert "skillup run --resume killed" in outcome.stderr
+    (held.root / "killed/trials/c/scripted/with_skill/1/grading.json").unlink()
+    nothing = held.run("export", "killed", "--format", "junit")
+    assert (nothing.exit_code, nothing.stdout) == (2, "")
+    assert "none of its trials has a grade" in nothing.stderr
+    assert "skillup judge killed" in nothing.stderr
+
+
 def test_a_benchmark_is_a_report_of_its_own(held: Project) -> None:
     assert held.run("report", "r", "--report", "benchmark").exit_code == 0
     data = json.loads((held.root / "r/benchmark.json").read_text("utf-8"))

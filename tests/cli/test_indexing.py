@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.project import Project
 
+pytestmark = pytest.mark.indexed
+
 FILES = {
     "eval.yaml": """
         name: demo

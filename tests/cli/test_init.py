@@ -124,6 +124,18 @@ def test_a_profile_is_found_and_valid(project: Project) -> None:
     assert 'model: "haiku"' in (project.root / "engines/night.yaml").read_text()
 
 
+def test_a_profile_of_a_profile_is_not_written(project: Project) -> None:
+    project.write({"SKILL.md": SKILL})
+    assert project.run("init", "--profile", "night", "--engine", "codex").exit_code == 0
+
+    again = project.run("init", "--force", "--profile", "day", "--engine", "night")
+
+    assert again.exit_code == 2
+    assert "--profile day would be one of night, which is a profile itself" in again.stderr
+    assert "give --engine codex" in again.stderr
+    assert not (project.root / "engines/day.yaml").exists()
+
+
 def test_a_profile_outside_of_the_skill_is_not_written(skill: Project) -> None:
     (skill.root / ".skillup").mkdir()
 

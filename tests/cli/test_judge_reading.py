@@ -83,6 +83,47 @@ def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
     assert "names the folder" in outcome.stderr
 
 
+def test_another_model_is_asked_and_outranks_the_recorded_and_the_edited_case(
+    project: Project,
+) -> None:
+    fail = {"verdicts": [{"id": "c1", "verdict": "fail", "reason": "It does not.", "quote": ""}]}
+    for name, answer in (("mild", PASS), ("strict", fail)):
+        rule = {"when": "asks before it deletes", "answer": answer}
+        project.write({f"cases/judges/{name}.yaml": json.dumps({"rules": [rule]})})
+    suite = {"name": "logs", "judge": {"model": "scripted:judges/mild.yaml"}}
+    project.write({"cases/eval.yaml": json.dumps(suite)})
+    held(project)
+    for options in ([], ["--cases", "cases"]):
+        strictly = project.run(
+            "judge", "run", *options, "--judge-model", "scripted:judges/strict.yaml", "--json"
+        )
+        assert strictly.exit_code == 1, strictly.stderr
+        assert strictly.data["judge_model"] == "scripted:judges/strict.yaml"
+        (case,) = strictly.data["cases"]
+        assert case["changes"]["status"] == {"before": "PASS", "after": "FAIL"}
+    with ModelServer(right) as server:
+        asked = ("judge", "run", "--judge-model", "anthropic:judge-1", "--json")
+        env = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
+        (case,) = project.run(*asked, env=env).data["cases"]
+        assert case["grade"]["judging"]["models"] == ["judge-1"]
+        # Its answer is kept in the run.
+        assert project.run(*asked, env=env).exit_code == 0
+        assert len(server.requests) == 1
+    assert project.run("judge", "run", "--json").data["judge_model"] is None
+
+
+def test_another_model_is_no_comparison_of_judges(project: Project) -> None:
+    project.write({"cases/eval.yaml": "name: logs\njudge: {model: 'scripted:j.yaml'}\n"})
+    rule = {"when": "asks before it deletes", "answer": PASS}
+    project.write({"cases/j.yaml": json.dumps({"rules": [rule]})})
+    held(project)
+    outcome = project.run(
+        "judge", "run", "--judge-model", "openai:x", "--against", "scripted:j.yaml"
+    )
+    assert outcome.exit_code == 2
+    assert "name it as one of them: --against openai:x" in outcome.stderr
+
+
 def test_a_script_that_was_edited_judges_anew_and_the_recorded_one_as_before(
     project: Project,
 ) -> None:

@@ -56,14 +56,16 @@ def test_where_nobody_looks_nothing_moves(suite: Project, quiet_place: dict[str,
 def test_no_color_is_obeyed(suite: Project) -> None:
     env = {**suite.environment(), "NO_COLOR": "1"}
     with on_a_terminal("run", ".", cwd=suite.root, env=env) as terminal:
-        terminal.ends()
+        code = terminal.ends()
 
+    assert (code, "PASS" in terminal.shown) == (0, True)
     assert not re.search(r"\x1b\[(3[0-7]|9[0-7]|38)", terminal.shown)
 
 
 def test_colours_that_are_asked_for_make_no_terminal_of_a_file(suite: Project) -> None:
     outcome = suite.run("run", ".", env={"FORCE_COLOR": "1"})
 
+    assert "PASS" in outcome.stderr
     assert not CURSOR.search(outcome.stderr)
 
 
@@ -96,3 +98,28 @@ def test_verbose_shows_no_secret(suite: Project) -> None:
     assert outcome.exit_code == 0
     assert "shell gave" in outcome.stderr
     assert "s3cret" not in outcome.stderr
+
+
+def test_a_secret_that_a_tool_coloured_is_nowhere(suite: Project) -> None:
+    suite.write({
+        "eval.yaml": "name: s\nenvironment: {env: {KEY: '${MY_API_KEY}'}}\n",
+        "cases/a.yaml": """
+            input: {prompt: Hello}
+            assertions: [{contains: bye}]
+            scripted:
+              - steps: [{run: "echo KEY=$KEY | grep --color=always s3cret | tee found; cat found"}]
+                say: bye
+            """,
+    })  # fmt: skip
+
+    outcome = suite.run(
+        "run", ".", "-v", "--out", "r", "--report", "html,junit,markdown",
+        env={"MY_API_KEY": "s3cret-value-of-mine"},
+    )  # fmt: skip
+
+    assert outcome.exit_code == 0
+    assert "KEY=***" in outcome.stderr
+    written = [file for file in (suite.root / "r").rglob("*") if file.is_file()]
+    assert len(written) > 5
+    assert not [f.name for f in written if b"-value-of-mine" in f.read_bytes()]
+    assert "-value-of-mine" not in outcome.stderr

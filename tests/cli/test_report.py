@@ -23,7 +23,7 @@ WORSE = {
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A suite that was run twice; a case fails since."""
-    found = Project(tmp_path).write(SUITE)
+    found = Project(tmp_path, indexed=True).write(SUITE)
     assert found.run("run", "s").exit_code == 0
     assert found.write(WORSE).run("run", "s").exit_code == 1
     return found
@@ -58,6 +58,22 @@ def test_a_run_is_put_beside_an_earlier_one(project: Project) -> None:
     stays = rows["stays"]["a"]["n"]
     assert page.details[stays]["grade"]["status"] == "PASS", "there is room for what did not change"
     assert len(page.details) == 5
+
+
+def test_a_baseline_that_only_one_of_them_has_is_no_row_but_a_note(project: Project) -> None:
+    project.run("run", "s", "--baseline", "--out", "with-baseline")
+
+    outcome = project.run("report", "with-baseline", "--report", "html", "--against", "previous")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    sides = page_of(project.root / "with-baseline/report.html").index["sides"]
+    assert {row["variant"] for row in sides["rows"]} == {"with_skill"}
+    assert sides["notes"] == [
+        "A was held without --baseline: 3 cases that B held without the skill are left out"
+    ]
+    compared = project.run("compare", "previous", "with-baseline")
+    assert "only in B" not in compared.stdout
+    assert sides["notes"][0] in " ".join(compared.stdout.split())
 
 
 def test_past_runs_make_its_trends(project: Project) -> None:

@@ -103,7 +103,7 @@ def test_a_case_that_is_named_is_shown_whatever_it_came_to(held: Project) -> Non
     none = held.run("show", "last", "fine", "--failed")
     assert none.exit_code == 0
     assert "none of the 2 trials that ended failed" in none.stdout
-    assert "skillup show last 'fine'" in none.stdout
+    assert "skillup show last fine\n" in none.stdout
 
 
 def test_json_has_grades_and_records(held: Project) -> None:
@@ -160,3 +160,11 @@ def test_on_a_terminal_nothing_is_broken_within_a_word(tmp_path: Path) -> None:
     said = terminal.shown.partition("agent\r\n")[2].partition("checks of")[0]
     assert all(len(line) <= 60 for line in said.splitlines())
     assert words.strip() in " ".join(said.split())
+
+
+def test_the_command_that_shows_all_can_be_pasted(tmp_path: Path) -> None:
+    project = Project(tmp_path).write(
+        {"s/eval.yaml": "name: s\n", "s/c.yaml": SUITE["s/fine.yaml"]}
+    )
+    assert project.run("run", "s", "--out", "my run").exit_code == 0
+    assert "to see all: skillup show 'my run' '*'\n" in project.run("show", "my run").stdout

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.project import Project
 
+pytestmark = pytest.mark.indexed
+
 SUITE = {"eval.yaml": "name: demo\ncases: {files: ['cases/*.yaml']}\n"}
 CASE = """
     input: {{turns: [one]}}
@@ -64,6 +66,15 @@ def test_the_same_as_json(project: Project) -> None:
     assert case["failing_since"]["first"]["run_id"] == ids[2]
     assert case["failing_since"]["last_pass"]["run_id"] == ids[0]
     assert case["failing_since"]["unknown"] == 1
+
+
+def test_of_many_cases_all_are_shown_on_request(project: Project) -> None:
+    nights(project, **{f"c{number}": "p" for number in range(42)})
+    assert "… and 2 more, none of them worse; --all shows them" in project.run("trends").stdout
+    everything = project.run("trends", "--all").stdout
+    assert "more" not in everything
+    assert all(f"c{number} " in everything for number in range(42))
+    assert len(project.run("trends", "--json").data["suites"][0]["cases"]) == 42
 
 
 def test_runs_and_cases_can_be_chosen(project: Project) -> None:

@@ -196,3 +196,17 @@ def test_a_wrong_use_is_refused_before_anything_is_held(
     assert told in outcome.stderr
     assert "hint:" in outcome.stderr
     assert not (project.root / ".skillup").exists()
+
+
+def test_a_run_decides_by_the_gate_it_began_with_whatever_the_suite_says_later(
+    project: Project,
+) -> None:
+    project.write({"eval.yaml": "name: d\ngates: {min_pass_rate: 0.5}\n", "a.yaml": FAIL})
+    run(project, "--trials", "20", "-j", "1", "--max-fail", "1")
+    project.write({"eval.yaml": "name: d\ngates: {min_pass_rate: 0.9}\n"})
+    outcome = project.run("run", "--resume", "out", "--json", "-j", "1")
+    assert decisions(outcome) == {"a": ("below", 5)}  # with 0.9 it takes 2
+    (case,) = outcome.data["analysis"]["cases"]
+    assert case["decision"]["threshold"] == 0.5
+    assert [event["threshold"] for event in events(project, "case_decided")] == [0.5]
+    assert len(outcome.data["cases"]) == 5

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.clis import NO_NPM, CliName, find_cli
+from tests.support.lab_profiles import profiles_at
 from tests.support.model_server import ModelServer, Script
 from tests.support.raw_cli import RawClaude, RawCodex
 
@@ -30,6 +32,12 @@ def claude_cli() -> Path:
 def codex_cli() -> Path:
     """The real `codex`: npm's node wrapper, unless another one was given."""
     return _cli("codex")
+
+
+@pytest.fixture
+def lab_profiles(claude_cli: Path, codex_cli: Path) -> Callable[..., dict[str, str]]:
+    """`lab_profiles(url, more="")`: the files of profiles `claude` and `codex` for that server."""
+    return partial(profiles_at, claude_cli, codex_cli)
 
 
 @pytest.fixture

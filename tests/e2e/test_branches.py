@@ -5,27 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.model_server import (
-    ModelRequest,
-    ModelServer,
-    Reply,
-    Rule,
-    Shell,
-    Text,
-    WriteFile,
-    by_rules,
-)
+from tests.support.lab_profiles import ENGINES, KEYS, remembering
+from tests.support.model_server import ModelServer, Rule, Shell, Text, WriteFile
 from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
-
-KEYS = {"ANTHROPIC_API_KEY": "sk-lab-anthropic", "LAB_KEY": "sk-lab-openai"}
-ENGINES = ("claude", "codex")
 
 BRANCHED = """
     input:
@@ -56,32 +44,23 @@ HISTORY = """
 
 
 @pytest.fixture
-def engines(project: Project, claude_cli: Path, codex_cli: Path) -> Callable[[str], Project]:
+def engines(
+    project: Project, lab_profiles: Callable[..., dict[str, str]]
+) -> Callable[[str], Project]:
     """`engines(url)`: profiles `claude` and `codex` that talk to the server at `url`."""
 
     def write(url: str) -> Project:
-        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
-        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\nretries: 0\n"
-        return project.write(
-            {
-                "engines/claude.yaml": claude,
-                "engines/codex.yaml": codex + "api_key_env: LAB_KEY\nmodel: gpt-5.5\n",
-                "cases/eval.yaml": "name: lab\ncases: {files: ['*.case.yaml']}\n",
-            }
-        )
+        suite = "name: lab\ncases: {files: ['*.case.yaml']}\n"
+        return project.write(lab_profiles(url) | {"cases/eval.yaml": suite})
 
     return write
 
 
-def answer(request: ModelRequest) -> Reply:
-    """Writes and deletes when it is asked to; else it says all that it was told."""
-    told = Text("I was told: " + " | ".join(request.user_texts))
-    rules = (
-        Rule(r"^write", [WriteFile("a.log", "x"), Text("Written.")]),
-        Rule(r"^delete", [Text("Are you sure?")]),
-        Rule(r"^yes", [Shell("rm a.log"), Text("Deleted.")]),
-    )
-    return by_rules(*rules, otherwise=lambda _: told)(request)
+answer = remembering(
+    Rule(r"^write", [WriteFile("a.log", "x"), Text("Written.")]),
+    Rule(r"^delete", [Text("Are you sure?")]),
+    Rule(r"^yes", [Shell("rm a.log"), Text("Deleted.")]),
+)
 
 
 def record(project: Project, case: str, engine: str) -> Any:

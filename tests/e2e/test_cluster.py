@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.dask_cluster import DaskCluster
+from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster
+from tests.support.lab_profiles import remembering
 from tests.support.model_server import (
+    HttpError,
     ModelRequest,
     ModelServer,
     Reply,
     Rule,
     Text,
     WriteFile,
-    by_rules,
 )
 from tests.support.project import Project
 
@@ -33,24 +36,19 @@ CASE = """
     """
 
 
-def remember(request: ModelRequest) -> Reply:
-    """Answers with all it was told; writes a file when asked to."""
-    told = Text("I was told: " + " | ".join(request.user_texts))
-    write = Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote it.")])
-    return by_rules(write, otherwise=lambda _: told)(request)
+remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote it.")]))
 
 
 def test_conversations_are_resumed_on_workers_that_have_the_key(
     project: Project,
-    claude_cli: Path,
+    lab_profiles: Callable[..., dict[str, str]],
     model_server: Callable[..., ModelServer],
     tmp_path: Path,
 ) -> None:
     server = model_server(remember)
-    profile = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {server.url}\nretries: 0\n"
     project.write(
         {
-            "engines/claude.yaml": profile,
+            **lab_profiles(server.url),
             "cases/eval.yaml": "name: lab\nengine: claude\n",
             "cases/a.yaml": CASE.format(id="a"),
             "cases/b.yaml": CASE.format(id="b"),
@@ -72,3 +70,56 @@ def test_conversations_are_resumed_on_workers_that_have_the_key(
     record = project.record("a/claude/with_skill/1")
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]
     assert record["engine"]["version"]
+
+
+def test_a_refusal_met_on_one_worker_is_waited_out_on_the_other_too(
+    project: Project,
+    lab_profiles: Callable[..., dict[str, str]],
+    model_server: Callable[..., ModelServer],
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+
+    def refuse_a_once(request: ModelRequest) -> Reply:
+        asked.append(request.latest)
+        if request.latest == "one of a" and asked.count("one of a") == 1:
+            return HttpError(429, "slow down: try again in 4s")
+        if request.latest == "one of b":  # it is under way when the other is refused
+            wait_until(lambda: refusals(project))
+        return remember(request)
+
+    project.write(
+        {
+            **lab_profiles(model_server(refuse_a_once).url),
+            "cases/eval.yaml": "name: lab\nengine: claude\n",
+            "cases/a.yaml": CASE.format(id="a"),
+            "cases/b.yaml": CASE.format(id="b"),
+        }
+    )
+    cluster = DaskCluster(tmp_path / "cluster")
+    try:
+        for name in ("one", "two"):
+            cluster.start_worker(name, env={"ANTHROPIC_API_KEY": "sk-of-the-workers"})
+        there = ("--executor", "dask", "--scheduler", cluster.address)
+        outcome = project.run("run", "cases", *there, "--json")
+    finally:
+        cluster.close()
+    assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"], outcome.stderr
+    assert [event["job"] for event in refusals(project)] == ["a/claude/with_skill/1"]
+    (note,) = project.record("a/claude/with_skill/1")["turns"][0]["notes"]
+    assert note.startswith("the provider refused the message once (rate_limit)")
+    (note,) = project.record("b/claude/with_skill/1")["turns"][1]["notes"]
+    assert note.endswith("the provider had refused others")
+
+
+def refusals(project: Project) -> list[Any]:
+    """As the client has noted them."""
+    return [event for event in project.journal() if event["event"] == "message_refused"]
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    """Until something is so."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,17 +104,15 @@ def judge(suite: str, script: str) -> Script:
 
 @pytest.fixture
 def hold(
-    project: Project, model_server: Callable[..., ModelServer], claude_cli: Path, codex_cli: Path
+    project: Project,
+    model_server: Callable[..., ModelServer],
+    lab_profiles: Callable[..., dict[str, str]],
 ) -> Callable[..., tuple[Any, ModelServer, ModelServer]]:
     """`hold(engine, agent, judge)`: the result, and the servers of agent and judge."""
 
     def run(engine: str, agent: Script, judging: Script) -> tuple[Any, ModelServer, ModelServer]:
         serving, reading = model_server(agent), model_server(judging)
-        url = serving.url
-        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
-        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\napi_key_env: LAB_KEY\n"
-        codex += "model: gpt-5.5\nretries: 0\n"
-        project.write({"engines/claude.yaml": claude, "engines/codex.yaml": codex})
+        project.write(lab_profiles(serving.url))
         addresses = {"ANTHROPIC_BASE_URL": reading.url, "OPENAI_BASE_URL": f"{reading.url}/v1"}
         result = project.run_json(
             "cases", "-e", engine, "--judge-model", JUDGES[engine], env={**KEYS, **addresses}

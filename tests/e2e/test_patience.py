@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lab_profiles import ENGINES, KEYS, remembering
 from tests.support.model_server import (
     HttpError,
     ModelRequest,
@@ -18,14 +19,11 @@ from tests.support.model_server import (
     Rule,
     Text,
     WriteFile,
-    by_rules,
 )
 from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 
-KEYS = {"ANTHROPIC_API_KEY": "sk-lab-anthropic", "LAB_KEY": "sk-lab-openai"}
-ENGINES = ("claude", "codex")
 CASE = """
     input:
       turns:
@@ -37,30 +35,19 @@ CASE = """
 
 
 @pytest.fixture
-def project_at(project: Project, claude_cli: Path, codex_cli: Path) -> Callable[[str], Project]:
+def project_at(
+    project: Project, lab_profiles: Callable[..., dict[str, str]]
+) -> Callable[[str], Project]:
     """Profiles `claude` and `codex` that talk to the server at the URL, and one case."""
 
     def write(url: str) -> Project:
-        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
-        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\nretries: 0\n"
-        codex += "api_key_env: LAB_KEY\nmodel: gpt-5.5\n"
-        return project.write(
-            {
-                "engines/claude.yaml": claude,
-                "engines/codex.yaml": codex,
-                "cases/eval.yaml": "name: lab\n",
-                "cases/a.yaml": CASE,
-            }
-        )
+        suite = {"cases/eval.yaml": "name: lab\n", "cases/a.yaml": CASE}
+        return project.write(lab_profiles(url) | suite)
 
     return write
 
 
-def remember(request: ModelRequest) -> Reply:
-    """Answers with all it was told; writes a file when asked to."""
-    told = Text("I was told: " + " | ".join(request.user_texts))
-    write = Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote it.")])
-    return by_rules(write, otherwise=lambda _: told)(request)
+remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote it.")]))
 
 
 def events(run: Path, name: str) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lab_profiles import KEYS
 from tests.support.model_server import (
     ModelRequest,
     ModelServer,
@@ -24,7 +25,6 @@ from tests.support.project import Project
 pytestmark = pytest.mark.e2e
 
 QUICKSTART = Path(__file__).parents[2] / "cases" / "quickstart"
-KEYS = {"ANTHROPIC_API_KEY": "sk-lab-anthropic", "LAB_KEY": "sk-lab-openai"}
 
 
 def last_output(prefix: str, suffix: str) -> Callable[[ModelRequest], Reply]:
@@ -105,16 +105,12 @@ SKILLED = by_rules(
 def test_every_quickstart_case_passes(
     project: Project,
     model_server: Callable[..., ModelServer],
-    claude_cli: Path,
-    codex_cli: Path,
+    lab_profiles: Callable[..., dict[str, str]],
     engine: str,
 ) -> None:
-    url = model_server(SKILLED).url
+    server = model_server(SKILLED)
     shutil.copytree(QUICKSTART, project.root / "cases")
-    claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
-    codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\napi_key_env: LAB_KEY\n"
-    codex += "model: gpt-5.5\nretries: 0\n"
-    project.write({"engines/claude.yaml": claude, "engines/codex.yaml": codex})
+    project.write(lab_profiles(server.url))
     result = project.run_json("cases", "-e", engine, env=KEYS)
     assert {
         c["case_id"]: (c["status"], c["reason"]) for c in result["cases"] if c["score"] < 1

@@ -61,7 +61,10 @@ def test_a_run_of_the_quickstart_that_was_moved_is_graded_the_same(tmp_path: Pat
     assert "severity: low" in edited.stderr
 
 
-def _becomes_a_case_and_passes(tmp_path: Path, session: str, homes: dict[str, str]) -> None:
+def _graded_by_its_own_case(
+    tmp_path: Path, session: str, homes: dict[str, str]
+) -> tuple[str, float]:
+    """Status and score of a session, judged by the case that was made of it."""
     project = Project(tmp_path)
     made = project.run("session", "to-case", session, "--out", "cases/made.yaml", env=homes)
     assert made.exit_code == 0, made.stderr
@@ -72,11 +75,11 @@ def _becomes_a_case_and_passes(tmp_path: Path, session: str, homes: dict[str, st
     judged = project.run("judge", session, "--cases", "cases", "--json", env=homes)
     assert judged.exit_code == 0, judged.stderr
     [case] = judged.data["cases"]
-    assert (case["grade"]["status"], case["grade"]["score"]) == ("PASS", 1.0)
     assert case["grade"]["usage"]["output_tokens"] > 0
     text = text.replace("contains: 12 lines", "contains: 13 lines")
     (project.root / "cases/made.yaml").write_text(text, "utf-8")
     assert project.run("judge", session, "--cases", "cases", env=homes).exit_code == 1
+    return case["grade"]["status"], case["grade"]["score"]
 
 
 def test_a_session_of_claude_becomes_a_case_that_it_passes(
@@ -89,7 +92,7 @@ def test_a_session_of_claude_becomes_a_case_that_it_passes(
     claude.first("do it", session, "--permission-mode", "bypassPermissions")
     claude.resume("and now?", session)
     homes = {"CLAUDE_CONFIG_DIR": str(claude.config)}
-    _becomes_a_case_and_passes(tmp_path, session, homes)
+    assert _graded_by_its_own_case(tmp_path, session, homes) == ("PASS", 1.0)
 
 
 def test_a_session_of_codex_becomes_a_case_that_it_passes(
@@ -102,4 +105,4 @@ def test_a_session_of_codex_becomes_a_case_that_it_passes(
     codex.resume("and now?", thread)
     homes = {"CODEX_HOME": str(codex.codex_home)}
     assert session_files(session_homes({**homes, "CLAUDE_CONFIG_DIR": str(tmp_path / "none")}))
-    _becomes_a_case_and_passes(tmp_path, thread, homes)
+    assert _graded_by_its_own_case(tmp_path, thread, homes) == ("PASS", 1.0)

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.lab_profiles import ENGINES, KEYS, remembering
 from tests.support.model_server import (
     Hang,
     HttpError,
@@ -31,9 +32,6 @@ from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 
-KEYS = {"ANTHROPIC_API_KEY": "sk-lab-anthropic", "LAB_KEY": "sk-lab-openai"}
-ENGINES = ("claude", "codex")
-
 THREE_TURNS = """
     id: {id}
     input:
@@ -50,29 +48,19 @@ TWO_TURNS = "input: {turns: [one, two]}\nassertions: [{tool_not_called: {kind: s
 
 
 @pytest.fixture
-def engines(project: Project, claude_cli: Path, codex_cli: Path) -> Callable[..., Project]:
+def engines(
+    project: Project, lab_profiles: Callable[..., dict[str, str]]
+) -> Callable[..., Project]:
     """`engines(url, more)`: profiles `claude` and `codex` that talk to the server at `url`."""
 
     def write(url: str, more: str = "") -> Project:
-        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
-        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\nretries: 0\n"
-        codex += "api_key_env: LAB_KEY\nmodel: gpt-5.5\n"
-        return project.write(
-            {
-                "engines/claude.yaml": claude + more,
-                "engines/codex.yaml": codex + more,
-                "cases/eval.yaml": "name: lab\ncases: {files: ['*.case.yaml'], parallelism: 8}\n",
-            }
-        )
+        suite = "name: lab\ncases: {files: ['*.case.yaml'], parallelism: 8}\n"
+        return project.write(lab_profiles(url, more) | {"cases/eval.yaml": suite})
 
     return write
 
 
-def remember(request: ModelRequest) -> Reply:
-    """Answers with all it was told; writes a file when asked to."""
-    told = Text("I was told: " + " | ".join(request.user_texts))
-    write = Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")])
-    return by_rules(write, otherwise=lambda _: told)(request)
+remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]))
 
 
 def test_eight_conversations_at_once_do_not_mix(

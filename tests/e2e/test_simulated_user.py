@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,21 +77,14 @@ def by_agent(request: ModelRequest) -> Reply:
 
 
 @pytest.fixture
-def write(project: Project, claude_cli: Path, codex_cli: Path) -> Callable[[str, str], Project]:
+def write(
+    project: Project, lab_profiles: Callable[..., dict[str, str]]
+) -> Callable[[str, str], Project]:
     """`write(url, suite)`: profiles of both CLIs for the agent's server, and the case."""
 
     def profiles(url: str, suite: str) -> Project:
-        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {url}\nretries: 0\n"
-        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {url}/v1\nretries: 0\n"
-        codex += "api_key_env: LAB_KEY\nmodel: gpt-5.5\n"
-        return project.write(
-            {
-                "engines/claude.yaml": claude,
-                "engines/codex.yaml": codex,
-                "cases/eval.yaml": suite,
-                "cases/renew.yaml": CASE,
-            }
-        )
+        files = {"cases/eval.yaml": suite, "cases/renew.yaml": CASE}
+        return project.write(lab_profiles(url) | files)
 
     return profiles
 

@@ -156,6 +156,13 @@ def torn_copy(run: Path, project: Project) -> None:
         file.write_bytes(file.read_bytes()[:-10])
 
 
+def unmovable_stream(run: Path, project: Project) -> None:
+    """Its new name would be too long."""
+    ending = ".stdout.jsonl"
+    name = "turn-03-follow-up-".ljust(255 - len(ending), "1") + ending
+    (run / "trials" / JOB / "raw" / name).touch()
+
+
 def torn_checkpoint(run: Path, project: Project) -> None:
     path = run / "trials" / JOB / "checkpoint.json"
     path.write_bytes(path.read_bytes()[:-20])
@@ -173,6 +180,7 @@ def other_case(run: Path, project: Project) -> None:
         (lost_scratch, "its scratch directory is gone"),
         (torn_copy, "the copy of the agent's home is not whole"),
         (other_case, "the case, its variables or the engine were changed since"),
+        (unmovable_stream, "what it left could not be read: File name too long"),
         (torn_checkpoint, None),
     ],
 )
@@ -260,3 +268,48 @@ def test_kept_workspaces_have_no_copies_of_homes(project: Project) -> None:
         "home",
         "workspace",
     ]
+
+
+TURN = 120
+"""Tokens that the scripted agent says a turn took."""
+
+
+def left_by_a_quota(project: Project) -> Path:
+    """Two cases; the first was left after turn 2 of 4, the second was not begun."""
+    project.write({"eval.yaml": "name: d\n", "a.yaml": CASE, "b.yaml": CASE})
+    set_mood(project, 3, error="quota")
+    project.run("run", ".", "-e", "moody", "-j", "1", "--out", "out")
+    set_mood(project)
+    return project.root / "out"
+
+
+def test_what_a_trial_took_before_it_was_begun_anew_counts_for_budgets_and_once(
+    project: Project,
+) -> None:
+    run = left_by_a_quota(project)
+    changed_workspace(run, project)
+    spent = (2 + 4) * TURN
+    budget = ("--max-tokens", str(spent), "-j", "1")
+    first = project.run_json("--resume", "out", *budget)
+    again = project.run_json("--resume", "out", *budget)
+    for result in (first, again):
+        assert [case["case_id"] for case in result["cases"]] == ["a"]
+        told = f"the budget of {spent} tokens is used up ({spent})"
+        assert result["stopped"] == {"kind": "max_tokens", "message": told}
+    more = project.run_json("--resume", "out", "--max-tokens", str(spent + 1), "-j", "1")
+    assert [case["status"] for case in more["cases"]] == ["PASS", "PASS"]
+
+
+def test_what_a_trial_took_before_it_was_gone_on_with_counts_once(project: Project) -> None:
+    left_by_a_quota(project)
+    result = project.run_json("--resume", "out", "--max-tokens", str(4 * TURN + 1), "-j", "1")
+    assert [case["status"] for case in result["cases"]] == ["PASS", "PASS"]
+
+
+def test_it_counts_too_where_the_trial_cannot_be_held_any_more(project: Project) -> None:
+    left_by_a_quota(project)
+    profile = project.root / "engines" / "moody.yaml"
+    profile.write_text("engine: scripted\ncommand: [/no/such/agent]\n", encoding="utf-8")
+    result = project.run_json("--resume", "out", "--max-tokens", str(2 * TURN), "-j", "1")
+    assert [case["status"] for case in result["cases"]] == ["ERROR"]
+    assert result["stopped"]["message"].endswith(f"({2 * TURN})")

@@ -162,7 +162,7 @@ async def test_one_that_asks_for_more_than_is_waited_ends_it_at_once() -> None:
         error = TurnError(kind="rate_limit", message="try again in 2 hours")
         assert await patience.refused(error, 1) == "leave"
     assert patience.left
-    assert "120 min of waiting, beyond --rate-limit-wait" in ended[0]
+    assert "120 min of waiting, and is waited for 10 min (--rate-limit-wait)" in ended[0]
 
 
 async def test_when_nothing_was_accepted_for_so_long_everybody_leaves() -> None:

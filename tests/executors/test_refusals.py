@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skillup.executors.pace import MOST_ANEW, Pace, TrialPatience
+from skillup.store import RunDirectory
+from tests.support.held_plans import hold_plan
+from tests.support.plans import a_plan
 from tests.support.project import Project
 
 CASE = """
@@ -69,6 +74,65 @@ def test_paths_of_a_family_are_held_anew_too(project: Project) -> None:
     project.write({"eval.yaml": "name: d\n", "a.yaml": case})
     result = project.run_json(".", "--trials", "2", "--trials-from-turn", "3")
     assert [c["status"] for c in result["cases"]] == ["PASS", "PASS"]
+
+
+def test_attempts_after_a_refusal_count_for_no_policy_in_a_family_either(project: Project) -> None:
+    case = """
+        retry_policy: {max_retries: 1, retry_on: [crash]}
+        input: {turns: [one, two, three]}
+        assertions: [{contains: fine}]
+        scripted:
+          - turn: 1
+            say: fine
+            steps: [{write: {path: x.txt, content: x}}]
+            misbehave: {error: overloaded, times: 1}
+          - {turn: 3, say: fine, misbehave: {exit_code: 1, times: 2}}
+          - {say: fine}
+        """
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+    result = project.run_json(".", "--trials", "2", "--trials-from-turn", "3")
+    assert [c["status"] for c in result["cases"]] == ["PASS", "PASS"]
+    retried = [e for e in project.journal() if e["event"] == "trial_retried"]
+    told = {(e["job"][-1], e["attempt"], e["error"]) for e in retried}
+    assert told == {(n, k, e) for n in "12" for k, e in ((1, "overloaded"), (2, "crash"))}
+    assert project.record("a/scripted/with_skill/1")["attempt"] == 3
+
+
+REFUSED_FOR_EVER = {
+    "input": {"turns": ["one", "two", "three"]},
+    "scripted": [
+        {"turn": 2, "say": "fine", "steps": [{"run": "echo >> x"}], "misbehave": {"error": "KIND"}},
+        {"say": "fine"},
+    ],
+}
+
+
+@pytest.mark.parametrize("from_turn", [None, 3])
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
+def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
+    tmp_path: Path, kind: str, from_turn: int | None
+) -> None:
+    case = json.loads(json.dumps(REFUSED_FOR_EVER).replace("KIND", kind))
+    plan = a_plan(tmp_path, {"a": case}, trials=2, trials_from_turn=from_turn)
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    pace = Pace(3600, lambda _: None, clock=lambda: now, sleep=sleep)
+    grades = hold_plan(
+        plan,
+        tmp_path / "run",
+        patience=lambda _, attempt: TrialPatience(pace, lambda _: None, attempt=attempt),
+    )
+    run = RunDirectory.open(tmp_path / "run")
+    for job in plan.jobs:
+        assert grades[job.id].status == "ERROR"
+        record = run.read_record(job.id)
+        assert [turn.error and turn.error.kind for turn in record.turns] == [None, kind, None]
+        assert record.attempt == 1 + MOST_ANEW
+        assert [kept.attempt for kept in run.attempts(job.id)] == [1, 2, 3, 4, 5]
 
 
 def test_in_a_family_a_quota_leaves_all_its_trials(project: Project) -> None:

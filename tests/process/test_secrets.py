@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -132,3 +135,83 @@ def test_values_of_several_environments_are_all_masked() -> None:
     masked = secrets.mask("first-value second-value third-value")
 
     assert masked == "***API_KEY*** ***API_KEY'*** third-value"
+
+
+KEY = 'sk-1234/"5678'
+RED, END = "\x1b[01;31m\x1b[K", "\x1b[m\x1b[K"
+
+
+def as_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def as_json_in_json(text: str) -> str:
+    return as_json(as_json(text))
+
+
+def as_it_is(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize("written", [as_it_is, as_json, as_json_in_json])
+@pytest.mark.parametrize(
+    ("printed", "masked"),
+    [
+        (f"a {KEY[:4]}{RED}{KEY[4:]}{END} b", f"a ***K***{RED}{END} b"),
+        (f"{RED}{KEY[:9]}{END}{KEY[9:]}{RED}b", f"{RED}***K***{END}{RED}b"),
+        (RED.join(KEY), "***K***" + RED * (len(KEY) - 1)),
+        (f"{RED}{KEY}{END} {KEY[:5]}\x1b(B{KEY[5:]}", f"{RED}***K***{END} ***K***\x1b(B"),
+    ],
+)
+def test_a_secret_that_colours_break_in_two_is_masked_and_the_colours_stay(
+    printed: str, masked: str, written: Callable[[str], str]
+) -> None:
+    secrets = Secrets({"K": KEY})
+
+    assert secrets.mask(written(printed)) == written(masked)
+    assert secrets.mask_bytes(written(printed).encode()) == written(masked).encode()
+
+
+def test_of_two_secrets_that_overlap_in_coloured_text_nothing_is_left() -> None:
+    secrets = Secrets({"A": "abcdefgh", "B": "efghijkl"})
+
+    assert secrets.mask(f"<abc{RED}defghijk{END}l>") == f"<***A***{RED}***B***{END}>"
+
+
+def test_coloured_text_without_a_secret_is_left_alone() -> None:
+    secrets = Secrets({"K": KEY})
+
+    for text in (f"{RED}sk-1{END}", f"{RED}sk-\n1234", r"\\u001b[", "\x1b[31", as_json(f"{RED}é")):
+        assert secrets.mask(text) == text
+        assert secrets.mask_bytes(text.encode()) == text.encode()
+
+
+def test_what_grep_colours_is_masked(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text(f"KEY={KEY}\n")
+    grep = ["grep", "--color=always", "1234", "env"]
+    printed = subprocess.run(grep, cwd=tmp_path, stdout=subprocess.PIPE, check=True).stdout
+    assert KEY.encode() not in printed
+
+    masked = Secrets({"K": KEY}).mask_bytes(printed)
+
+    assert b"KEY=***K***" in masked
+    assert b"5678" not in masked
+
+
+@pytest.mark.parametrize(
+    "piece", ["\\", "\x1b[", "\x1b[0", r"\u001b[", RED + "sk-1", "\\" * 20 + '"u0073']
+)
+def test_the_time_it_takes_grows_no_faster_than_the_text(piece: str) -> None:
+    secrets = Secrets({"K": KEY, "Q": '"""\\\\\\secret'})
+
+    def seconds(characters: int) -> float:
+        text = r"\u0041\u001b[1mx" + piece * (characters // len(piece))
+        text += "\n" + KEY[:4] + RED + KEY[4:]
+        began = time.process_time()
+        masked = secrets.mask(text)
+        took = time.process_time() - began
+        assert "***K***" in masked
+        return took
+
+    few, many = (min(seconds(size) for _ in range(3)) for size in (40_000, 320_000))
+    assert many < 24 * max(few, 0.001)  # eight times as much text; quadratic time: sixty-four times

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import signal
 import sys
@@ -254,6 +256,29 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children, interr
             assert outcome.leftover == ()
 
     anyio.run(interrupted)
+    children.assert_none_left()
+
+
+# What is cancelled before its first step never ran; anyio has a coroutine left then.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("steps", range(6))
+def test_a_loop_that_is_broken_off_waits_for_no_helper_that_never_began(
+    children: Children, steps: int
+) -> None:
+    """`sys.exit()` in a callback stops the loop; then every task is cancelled by itself."""
+
+    async def broken_off() -> None:
+        held = asyncio.ensure_future(run_process(children.request("time.sleep(300)")))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        done, _ = await asyncio.wait({held}, timeout=GUARD_SECONDS)
+        assert done == {held}
+        assert held.cancelled()
+
+    asyncio.run(broken_off())
+    gc.collect()  # here, where the warning is expected
     children.assert_none_left()
 
 

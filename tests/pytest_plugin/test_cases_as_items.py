@@ -279,6 +279,7 @@ def test_what_failed_last_is_held_again_alone(suite: Project, pytest_in: Pytest)
     assert set(outcomes(again)) == {"bad[scripted]", "broken[scripted]"}
 
 
+@pytest.mark.indexed
 def test_with_xdist_each_worker_has_a_run_of_its_own(suite: Project, pytest_in: Pytest) -> None:
     for number in range(6):
         suite.write({f"cases/more-{number}.yaml": PASSES})
@@ -286,10 +287,13 @@ def test_with_xdist_each_worker_has_a_run_of_its_own(suite: Project, pytest_in: 
     assert "1 failed, 8 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
     assert "turn 2: not as it should be" in outcome.stdout
     run = suite.latest_run()
-    assert f"skillup: {run.relative_to(suite.root)}" in outcome.stdout
     workers = sorted(run.iterdir())
     assert {path.name for path in workers} <= {"gw0", "gw1"}
     assert workers
+    assert (
+        f"skillup: {run.relative_to(suite.root)}: a run of each worker, none of them indexed: "
+        f"{', '.join(path.name for path in workers)}\n"
+    ) in outcome.stdout
     held = [path.parents[3].name for path in run.glob("*/trials/*/*/*/*/record.json")]
     assert set(held) >= {"good", "bad", "broken", "more-0", "more-5"}
     for worker in workers:

@@ -105,6 +105,21 @@ def test_one_configuration_alone_differs_from_nothing() -> None:
     assert "Delta" not in markdown_of(data)
 
 
+def test_a_variant_that_only_another_version_knows_stands_behind_ours() -> None:
+    other = graded("a", 2, 2, variant="with <b>half</b>")
+    data = benchmark(
+        [other, graded("a", 3, 1, variant="without_skill"), graded("a", 4, 0)], timestamp=WHEN
+    )
+
+    names = ["with_skill", "without_skill", "with <b>half</b>"]
+    assert [run["configuration"] for run in data["runs"]] == names
+    assert list(data["run_summary"]) == [*names, "delta"]
+    assert data["run_summary"]["delta"]["pass_rate"] == "+0.25"
+    assert "<b>" not in markdown_of(data).replace("\\<", "")
+    alone = benchmark([other, graded("a", 4, 0)], timestamp=WHEN)
+    assert alone["run_summary"]["delta"] == {}, "ours differ from each other only"
+
+
 def test_the_report_of_a_run_is_json() -> None:
     grade = graded("a", 1, 0)
     result = build_result("run", WHEN, {"a": grade}, ["a"], 10)

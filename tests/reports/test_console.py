@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.project import GUARD_SECONDS, Project
 
 CASE = r"""
@@ -135,6 +137,7 @@ def test_lots_are_the_same_in_every_run_and_others_by_the_seed(project: Project)
     assert drawn("--seed", "1") == drawn("--seed", "1") != drawn()
 
 
+@pytest.mark.indexed
 def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": TWICE, "cases/b.yaml": TWICE})
     ran = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -45,3 +46,10 @@ def test_styles_are_kept() -> None:
     lines = stream.getvalue().splitlines()
     assert len(lines) > 1
     assert all("\x1b[31m" in line for line in lines)
+
+
+def test_characters_that_are_two_cells_wide_count_as_two() -> None:
+    lines = shown("    " + "漢" * 20, 30)
+
+    assert len(lines) == 2
+    assert all(cell_len(line) <= 30 for line in lines)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from skillup.errors import UsageError
 from skillup.reports.formats import FORMATS, parse_formats
+from skillup.schema.suite import Report
 from tests.support.project import Project
 
 SUITE = {
@@ -20,6 +22,13 @@ def test_formats_are_given_with_commas_or_repeated() -> None:
     assert parse_formats(["junit,markdown", "json", "junit"]) == ("junit", "markdown")
     with pytest.raises(UsageError, match="--report pdf: no such format"):
         parse_formats(["pdf"])
+
+
+def test_a_suite_may_ask_for_all_that_the_command_line_may_ask_for() -> None:
+    everything = ["json", *FORMATS]
+    assert Report.model_validate({"formats": everything}).formats == everything
+    with pytest.raises(ValidationError):
+        Report.model_validate({"formats": ["pdf"]})
 
 
 def test_a_run_writes_what_the_suite_and_the_command_line_ask_for(tmp_path: Path) -> None:

@@ -30,5 +30,29 @@ def test_after_it_was_stopped_it_is_silent() -> None:
     assert "heartbeat" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_one_that_never_began_can_be_stopped() -> None:
-    Heartbeat(lambda: None, every=1).stop()
+def test_one_that_never_began_can_be_stopped_and_says_nothing() -> None:
+    beats: list[int] = []
+    heart = Heartbeat(lambda: beats.append(1), every=0)
+
+    heart.stop()
+
+    assert beats == []
+    assert "heartbeat" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_what_is_being_said_when_it_is_stopped_is_said_to_its_end() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    said: list[str] = []
+
+    def beat() -> None:
+        begun.set()
+        assert go_on.wait(GUARD_SECONDS)
+        said.append("all of it")
+
+    heart = Heartbeat(beat, every=0)
+    heart.start()
+    assert begun.wait(GUARD_SECONDS)
+    threading.Timer(0.05, go_on.set).start()
+    heart.stop()
+
+    assert said == ["all of it"]

@@ -63,6 +63,31 @@ def test_a_failure_tells_turn_by_turn_what_was_not_met() -> None:
     )
 
 
+def test_an_error_tells_its_turn_once_and_what_was_not_sent() -> None:
+    error = {"kind": "capture", "message": "turn 1: capture `n`: nothing", "evidence": ""}
+    turns = [
+        TurnGrade(
+            turn_number=number,
+            status=status,
+            source="case",
+            content="Hi",
+            response=response,
+            score=0,
+            post_condition_passed=None,
+            session_verified=None,
+            error=of,
+        )
+        for number, status, response, of in ((1, "error", "Hello", error), (2, "skipped", "", None))
+    ]
+
+    (told,) = parsed(make_grade("b", "ERROR", turns=turns, error=error)).iter("error")
+
+    assert told.text == (
+        "turn 1: capture: capture `n`: nothing\nturn 2: skipped: \n\n"
+        "[turn 1] Hi\n[answer] Hello\n[turn 2, not sent] Hi"
+    )
+
+
 def test_engines_and_variants_are_suites_of_their_own_and_trials_are_told_apart() -> None:
     root = parsed(
         make_grade("a", engine="x"), make_grade("a", engine="y"),

@@ -51,6 +51,15 @@ def test_trials_that_go_on_longer_than_what_has_ended_are_the_measure_of_their_l
     assert (pace.left([("long", 6)], ["long"] * 9, 1) or 0) >= 9 * 4
 
 
+def test_thousands_of_trials_of_a_case_are_reckoned_with_once_for_all_of_them() -> None:
+    pace = Pace()
+    for _ in range(20_000):
+        pace.add("a", 10)
+
+    # Each by itself would take minutes.
+    assert pace.left([], ["a"] * 200_000, 2) == pytest.approx(1_000_000)
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [

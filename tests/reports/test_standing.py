@@ -59,9 +59,23 @@ def test_another_attempt_keeps_what_the_first_one_took(tmp_path: Path) -> None:
     standing.start(one, 1)
     standing.hear(TrialEvent(one.id, "turn_ended", 1, 2, tokens=100))
     standing.start(one, 2)
-
     assert standing.running[one.id].doing == "attempt 2"
     assert standing.spent() == (100, None)
+
+    standing.hear(TrialEvent(one.id, "turn_ended", 1, 2, tokens=30))
+    standing.end(one, make_grade(usage={"input_tokens": 30, "output_tokens": None}))
+    assert standing.spent() == (130, None)
+
+
+def test_a_trial_that_goes_on_after_shared_turns_counts_them_once(tmp_path: Path) -> None:
+    standing, (one, *_) = standing_of(tmp_path)
+    standing.start(one, 1)
+    standing.hear(TrialEvent(one.id, "turn_ended", 1, 2, tokens=100, shared_by=3))
+    standing.start(one, 1)
+    assert standing.spent() == (100, None)
+
+    standing.end(one, make_grade(usage={"input_tokens": 140, "output_tokens": None}))
+    assert standing.spent() == (140, None)
 
 
 def test_a_follow_up_and_the_judging_are_told(tmp_path: Path) -> None:

@@ -63,6 +63,24 @@ def test_messages_calls_and_results_are_blocks_with_the_trials_name() -> None:
     )
 
 
+def test_a_tool_that_gave_nothing_is_told_so() -> None:
+    heard = Heard()
+    heard.item(call())
+    heard.item(answer(""))
+    heard.item(answer("\n", "error"))
+
+    assert heard.text.endswith("a  Bash gave nothing\na  Bash failed, without a word\n")
+
+
+def test_on_a_terminal_long_lines_go_on_below_where_they_began() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=30, highlight=False, force_terminal=True, color_system=None)
+    item = TranscriptItem(type="message", text="A deletion takes two confirmations.")
+    ConversationStream(console).hear(TrialEvent(JOB, "item", item=item), "a")
+
+    assert file.getvalue() == "a  agent\n    A deletion takes two\n    confirmations.\n"
+
+
 def test_who_wrote_a_message_is_told() -> None:
     heard = Heard()
     heard.message("Sure?", source="follow_up")
@@ -79,6 +97,13 @@ def test_several_arguments_are_named() -> None:
     heard.item(call(file="a.txt", limit=3))
 
     assert "    file: a.txt\n    limit: 3\n" in heard.text
+
+
+def test_an_argument_of_several_lines_stands_below_its_name() -> None:
+    heard = Heard()
+    heard.item(call(content="one: 1\ntwo: 2\n", file="a.txt"))
+
+    assert "    content:\n        one: 1\n        two: 2\n    file: a.txt\n" in heard.text
 
 
 def test_long_results_are_cut_and_say_so() -> None:

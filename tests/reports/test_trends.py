@@ -8,14 +8,16 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from skillup.reports.trends import print_trends
+from skillup.reports.trends import MOST_CASES, print_trends
 from skillup.trends.history import Wanted, histories
 from skillup.trends.index.reading import CaseInRun, RunHead
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_run
 
 
-def said(nights: list[dict[str, str]], width: int | None = None) -> str:
+def said(
+    nights: list[dict[str, str]], width: int | None = None, most: int | None = MOST_CASES
+) -> str:
     """The history as it is printed, on a terminal so wide (None: where there is none)."""
     rows = []
     for number, cases in enumerate(nights, start=1):
@@ -30,7 +32,7 @@ def said(nights: list[dict[str, str]], width: int | None = None) -> str:
         no_color=True,
         highlight=False,
     )
-    print_trends(histories(rows, Wanted(), 60), console)
+    print_trends(histories(rows, Wanted(), 60), console, most)
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
@@ -60,3 +62,15 @@ def test_nothing_is_cut_or_wider_than_the_terminal(width: int) -> None:
     assert long in text
     assert "✓" * 25 in text
     assert "25/50" in text
+
+
+def test_of_very_many_cases_those_that_tell_most_are_shown_and_the_others_counted() -> None:
+    steady = {f"steady-{number:03}": "p" for number in range(500)}
+    nights = [{**steady, "zzz": "p"}, {**steady, "zzz": "f"}]
+    lines = said(nights).splitlines()
+    assert lines[3].split()[:2] == ["zzz", "✓✗"]
+    assert sum("steady-" in line for line in lines) == 39
+    assert "… and 461 more, none of them worse; --all shows them, -k GLOB some" in lines
+    everything = said(nights, most=None)
+    assert everything.count("steady-") == 500
+    assert "more" not in everything

@@ -168,6 +168,17 @@ def test_a_retried_attempt_is_kept_and_does_not_finish_the_trial(run: RunDirecto
     assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"]
 
 
+def test_an_attempt_takes_the_place_of_none_that_an_earlier_start_has_kept(
+    run: RunDirectory,
+) -> None:
+    run.begin_trial(JOB)
+    for response in ("one", "two", "three"):
+        run.write_attempt(JOB, a_record(response=response))
+    kept = sorted(path.name for path in run.trial_directory(JOB).glob("attempt-*"))
+    assert kept == ["attempt-1.json", "attempt-1.json.earlier-1", "attempt-1.json.earlier-2"]
+    assert {record.turns[0].response for record in run.attempts(JOB)} == {"one", "two", "three"}
+
+
 def test_closing_leaves_no_scratch_behind(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "run", {}) as run:
         scratch = run.begin_trial(JOB).scratch

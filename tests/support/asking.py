@@ -25,7 +25,7 @@ MODELS = {
     "openai-responses": "openai-responses:gpt-4.1",
     "openai-chat": "openai-chat:gpt-4.1",
 }
-HASTY = Patience(attempts=3, first_wait=0.01, longest_wait=0.02)
+HASTY = Patience(refusals=0, attempts=3, first_wait=0.01, longest_wait=0.02)
 """Three attempts, with hardly a pause."""
 
 

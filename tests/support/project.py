@@ -34,7 +34,9 @@ class Outcome:
 class Project:
     """Files in a directory; `run` is the command line there, with a home of its own."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, indexed: bool = False) -> None:
+        """`indexed`: its runs are put into an index, as a user's are; a quarter of a short run."""
+        self.indexed = indexed
         self.root = root / "project"
         self.home = root / "home"
         self.root.mkdir()
@@ -51,7 +53,8 @@ class Project:
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """A small environment, so that nothing of the developer's own plays a part."""
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR", "TZ")}
-        return {**kept, "HOME": str(self.home), **(extra or {})}
+        own = {"HOME": str(self.home)} | ({} if self.indexed else {"SKILLUP_INDEX": "none"})
+        return {**kept, **own, **(extra or {})}
 
     def run(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: str = ".") -> Outcome:
         """`skillup ARGUMENTS`, to its end."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade, RunResult, Summary
-from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord
+from skillup.schema.record import (
+    EngineInfo,
+    Record,
+    SessionFingerprint,
+    TurnError,
+    TurnRecord,
+)
 
 
 def a_record(
@@ -29,6 +36,26 @@ def a_record(
             )
         ],
     )
+
+
+def a_checkpoint(**update: object) -> Checkpoint:
+    """After the turn of :func:`a_record`."""
+    session = SessionFingerprint(session_id="s", messages=1, prefix_sha256="0", prefix_bytes=1)
+    made = Checkpoint(
+        record=a_record(),
+        variables={"name": "value"},
+        messages=1,
+        session=session,
+        chosen_session_id="s",
+        skills={},
+        home_copy="a",
+        home_sha256="0",
+        workspace_sha256="0",
+        asked_sha256="0",
+        elapsed_ms=1,
+        held_seconds=1.0,
+    )
+    return made.model_copy(update=update)
 
 
 def a_grade(case_id: str = "case", *, reason: str = "all checks passed") -> Grade:

@@ -26,6 +26,7 @@ def test_several_trials_are_tested_within_their_case() -> None:
     b = a_run("b", {f"case-{n}": "ppf" for n in range(10)})
     verdicts = compare_runs(a, b, 0.95).verdicts
     assert "several trials" in verdicts.name
+    assert verdicts.test is not None
     assert verdicts.test.p == pytest.approx(2 * 0.5**10)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -78,3 +79,29 @@ def test_a_suite_that_got_a_little_worse_everywhere_is_found_by_the_test_over_al
         stratified(case.counts for case in two_nights(random, 5, worse)).p for _ in range(100)
     ]
     assert sum(p <= 0.05 for p in p_values) >= 90
+
+
+def _documented_power() -> list[list[int]]:
+    """The rows of the table in `docs/nightly.md`: trials, then percents."""
+    page = (Path(__file__).parents[2] / "docs" / "nightly.md").read_text("utf-8")
+    table = page.split("| trials in each run |")[1].split("\n\n")[0].splitlines()[2:]
+    return [[int(cell.strip(" %")) for cell in row.strip("|").split("|")] for row in table]
+
+
+@pytest.mark.parametrize("row", _documented_power(), ids=lambda row: row[0])
+def test_the_documented_chances_of_finding_a_worse_case_are_right(row: list[int]) -> None:
+    trials, *shares, alarms = row
+    random, nights = Random(9), 120
+
+    def near(share: int) -> object:
+        chance = share / 100
+        return pytest.approx(chance, abs=0.01 + 3 * (chance * (1 - chance) / nights) ** 0.5)
+
+    for rate, share in zip((0.7, 0.5, 0.3, 0.0), shares, strict=True):
+        later = {**RATES, "case-00": rate}
+        found = [
+            "case-00" in newly_failing(two_nights(random, trials, later)) for _ in range(nights)
+        ]
+        assert sum(found) / nights == near(share)
+    quiet = [bool(newly_failing(two_nights(random, trials))) for _ in range(nights)]
+    assert sum(quiet) / nights == near(alarms)

@@ -58,7 +58,7 @@ class Faults:
             time.sleep(3600)
         kind = self._faults.get("error")
         if kind:
-            raise AgentError(kind, _MESSAGES[kind])
+            raise AgentError(kind, self._faults.get("message") or _MESSAGES[kind])
         code = self._faults.get("exit_code")
         if code is not None and code < 0:
             os.kill(os.getpid(), -code)

@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from skillup.judges.models.stored import AnswerFolder, StoredAnswer
 from skillup.plan import Job
 from skillup.process.secrets import Secrets
+from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
+from skillup.store.checkpoints import CHECKPOINT_FILE
 from skillup.store.trials import GRADE_FILE, RECORD_FILE, make_fresh, trial_directory
 
 _ATTEMPT = re.compile(r"attempt-(\d+)\.json")
@@ -31,6 +33,8 @@ class Arrived:
     record: Record | None
     """None: it was not finished."""
     grade: Grade | None
+    checkpoint: Checkpoint | None
+    """As far as it came, if it was left in the midst of its conversation."""
 
 
 def take_in(
@@ -84,11 +88,13 @@ def _trial(
     found = [(int(m[1]), f) for f in source.glob("*.json") if (m := _ATTEMPT.fullmatch(f.name))]
     attempts = [Record.model_validate_json(read(file) or b"") for _, file in sorted(found)]
     record, grade = read(source / RECORD_FILE), read(source / GRADE_FILE)
+    checkpoint = read(source / CHECKPOINT_FILE)
     return Arrived(
         job,
         tuple(attempts),
         Record.model_validate_json(record) if record is not None else None,
         Grade.model_validate_json(grade) if grade is not None else None,
+        Checkpoint.model_validate_json(checkpoint) if checkpoint is not None else None,
     )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from skillup import __version__
@@ -47,6 +48,8 @@ class _Place:
 
 
 _places: dict[str, _Place] = {}
+_units: dict[str, SimpleQueue[bytes | None]] = {}
+"""By unit, the lines that its process gets."""
 
 
 async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, Any]:
@@ -123,6 +126,13 @@ def hold(asked: dict[str, Any], digest: str) -> dict[str, Any]:
     }
 
 
+def pass_in(unit: str, line: str) -> None:
+    """Give a line to the process that holds the unit, if it still does."""
+    lines = _units.get(unit)
+    if lines is not None:
+        lines.put(line.encode())
+
+
 def forget(digest: str) -> None:
     """Remove what was laid out, as soon as nobody works with it any more."""
     with _lock:
@@ -179,7 +189,12 @@ def _hold(
         "root": str(place / "root"),
         "directory": str(unit / "run"),
     }
-    ended = run_apart(asked["program"], json.dumps(request).encode(), on_line, wanted)
+    lines = _units[asked["unit"]] = SimpleQueue()
+    try:
+        said = json.dumps(request).encode()
+        ended = run_apart(asked["program"], said, on_line, wanted, more=lines)
+    finally:
+        del _units[asked["unit"]]
     if ended.code < 0:  # it could not end its agents
         end_what_was_left()
     return ended

@@ -14,7 +14,7 @@ from skillup.engines.base import Availability
 from skillup.engines.registry import get_engine
 from skillup.executors.cluster.connection import connected
 from skillup.executors.cluster.looking import Looked, look_at
-from skillup.executors.cluster.on_worker import TOPIC, forget
+from skillup.executors.cluster.on_worker import forget
 from skillup.executors.cluster.parcel import Parcel
 from skillup.executors.cluster.pool import Pool
 from skillup.executors.cluster.venue import ClusterVenue
@@ -94,7 +94,6 @@ async def _hold(
     run: Run, plan: Plan, client: Any, pool: Pool, asked: Mapping[str, Any], digest: str
 ) -> None:
     venue = ClusterVenue(run, client, pool, asked, digest)
-    client.subscribe_topic(TOPIC, venue.told)
     async with anyio.create_task_group() as group:
         group.start_soon(pool.watch)
         await hold_all(plan, run, venue)

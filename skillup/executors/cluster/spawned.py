@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 import skillup
 from skillup.process.spawn import Apart, start_apart
@@ -42,21 +43,25 @@ def run_apart(
     on_line: Callable[[bytes], None],
     wanted: Callable[[], bool],
     seconds: float | None = None,
+    more: SimpleQueue[bytes | None] | None = None,
 ) -> Finished:
-    """Run `module`'s ``main`` with `request` on stdin; blocks until it has ended.
+    """Run `module`'s ``main`` with `request` as the first line of its stdin; blocks until it ended.
 
-    Once it is not `wanted` any more, or `seconds` have passed, it is told to stop (SIGINT), and
-    killed if it does not.
+    What is put into `more` meanwhile are further lines; at the end a None is put there. Once it is
+    not `wanted` any more, or `seconds` have passed, it is told to stop (SIGINT), and killed if it
+    does not.
     """
     here = str(Path(skillup.__file__).parent.parent)
+    lines: SimpleQueue[bytes | None] = more if more is not None else SimpleQueue()
     argv = (sys.executable, "-P", "-c", _PROGRAM.format(here=here, module=module))
     with tempfile.TemporaryFile() as stderr:
         process = start_apart(argv, cwd=Path(here), stderr=stderr)
         reader = threading.Thread(target=_read, args=(process, on_line), daemon=True)
         reader.start()
-        feeder = threading.Thread(target=_feed, args=(process, request), daemon=True)
+        feeder = threading.Thread(target=_feed, args=(process, request, lines), daemon=True)
         feeder.start()
         stopped = _wait(process, wanted, seconds)
+        lines.put(None)
         feeder.join(_PATIENCE_SECONDS)
         reader.join(_PATIENCE_SECONDS)
         length = stderr.seek(0, 2)
@@ -79,11 +84,15 @@ def _wait(process: Apart, wanted: Callable[[], bool], seconds: float | None) -> 
     return told is not None
 
 
-def _feed(process: Apart, request: bytes) -> None:
+def _feed(process: Apart, request: bytes, more: SimpleQueue[bytes | None]) -> None:
     assert process.stdin is not None
+    line: bytes | None = request
     try:
         with process.stdin as stdin:
-            stdin.write(request)
+            while line is not None:
+                stdin.write(line + b"\n")
+                stdin.flush()
+                line = more.get()
     except OSError:
         pass  # it has ended, and how it did says more
 

@@ -47,7 +47,7 @@ class Telling:
 
     def trial_started(self, job: Job, attempt: int) -> None:
         """``{"event": "started", "job", "attempt"}``."""
-        self._say({"event": "started", "job": job.id, "attempt": attempt})
+        self.say({"event": "started", "job": job.id, "attempt": attempt})
 
     def trial_event(self, event: TrialEvent) -> None:
         """``{"event": "trial", "of": the event}``."""
@@ -56,7 +56,7 @@ class Telling:
             if now - last < _ACTIVITY_SECONDS:
                 return
             self._last_activity[event.job] = now
-        self._say({"event": "trial", "of": _EVENT.dump_python(event, mode="json")})
+        self.say({"event": "trial", "of": _EVENT.dump_python(event, mode="json")})
 
     def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
         """Nothing: the client says so, once it has it."""
@@ -67,7 +67,8 @@ class Telling:
     def trial_lost(self, job: Job, worker: str, reason: str) -> None:
         """Nothing: only the client can know."""
 
-    def _say(self, event: dict[str, Any]) -> None:
+    def say(self, event: dict[str, Any]) -> None:
+        """Write one; nobody may be there to read it."""
         try:
             sys.stdout.write(self._mask(json.dumps(event)) + "\n")
             sys.stdout.flush()

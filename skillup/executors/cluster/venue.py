@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import json
+import tarfile
 import tempfile
-import uuid
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
+from pydantic import ValidationError
 
+from skillup.executors.attempts import set_aside_unused, with_note
 from skillup.executors.cluster.merging import Arrived, take_in
-from skillup.executors.cluster.on_worker import hold
 from skillup.executors.cluster.pool import Pool, Worker
-from skillup.executors.cluster.telling import event_of
 from skillup.executors.cluster.trial_parcel import unpack_trials
+from skillup.executors.cluster.unit import Lost, Unit
 from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
 from skillup.plan import Job
-from skillup.schema.grade import Stop
 from skillup.schema.record import Record, TurnError
 from skillup.trial import record_without_turns
 
 LOSSES_ALLOWED = 3
 """So often a trial begins again because its worker was lost; then it is an error."""
-
-_CANCEL_SECONDS = 5.0
-
-
-class Lost(Exception):  # noqa: N818  it is no error but what happened
-    """The worker has gone, or the process that held the trials was killed."""
 
 
 class ClusterVenue:
@@ -46,8 +40,10 @@ class ClusterVenue:
         self._pool = pool
         self._asked = asked
         self._digest = digest
-        self._units: dict[str, dict[str, Job]] = {}
+        self._units: dict[str, Unit] = {}
         self._started: dict[str, int] = {}
+        self._notes: dict[str, str] = {}
+        """For records, by job."""
 
     async def hold(self, jobs: Sequence[Job]) -> None:
         """Have the jobs held, again if they are lost, and conclude them."""
@@ -80,19 +76,11 @@ class ClusterVenue:
         await self._run.skip(job, reason)
 
     def told(self, event: tuple[float, Any]) -> None:
-        """A worker says what goes on in one of the units."""
+        """A process on a worker has said something."""
         message = event[1]
-        jobs = self._units.get(message["unit"]) if isinstance(message, dict) else None
-        if jobs is None:  # of another run, or over
-            return
-        try:
-            said = json.loads(message["said"])
-            if said["event"] == "started":
-                self._tell_started(jobs[said["job"]], said["attempt"])
-            elif said["of"]["job"] in jobs:
-                self._run.observer.trial_event(event_of(said["of"]))
-        except (KeyError, TypeError, ValueError):
-            return  # no word of ours; it is for the eye only
+        unit = self._units.get(message["unit"]) if isinstance(message, dict) else None
+        if unit is not None:  # else it is of another run, or over
+            unit.told(message["said"])
 
     def _tell_started(self, job: Job, attempt: int) -> None:
         if self._started.get(job.id) != attempt:
@@ -101,68 +89,36 @@ class ClusterVenue:
 
     async def _attempt(self, worker: Worker, jobs: Sequence[Job]) -> str | None:
         """Hold the jobs on `worker`; how they were lost, None: they were not."""
-        unit = uuid.uuid4().hex
+        for job in jobs:
+            self._begin_anew(job)
         places = [self._run.directory.begin_trial(job.id) for job in jobs]
         for job in jobs:
             self._started.pop(job.id, None)
             self._run.directory.journal("trial_sent", job=job.id, worker=worker.address)
-        self._units[unit] = {job.id: job for job in jobs}
+        unit = Unit(self._run, self._client, worker, jobs, self._tell_started)
+        self._units[unit.id] = unit
         try:
-            answer = await self._on(worker, unit, jobs)
+            answer = await unit.hold(self._asked, self._digest, self.told)
             lost: str | None = None
             # What has arrived is finished: it is kept, even if the run ends in this moment.
             with anyio.CancelScope(shield=True):
-                self._units.pop(unit)
+                self._units.pop(unit.id)
                 lost = await self._conclude(answer, jobs, places[0].scratch)
             return lost  # noqa: RET504  a scope may swallow what is raised in it
         except Lost as what:
             return str(what)
         finally:
-            self._units.pop(unit, None)
+            self._units.pop(unit.id, None)
             for job in jobs:
                 self._run.directory.remove_scratch(job.id)
 
-    async def _on(self, worker: Worker, unit: str, jobs: Sequence[Job]) -> Mapping[str, Any]:
-        """What the worker answers. Raises Lost."""
-        asked = {**self._asked, "unit": unit, "jobs": [job.id for job in jobs]}
-        future = self._client.submit(
-            hold,
-            asked,
-            self._digest,
-            key=f"skillup-{unit}",
-            workers=[worker.address],
-            allow_other_workers=False,
-            pure=False,
-            retries=0,
-        )
-        answer: Mapping[str, Any] | None = None
-        failure: Exception | None = None
-        try:
-            async with anyio.create_task_group() as group:
-
-                async def leave_with_the_worker() -> None:
-                    await worker.gone.wait()
-                    group.cancel_scope.cancel()
-
-                group.start_soon(leave_with_the_worker)
-                try:
-                    answer = await future
-                except Exception as error:  # noqa: BLE001  whatever the other side or Dask raised
-                    failure = error
-                group.cancel_scope.cancel()
-        finally:
-            with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-                await self._client.cancel([future], force=True)
-            future.release()
-        if failure is not None:
-            said = " ".join(str(failure).split())
-            raise Lost(f"{type(failure).__name__}: {said[:300]}") from failure
-        if answer is None:
-            raise Lost("the worker has gone")
-        if answer["code"] < 0 or answer["stopped"]:
-            how = "was stopped" if answer["stopped"] else f"was killed (signal {-answer['code']})"
-            raise Lost(f"the process that held it {how}")
-        return answer
+    def _begin_anew(self, job: Job) -> None:
+        """A trial that an earlier start of the run left: no worker can see where its session is."""
+        noted = self._run.directory.read_checkpoint(job.id)
+        if noted is not None:
+            self._run.stopping.count_attempt(noted.record)
+            why = "its session is not on the worker that holds it now"
+            self._notes[job.id] = set_aside_unused(self._run.directory, job, noted, why)
 
     async def _conclude(
         self, answer: Mapping[str, Any], jobs: Sequence[Job], scratch: Path
@@ -174,15 +130,15 @@ class ClusterVenue:
             for job in jobs:
                 await self._refuse(job, TurnError(kind="internal", message=message))
             return None
-        arrived = await anyio.to_thread.run_sync(self._take_in, answer["trials"], jobs, scratch)
+        try:
+            arrived = await anyio.to_thread.run_sync(self._take_in, answer["trials"], jobs, scratch)
+        except (tarfile.TarError, zlib.error, EOFError, ValidationError) as error:
+            return f"what it sent back is not whole: {' '.join(str(error).split())[:300]}"
         for trial in arrived:
             await self._take_over(trial)
-        if end.get("stop") is not None:
-            self._run.stopping.stop(Stop.model_validate(end["stop"]))
         unfinished = any(trial.record is None for trial in arrived)
-        if unfinished and end.get("stop") is None:
-            return "it was not finished there"
-        return None
+        # Its trials were left only if their provider wants nothing more of the whole run.
+        return "it was not finished there" if unfinished and not self._run.is_enough() else None
 
     def _take_in(self, trials: bytes, jobs: Sequence[Job], scratch: Path) -> list[Arrived]:
         with tempfile.TemporaryDirectory(dir=scratch) as laid_out:
@@ -198,7 +154,14 @@ class ClusterVenue:
             self._run.directory.journal("trial_started", job=job.id)
         if trial.record is not None:
             self._tell_started(job, trial.record.attempt)
-            await self._run.conclude(job, trial.record, trial.grade)
+            record = with_note(trial.record, self._notes.get(job.id))
+            await self._run.conclude(job, record, trial.grade)
+            return
+        if trial.checkpoint is not None:
+            # Its session is gone; what it took and how far it came is told when it is held again.
+            self._run.directory.write_checkpoint(job.id, trial.checkpoint)
+        if self._run.is_enough():
+            self._run.directory.journal("trial_left", job=job.id)
 
     async def _refuse(self, job: Job, error: TurnError) -> None:
         record: Record = record_without_turns(self._run.request(job, 1), error=error)

@@ -124,7 +124,7 @@ def _question(
 ) -> dict[str, Any]:
     """All that an answer depends on; what is long, as a hash."""
     record = subject.record
-    given = _clean(
+    given: dict[str, Any] = _clean(
         {
             "agent_judge": judge.engine or record.engine.profile,
             "judge": judge.model_dump(mode="json", include=_GIVEN, exclude_none=True),
@@ -151,7 +151,7 @@ def _question(
     given["attachments"] = {
         item.path: _attached(item.path, subject, place.suite_root) for item in attachments
     }
-    return given  # type: ignore[no-any-return]
+    return given
 
 
 def _states(files: Mapping[str, FileState]) -> dict[str, Any]:
@@ -175,7 +175,8 @@ def _engine_of(judge: JudgeConfig, place: JudgePlace) -> dict[str, Any] | None:
     except SkillupError:
         return None
     by = {"engine": profile.engine, "model": profile.model, "base_url": profile.base_url}
-    return _clean(by, place.mask)  # type: ignore[no-any-return]
+    cleaned: dict[str, Any] = _clean(by, place.mask)
+    return cleaned
 
 
 def _clean(data: Any, mask: Callable[[str], str]) -> Any:

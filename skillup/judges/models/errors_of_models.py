@@ -14,6 +14,7 @@ _TEMPORARY = (
     ai.ModelRequestTimeout,
 )
 _TEMPORARY_STATUS = frozenset({408, 409, 425, 429})
+_REFUSALS = frozenset({429, 503, 529})
 _SHOWN = 300
 
 
@@ -27,6 +28,13 @@ def is_temporary(error: ai.ModelAPIError) -> bool:
         if error.status_code in _TEMPORARY_STATUS or error.status_code >= 500:
             return True
     return isinstance(error, _TEMPORARY)
+
+
+def is_refusal(error: ai.ModelAPIError) -> bool:
+    """Whether the provider wants fewer requests, for now."""
+    if not isinstance(error, ai.ModelHTTPError) or not is_temporary(error):
+        return False
+    return isinstance(error, ai.ModelRateLimitError) or error.status_code in _REFUSALS
 
 
 def is_about_temperature(error: ai.ModelAPIError) -> bool:

@@ -19,6 +19,7 @@ from skillup.judges.models.patience import Patience
 from skillup.judges.models.persistent import PersistentModel
 from skillup.judges.models.providers import Providers
 from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
+from skillup.trial.slow_down import SlowDown
 
 if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingResult
@@ -37,6 +38,8 @@ class RemoteModels:
         self._limiter = limiter
         self._patience = patience
         self._providers = Providers()
+        self._slow_downs: dict[tuple[str, str | None], SlowDown] = {}
+        """By address and key."""
         self._without_temperature: set[tuple[str, str]] = set()
         """Models that have refused it."""
 
@@ -47,7 +50,7 @@ class RemoteModels:
     async def ask(self, question: ModelQuestion, access: Access) -> ModelAnswer:
         """The answer of the model at `access`."""
         name, known = question.model.model, (access.base_url, access.name)
-        attempts = self._attempts(question.model.timeout_seconds)
+        attempts = self._attempts(access, question.model.timeout_seconds)
         model: PersistentModel | None = None
         value, error = None, None
         try:
@@ -80,7 +83,7 @@ class RemoteModels:
         self, access: Access, texts: Sequence[str], seconds: float | None
     ) -> EmbeddingAnswer:
         """The vectors of `texts` by the embedding model at `access`."""
-        attempts = self._attempts(seconds)
+        attempts = self._attempts(access, seconds)
 
         async def request() -> EmbeddingResult:
             model = self._providers.embedding_model(access)
@@ -93,8 +96,10 @@ class RemoteModels:
             return EmbeddingAnswer(None, error, model=access.name)
         return _embedding_answer(result, len(texts), access.name)
 
-    def _attempts(self, seconds: float | None) -> Attempts:
-        return Attempts(self._limiter, self._patience, seconds or DEFAULT_SECONDS)
+    def _attempts(self, access: Access, seconds: float | None) -> Attempts:
+        account = (access.base_url, access.key)
+        slow_down = self._slow_downs.setdefault(account, SlowDown(self._patience.refusals))
+        return Attempts(self._limiter, self._patience, slow_down, seconds or DEFAULT_SECONDS)
 
 
 async def _only_one(context: RunContext[object], value: BaseModel) -> BaseModel:

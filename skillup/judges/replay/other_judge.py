@@ -15,14 +15,21 @@ _SCRIPTED = "scripted:"
 _OF_APIS = ("openai-responses:", "openai-chat:")
 
 
-def judged_by(case: Case, model: str, here: Path) -> Case:
-    """`case` with `model` as what reads for its checks, and as the model of its agent judges.
+def read_by(case: Case, model: str, here: Path) -> Case:
+    """`case` with `model` as what reads for its checks, as `--judge-model` wants it.
 
-    A file of `scripted:FILE` that is there from `here` is meant; else the suite's. Agents cannot be
-    asked for such a judge, and keep their model.
+    A file of `scripted:FILE` that is there from `here` is meant; else the suite's.
+    """
+    return with_judge_model(case, _from_here(model, here))
+
+
+def judged_by(case: Case, model: str, here: Path) -> Case:
+    """As :func:`read_by`, and with `model` as the model of its agent judges.
+
+    Agents cannot be asked for a judge of a `scripted:FILE`, and keep their model.
     """
     if case.judge_model is None or case.judge_model.model != model:
-        case = with_judge_model(case, _from_here(model, here))
+        case = read_by(case, model, here)
     if model.startswith(_SCRIPTED):
         return case
     name = model

@@ -30,7 +30,7 @@ def print_analysis(analysis: Analysis | None, console: Console) -> None:
     for sheet in sheets_of(analysis) if analysis is not None else ():
         console.print()
         if sheet.title:
-            console.print(Text(plain(sheet.title), style="bold"), soft_wrap=True)
+            print_folded(console, Text(plain(sheet.title), style="bold"))
         for number, table in enumerate(_tables(sheet, console)):
             if number > 0:
                 console.print()

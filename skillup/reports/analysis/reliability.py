@@ -13,6 +13,8 @@ from skillup.schema.analysis import CaseReliability, Decision
 
 _LARGEST_K = 5
 _DECIDED = {"above": ("above", "green"), "below": ("below", "red"), "undecided": ("?", "yellow")}
+_BIASED = "rates of decided cases lie further from the threshold than the truth, on average"
+"""As wherever trials stop at the outcome that was waited for."""
 _FLAKY_NAMED = 20
 _WIDEST_NAME = 40
 """To which curves are aligned; what is longer sticks out by itself."""
@@ -48,6 +50,8 @@ def trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterat
     sequential = decided_words(repeated)
     if sequential is not None:
         sheet.lines.append(Cell(sequential, "dim"))
+    if any(case.decision is not None and case.decision.verdict != "undecided" for case in tried):
+        sheet.lines.append(Cell(_BIASED, "dim"))
     yield sheet
 
 

@@ -16,7 +16,7 @@ def triggering(found: Sequence[Triggering], names: Names) -> Iterator[Sheet]:
     shown = [item for item in found if _observed(item) > 1]
     sheet = Sheet(
         "Triggering: skills used where that was wanted, and left alone where it was not",
-        ["skill", "used if wanted", "unused if not", "precision", "recall", "F1"],
+        ["skill", "used", "left alone", "precision", "recall", "F1"],
     )
     for item in shown:
         wanted = item.used_rightly + item.not_used_wrongly

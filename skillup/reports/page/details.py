@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from skillup.reports.page.advice import error_data
 from skillup.reports.page.captures_used import Variables, captures_of, prompt_of
 from skillup.reports.page.check_data import Asked
+from skillup.reports.page.images import Read, add_images
 from skillup.reports.page.items import history_of
 from skillup.reports.page.limits import Limits
 from skillup.reports.page.raw_files import RawFiles
@@ -34,10 +35,15 @@ def detail_of(
     limits: Limits,
     raw: RawFiles,
     family: Mapping[str, Any] | None = None,
+    read: Read = lambda _: None,
 ) -> dict[str, Any]:
-    """The trial `job`, called `n`, in the form of `docs/reports.md`; without a grade, no checks."""
+    """The trial `job`, called `n`, in the form of `docs/reports.md`; without a grade, no checks.
+
+    `read`: for pictures among the files of its workspace.
+    """
     case = _case(record)
     turns = _turns(job, record, case, limits, raw)
+    add_images(turns, record.turns, read, limits)
     asked = Asked(turns)
     graded = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
     for turn in turns:

@@ -8,19 +8,26 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Characters; what is longer is shortened in the middle."""
+    """Characters of texts, which are shortened in the middle; bytes of pictures."""
 
     tool: int
     """A tool's result, and each of its arguments."""
     text: int
     """A message, an answer, a diff."""
+    image: int = 0
+    """Bytes of a picture; a larger one is only named."""
+    images: int = 0
+    """Bytes of all pictures of a conversation."""
 
 
-ORDINARY = Limits(tool=20_000, text=100_000)
-WIDE = Limits(tool=400_000, text=1_000_000)
+ORDINARY = Limits(tool=20_000, text=100_000, image=400_000, images=1_000_000)
+WIDE = Limits(tool=400_000, text=1_000_000, image=5_000_000, images=20_000_000)
 """For a page that asks for one conversation at a time."""
-TIGHTER = tuple(
-    Limits(tool, 6 * tool) for tool in (8_000, 5_000, 3_000, 2_000, 1_200, 800, 500, 300, 150)
+TIGHTER = (
+    Limits(ORDINARY.tool, ORDINARY.text, image=100_000, images=200_000),
+    Limits(ORDINARY.tool, ORDINARY.text, image=20_000, images=40_000),
+    Limits(ORDINARY.tool, ORDINARY.text),  # pictures go before a word does
+    *(Limits(tool, 6 * tool) for tool in (8_000, 5_000, 3_000, 2_000, 1_200, 800, 500, 300, 150)),
 )
 """For a file that would be too large otherwise, one after the other."""
 

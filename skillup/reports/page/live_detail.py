@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.reports.page.details import detail_of
+from skillup.reports.page.images import Read
 from skillup.reports.page.limits import Limits
 from skillup.reports.page.raw_files import RawFiles
 from skillup.reports.page.rows import Row
@@ -27,6 +28,7 @@ def live_detail(
     at: int | None,
     limits: Limits,
     raw: RawFiles,
+    read: Read,
 ) -> dict[str, Any]:
     """Of a trial that is being held, in turn `at` (None: in none).
 
@@ -41,7 +43,7 @@ def live_detail(
     else:
         known = len(checkpoint.record.turns)
         case = _case(checkpoint)
-        detail = detail_of(n, job, checkpoint.record, None, limits=limits, raw=raw)
+        detail = detail_of(n, job, checkpoint.record, None, limits=limits, raw=raw, read=read)
     messages = [turn.content for turn in case.input.all_turns()] if case is not None else []
     under_way = [
         {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from skillup.reports.page.build import packed, page_html
+from skillup.reports.page.images import shown_bytes
 from skillup.reports.page.index import index_of
 from skillup.reports.page.limits import ORDINARY, TIGHTER, Limits
 from skillup.reports.page.run_data import RunData
@@ -15,6 +17,9 @@ from skillup.store.json_text import Mask, no_mask
 
 _LARGEST = 9_900_000
 """Bytes of the whole file."""
+_PICTURES = 4_000_000
+"""Bytes of the pictures of all conversations, those of the first ones first: that there are many
+must not make packing them, only to leave them out, take minutes."""
 _EACH = 12_000
 """A run of very many trials may take so much for each of them."""
 _TAG = 60
@@ -36,13 +41,19 @@ def html_report(
     sides = sides_of(earlier, data, shift=shift) if earlier is not None else None
     whole = index_of(data, mode="report", history=history_data(path, index), sides=sides)
 
+    pictures = _PICTURES
+
     def pack(n: int, limits: Limits) -> bytes:
+        nonlocal pictures
+        if limits is ORDINARY:
+            limits = replace(limits, images=min(limits.images, pictures))
         own = n <= shift or earlier is None
         detail = (
             data.detail(n, limits)
             if own or earlier is None
             else earlier.detail(n - shift, limits, shift=shift)
         )
+        pictures -= shown_bytes(detail)
         return packed(detail, mask)
 
     wanted = data.held()

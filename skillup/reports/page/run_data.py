@@ -54,6 +54,7 @@ class RunData:
         self._directory = RunDirectory.open(self.path)
         self._base = base
         self._known: dict[str, _Known] = {}
+        self._places: dict[str, Path] = {}
         self.read()
 
     def read(self) -> None:
@@ -64,6 +65,7 @@ class RunData:
         self.running = not self.progress.ended and self.is_still_running()
         self.jobs = planned_jobs(self.info, self._others())
         self._by_n = {job.n: job for job in self.jobs}
+        self._saved = frozenset(self.not_needed())
         self._raw = RawFiles(self.path, self.progress.forks, self._base)
         self.rows = [self._row(job) for job in self.jobs]
         mark_flaky(self.rows)
@@ -84,7 +86,7 @@ class RunData:
         planned = self._by_n.get(n)
         if planned is None:
             raise UsageError(f"the run has no trial {n}", hint=f"it has {len(self.jobs)}")
-        directory = self._directory.trial_directory(planned.id)
+        directory = self._place(planned)
         try:
             if not (directory / RECORD_FILE).is_file():
                 return self._so_far(planned, directory, limits, shift)
@@ -108,6 +110,7 @@ class RunData:
             at=turn_under_way(directory / "raw"),
             limits=limits,
             raw=self._raw,
+            read=self._directory.blobs.read_state,
         )
 
     def _detail(self, planned: PlannedJob, limits: Limits, shift: int) -> dict[str, Any]:
@@ -117,7 +120,16 @@ class RunData:
         if family is not None and shift:
             family = {**family, "tree": [_shifted(node, shift) for node in family["tree"]]}
         n = planned.n + shift
-        return detail_of(n, planned.id, record, grade, limits=limits, raw=self._raw, family=family)
+        return detail_of(
+            n,
+            planned.id,
+            record,
+            grade,
+            limits=limits,
+            raw=self._raw,
+            family=family,
+            read=self._directory.blobs.read_state,
+        )
 
     def is_still_running(self) -> bool:
         """Whether the process that writes it is there: one that was killed leaves no word."""
@@ -168,9 +180,9 @@ class RunData:
 
     def not_run(self) -> list[str]:
         """The trials that were planned and have no verdict of any kind, and are not needed."""
-        saved = set(self.not_needed())
         waiting = ("NOT_HELD", "RUNNING")
-        return [r["job"] for r in self.rows if r["status"] in waiting and r["job"] not in saved]
+        jobs = [row["job"] for row in self.rows if row["status"] in waiting]
+        return [job for job in jobs if job not in self._saved]
 
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved."""
@@ -184,11 +196,13 @@ class RunData:
         return sorted(self.progress.ever_started)
 
     def _place(self, job: PlannedJob) -> Path:
-        return self._directory.trial_directory(job.id)
+        if job.id not in self._places:  # which takes most of looking again at thousands
+            self._places[job.id] = self._directory.trial_directory(job.id)
+        return self._places[job.id]
 
     def _row(self, job: PlannedJob) -> Row:
         directory = self._place(job)
-        stamp = _stamp(directory / GRADE_FILE, directory / RECORD_FILE)
+        stamp = _stamp(f"{directory}/{GRADE_FILE}", f"{directory}/{RECORD_FILE}")
         known = self._known.get(job.id)
         if stamp is not None and (known is None or known.stamp != stamp):
             known = self._look(job, directory, stamp)
@@ -200,7 +214,7 @@ class RunData:
             return running_row(job, None, "being judged")
         if self.running and job.id in self.progress.started:
             return running_row(job, turn_under_way(directory / "raw"))
-        if job.id in self.not_needed():
+        if job.id in self._saved:
             return not_held_row(job, "saved: its case was decided without it")
         if has_record:
             return not_held_row(job, "held, but not judged: `skillup judge RUN`")
@@ -239,7 +253,7 @@ def _shifted(node: Mapping[str, Any], shift: int) -> dict[str, Any]:
     return {**node, "n": node["n"] + shift, "parent_n": None if parent is None else parent + shift}
 
 
-def _stamp(*paths: Path) -> tuple[int, ...] | None:
+def _stamp(*paths: str) -> tuple[int, ...] | None:
     """What changes when a file is replaced; None if one is not there."""
     found: list[int] = []
     for path in paths:

@@ -59,6 +59,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         "rows": rows,
+        "notes": list(compared.notes),
         "details_of_a": True,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -65,11 +66,16 @@ class Served:
         Raises NoSuchRunError, and RunDirectoryError for a run that cannot be read.
         """
         run = self._run(run_id)
-        with run.lock:
+        other = self._run(against) if against is not None and against != run_id else None
+        runs = [run] if other is None else [run, other]
+        with ExitStack() as locks:
+            # In one order: two that each hold what the other waits for would wait for ever.
+            for one in sorted(runs, key=lambda one: one.path):
+                locks.enter_context(one.lock)
             data = run.fresh()
             sides = None
-            if against is not None and against != run_id:
-                sides = sides_of(self._alone(against), data, shift=len(data.jobs))
+            if other is not None:
+                sides = sides_of(other.fresh(), data, shift=len(data.jobs))
             history = run.history(self._index)
             return index_of(data, mode="view", history=history, sides=sides)
 
@@ -81,11 +87,9 @@ class Served:
             shift = len(data.jobs)
             if n <= shift or against is None:
                 return data.detail(n, WIDE)
-        return self._alone(against).detail(n - shift, WIDE, shift=shift)
-
-    def _alone(self, run_id: str) -> RunData:
-        """Read by itself: two runs that each wait for the other's lock would wait for ever."""
-        return RunData(self.path(run_id), base=_base(run_id))
+        other = self._run(against)
+        with other.lock:
+            return other.fresh().detail(n - shift, WIDE, shift=shift)
 
     def _run(self, run_id: str) -> _OpenRun:
         path = self.path(run_id)
@@ -142,7 +146,7 @@ class _OpenRun:
 
     def __init__(self, path: Path, base: str) -> None:
         self.lock = threading.Lock()
-        self._path = path
+        self.path = path
         self._base = base
         self._data: RunData | None = None
         self._stamp: object = None
@@ -164,19 +168,19 @@ class _OpenRun:
         return data
 
     def _first(self) -> RunData:
-        self._stamp = (run_stamp(self._path), [], ())
+        self._stamp = (run_stamp(self.path), [], ())
         self.version += 1
-        return RunData(self._path, base=self._base)
+        return RunData(self.path, base=self._base)
 
     def _look(self, data: RunData) -> object:
         jobs = data.running_jobs()
-        return run_stamp(self._path), jobs, turns_stamp(self._path, jobs)
+        return run_stamp(self.path), jobs, turns_stamp(self.path, jobs)
 
     def history(self, index: str | None) -> list[Json] | None:
         """Its trends; asked of the index once for each state of the run."""
         data = self.fresh()
         if self._history is None or self._history[0] != self.version:
-            found = None if data.running else history_data(self._path, index)
+            found = None if data.running else history_data(self.path, index)
             self._history = (self.version, found)
         return self._history[1]
 

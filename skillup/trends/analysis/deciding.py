@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillup.executors.sequential import ERROR_RATE, decide, wanted_pass_rate
+from skillup.executors.deciding import threshold_of
+from skillup.executors.sequential import ERROR_RATE, decide
 from skillup.schema.analysis import Decision
 from skillup.trends.analysis.observation import Observation
 from skillup.trends.outcomes import CaseKey
@@ -27,8 +28,7 @@ def decision_of(
     verdicts = [trial.passed for trial in unbroken if trial.is_verdict]
     if not request.get("until_decided") or not verdicts:
         return None
-    gates = ((run_info.get("suites") or {}).get(key.suite) or {}).get("gates") or {}
-    threshold = wanted_pass_rate(request.get("pass_rate"), gates.get("min_pass_rate"))
+    threshold = threshold_of(key.suite, run_info)
     verdict = decide(verdicts, threshold, ERROR_RATE)
     return Decision(
         verdict=verdict.side,

@@ -8,10 +8,7 @@ from skillup.schema.analysis import Overall
 from skillup.trends.analysis.observation import Observation
 from skillup.trends.analysis.reliability import rate_of
 from skillup.trends.outcomes import WITH_SKILL
-from skillup.trends.statistics.paired import bootstrap_interval
-
-_MANY_CASES = 100
-_DRAWS_FOR_MANY = 2_000
+from skillup.trends.statistics.paired import bootstrap_interval, fewer_draws
 
 
 def overall(trials: Iterable[Observation], confidence: float) -> Overall | None:
@@ -34,8 +31,7 @@ def overall(trials: Iterable[Observation], confidence: float) -> Overall | None:
     rates = [sum(held) / len(held) for held in cases.values()]
     if len(verdicts) == len(cases) or min(rates) == max(rates):
         return found
-    draws = _DRAWS_FOR_MANY if len(cases) >= _MANY_CASES else None
-    drawn = bootstrap_interval(rates, confidence, draws=draws)
+    drawn = bootstrap_interval(rates, confidence, draws=fewer_draws(len(rates)))
     if drawn is None or found.low is None or found.high is None:
         return found
     return found.model_copy(

@@ -12,15 +12,13 @@ from skillup.trends.analysis.reliability import rate_of
 from skillup.trends.outcomes import WITH_SKILL, CaseKey
 from skillup.trends.statistics.differences import mean_difference
 from skillup.trends.statistics.exact import Counts, stratified
-from skillup.trends.statistics.paired import bootstrap_interval
+from skillup.trends.statistics.paired import bootstrap_interval, fewer_draws
 from skillup.trends.statistics.proportions import Interval
 
 WITHOUT_SKILL = "without_skill"
 _LEAST_CASES = 5
 """For an interval of what trials took: of fewer values, the true middle lies outside all of them
 more often than once in ten times, and a bootstrap never looks beyond them."""
-_MANY_CASES = 100
-_DRAWS_FOR_MANY = 2_000
 
 
 class Pair(NamedTuple):
@@ -119,8 +117,7 @@ def _bootstrap(
     """The usual one; with fewer draws for very many cases, as there is one for each quantity."""
     if min(differences) == max(differences) and len(differences) > 1:
         return Interval(differences[0], differences[0])  # which is all that can be drawn
-    if draws is None and len(differences) > _MANY_CASES:
-        draws = _DRAWS_FOR_MANY
+    draws = draws or fewer_draws(len(differences))
     return bootstrap_interval(differences, confidence, draws=draws)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from skillup.errors import IndexTroubleError
+from skillup.trends.index.place import NO_INDEX
 from skillup.trends.index.tables import INDEX_VERSION, about, metadata
 
 _PATIENCE_SECONDS = 30
@@ -25,8 +26,10 @@ def open_index(url: str, *, write: bool) -> Iterator[Connection]:
 
     With `write`, the tables are made if they are not there, and an SQLite file is locked from the
     start, so that writers wait for each other. Raises IndexTroubleError, also for what is raised by
-    the database within the block.
+    the database within the block, and for an empty `url`, which means that none is kept.
     """
+    if not url:
+        raise IndexTroubleError("there is no index", hint=f"`{NO_INDEX}` was said: name another")
     place = _place(url)
     shown = place.database or "" if _is_file(place) else place.render_as_string(hide_password=True)
     if not write and place.database and _is_file(place) and not Path(place.database).exists():
@@ -34,6 +37,9 @@ def open_index(url: str, *, write: bool) -> Iterator[Connection]:
             f"there is no index at {place.database}",
             hint="runs are indexed as they end; `skillup trends --rebuild` indexes older ones",
         )
+    if place.database and _is_file(place) and Path(place.database).is_dir():
+        hint = "give the path of a file that is an index, or is to become one"
+        raise IndexTroubleError(f"the index {shown} is a directory", hint=hint)
     engine = _engine(place, shown, write=write)
     try:
         with engine.begin() as connection:
@@ -137,6 +143,6 @@ def _hint(place: URL, *, write: bool) -> str:
         return "is the server there, and are name, password and database right?"
     doing = "written" if write else "read"
     return (
-        f"can {place.database} be {doing}? If it is damaged, remove it: "
-        "`skillup trends --rebuild` makes it anew from the runs"
+        f"can {place.database} be {doing}? If it is damaged, move it away: "
+        "`skillup trends --rebuild` makes another from the runs that are there"
     )

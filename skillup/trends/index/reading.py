@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, Row, case, func, inspect, select
@@ -10,6 +10,9 @@ from sqlalchemy import Connection, Row, case, func, inspect, select
 from skillup.trends.index.tables import runs, trials, until_decided
 from skillup.trends.outcomes import VERDICTS, CaseKey, RunOutcomes, Status, TrialOutcome
 from skillup.trends.tallies import Tally
+
+_FEW_CASES = 500
+"""To be named in a query; of more, all of the suite are read."""
 
 
 class RunHead(NamedTuple):
@@ -74,8 +77,11 @@ class CaseInRun(NamedTuple):
     tally: Tally
 
 
-def tallies_of_all_runs(connection: Connection, suites: Sequence[str] = ()) -> list[CaseInRun]:
+def tallies_of_all_runs(
+    connection: Connection, suites: Collection[str] = (), cases: Collection[str] = ()
+) -> list[CaseInRun]:
     """Every case in every run, of `suites` or of all; the oldest run first, each in its order.
+    `cases`: only those with one of these ids, if there are any.
 
     Summed up by the database: a year of nights has a hundred thousand trials.
     """
@@ -102,6 +108,8 @@ def tallies_of_all_runs(connection: Connection, suites: Sequence[str] = ()) -> l
     )
     if suites:
         chosen = chosen.where(trials.c.suite.in_(suites))
+    if cases:
+        chosen = chosen.where(trials.c.case_id.in_(cases))
     found = []
     for run_id, started_at, suite, case_id, engine, variant, *numbers in connection.execute(chosen):
         counts, means, priced = numbers[:5], numbers[5:8], int(numbers[8])
@@ -124,7 +132,9 @@ def earlier_verdicts(
     if not keys:
         return {}
     found: dict[CaseKey, CaseInRun] = {}
-    for row in tallies_of_all_runs(connection, sorted({key.suite for key in keys})):
+    suites, cases = {key.suite for key in keys}, {key.case_id for key in keys}
+    few = cases if len(cases) <= _FEW_CASES else ()
+    for row in tallies_of_all_runs(connection, suites, few):
         earlier = (row.run.started_at, row.run.run_id) < (run.started_at, run.run_id)
         if row.key in keys and row.tally.judged and earlier:
             found[row.key] = row

@@ -51,7 +51,7 @@ def _replace(connection: Connection, run: RunOutcomes) -> None:
         runs.insert().values(
             run_id=run.run_id,
             started_at=run.started_at,
-            path=run.path,
+            path=_storable(run.path),
             finished=run.finished,
             gates=gates,
         )
@@ -79,5 +79,5 @@ def _rows(run: RunOutcomes) -> Iterable[dict[str, object]]:
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL has no NUL in texts."""
-    return text.replace("\x00", "\ufffd")
+    """PostgreSQL has no NUL in texts, and no database half a character (from a file's name)."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -17,6 +17,8 @@ from skillup.trends.statistics.student import t_quantile
 _SEED = 20261
 _DRAWS = 10_000
 _LEAST_DRAWS = 1_000
+_MANY_VALUES = 100
+_DRAWS_FOR_MANY = 2_000
 _MOST_VALUES = 4_000_000
 """Drawn in all: more than so many take seconds, and the mean of many pairs needs fewer draws."""
 _ALL_SIGNS_UP_TO = 12
@@ -76,6 +78,13 @@ def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
         negative = sum(value for value in values if random.getrandbits(1))
         hits += abs(whole - 2 * negative) >= seen
     return ExactTest((1 + hits) / (1 + draws), max(least, 1 / (1 + draws)))
+
+
+def fewer_draws(n: int) -> int | None:
+    """Of the bootstrap, where there is one interval for each of many quantities: fewer from 100
+    values on, the mean of which needs no more; else the usual number (None).
+    """
+    return _DRAWS_FOR_MANY if n >= _MANY_VALUES else None
 
 
 def _draws(n: int) -> int:

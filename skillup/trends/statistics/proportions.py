@@ -57,7 +57,7 @@ def pass_hat_k(passed: int, trials: int, k: int) -> float:
     The share of all choices of k among the trials held that are passes throughout:
     C(c, k)/C(n, k); unbiased, which (c/n)^k is not.
 
-    Source: S. Yao et al. (2024), τ-bench, arXiv:2406.12045, §4. Raises ValueError as
+    Source: S. Yao et al. (2024), τ-bench, arXiv:2406.12045. Raises ValueError as
     :func:`pass_at_k`.
     """
     _check(passed, trials, k)

@@ -74,6 +74,16 @@ FILES = {
         assertions: [{contains: no}]
         scripted: [{misbehave: {exit_code: 7}, say: no}]
         """,
+    "work/suite/cases/refused.yaml": """
+        input: {turns: [one, two]}
+        assertions: [{contains: fine}]
+        scripted:
+          - {turn: 1, say: fine, misbehave: {error: overloaded, times: 1}}
+          - turn: 2
+            say: fine
+            steps: [{write: {path: x.txt, content: x}}]
+            misbehave: {error: rate_limit, times: 1}
+        """,
     "work/suite/cases/parts.yaml": """
         input:
           turns:
@@ -100,7 +110,7 @@ VOLATILE = {
     "started_at",
 }
 PLACES = re.compile(
-    r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*"
+    r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*|after \d+ s"
 )
 
 
@@ -161,6 +171,7 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
         "fails": "FAIL",
         "follows": "SKIP",
         "crashes": "ERROR",
+        "refused": "PASS",
         "parts/left": "PASS",
         "parts/right": "PASS",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from queue import SimpleQueue
 
 import psutil
 import pytest
@@ -15,10 +16,12 @@ MODULE = """
 import json, os, sys, time
 
 def main():
-    asked = json.load(sys.stdin.buffer)
+    asked = json.loads(sys.stdin.readline())
     print(os.getpid(), flush=True)
     if asked["fail"]:
         raise SystemExit("it failed")
+    for _ in range(asked.get("lines", 0)):
+        print(sys.stdin.readline().strip(), flush=True)
     time.sleep(asked["seconds"])
     return 0
 """
@@ -70,3 +73,17 @@ def test_it_is_killed_from_outside(module: str) -> None:
     )
     killer.join()
     assert (ended.code, ended.stopped) == (-9, False)
+
+
+def test_lines_that_come_meanwhile_are_passed_in(module: str) -> None:
+    lines: list[bytes] = []
+    more: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def take(line: bytes) -> None:
+        lines.append(line)
+        more.put(b"line %d" % len(lines))
+
+    request = b'{"fail": false, "seconds": 0, "lines": 2}'
+    ended = run_apart(module, request, take, lambda: True, more=more)
+    assert ended.code == 0
+    assert lines[1:] == [b"line 1\n", b"line 2\n"]

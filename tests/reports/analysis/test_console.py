@@ -80,6 +80,13 @@ def test_decisions_and_what_they_saved_are_told() -> None:
     assert "above 80%" in text
 
 
+@pytest.mark.parametrize(("marks", "said"), [("p" * 16, True), ("ppff", False)])
+def test_it_is_said_that_rates_of_decided_cases_are_biased(marks: str, said: bool) -> None:
+    text = shown(*grades_of("c", marks), until_decided=True)
+
+    assert ("further from the threshold than the truth" in text) is said
+
+
 def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
     usage = {"input_tokens": 1500, "output_tokens": 500}
     with_skill = [*grades_of("a", "pp", usage=usage, cost_usd=0.2), *grades_of("b", "pe")]
@@ -109,6 +116,22 @@ def test_skills_show_how_often_they_were_used_when_wanted_and_when_not() -> None
     )
 
     assert ["log", "1/2", "0/1", "50%", "50%", "0.50"] in [x.split() for x in text.splitlines()]
+
+
+def test_skills_of_several_suites_fit_a_usual_terminal_in_one_table() -> None:
+    grades = []
+    for suite in ("log-keeper", "reading-list-of-the-team"):
+        for case, kind in (("uses", "skill_used"), ("leaves", "skill_not_used")):
+            check = a_check(kind, expected=f"{suite}-skill", passed=True)
+            grades.append(a_grade(case, suite=suite, assertions=[check]))
+
+    lines = shown(*grades, width=80).splitlines()
+
+    assert max(map(cell_len, lines)) <= 80
+    heads = _words("skill used left alone precision recall F1")
+    assert [line.split() for line in lines].count(heads) == 1
+    narrow = shown(*grades, width=60).splitlines()
+    assert max(map(cell_len, narrow)) <= 60
 
 
 def engines(count: int) -> list[Grade]:

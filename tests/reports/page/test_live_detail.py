@@ -8,31 +8,11 @@ import pytest
 
 from skillup.reports.page.limits import ORDINARY
 from skillup.reports.page.run_data import RunData
-from skillup.schema.checkpoint import Checkpoint
-from skillup.schema.record import SessionFingerprint
 from skillup.store import RunDirectory
-from tests.support.stored import a_record
+from tests.support.stored import a_checkpoint, a_record
 
 JOB = "a/e/with_skill/1"
 CASE = {"id": "a", "input": {"turns": [{"content": "go on"}, {"content": "And <<name>>?"}]}}
-
-
-def checkpoint(case: dict[str, object]) -> Checkpoint:
-    session = SessionFingerprint(session_id="s", messages=1, prefix_sha256="0", prefix_bytes=1)
-    return Checkpoint(
-        record=a_record("a").model_copy(update={"case": case}),
-        variables={},
-        messages=1,
-        session=session,
-        chosen_session_id="s",
-        skills={},
-        home_copy="a",
-        home_sha256="0",
-        workspace_sha256="0",
-        asked_sha256="0",
-        elapsed_ms=1,
-        held_seconds=1.0,
-    )
 
 
 @pytest.mark.parametrize(("case", "message"), [(CASE, "And <<name>>?"), ({"of": "later"}, None)])
@@ -44,7 +24,8 @@ def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
         (place.raw / "turn-01.stdout.jsonl").touch()
         (place.raw / "turn-02.stdout.jsonl").touch()
         before = RunData(run.path).detail(1, ORDINARY)
-        run.write_checkpoint(JOB, checkpoint(case))
+        record = a_record("a").model_copy(update={"case": case})
+        run.write_checkpoint(JOB, a_checkpoint(record=record))
         now = RunData(run.path).detail(1, ORDINARY)
     assert before["turns"] == []
     assert [(one["turn_number"], one["status"]) for one in before["under_way"]] == [

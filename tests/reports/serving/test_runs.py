@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from skillup.reports.serving.in_short import in_short, of_data
 from skillup.reports.serving.runs import NoSuchRunError, Served
 from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run
-from tests.support.stored import a_grade, a_record
+from tests.support.stored import a_checkpoint, a_grade, a_record
 
 JOBS = ["a/e/with_skill/1", "b/e/with_skill/1"]
 
@@ -136,3 +137,43 @@ def test_a_run_that_is_damaged_and_mended_is_seen_so(tmp_path: Path) -> None:
     (run / "run.json").write_text(whole)
     assert len(served.index("r")["rows"]) == 2
     assert served.stamp("r") != before
+
+
+def test_two_runs_that_are_asked_for_beside_each_other_at_once_do_not_wait_for_ever(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b"):
+        write_large_run(tmp_path / name, 3, turns=1)
+    served = Served(tmp_path)
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(served.index, *pair) for pair in [("a", "b"), ("b", "a")] * 10]
+        told = [one.result(timeout=60)["sides"]["b"]["run_id"] for one in asked]
+    assert told == ["a", "b"] * 10
+
+
+def test_a_conversation_of_the_other_run_is_that_of_its_number(tmp_path: Path) -> None:
+    write_large_run(tmp_path / "a", 2, turns=1)
+    write_large_run(tmp_path / "b", 3, turns=1, seed=2)
+    served = Served(tmp_path)
+    alone = served.detail("a", 2)
+    beside = served.detail("b", 5, against="a")
+    assert (beside["n"], beside["turns"]) == (5, served.detail("a", 2)["turns"])
+    assert alone["raw"] == beside["raw"], "links lead into the run it is of"
+
+
+def test_the_end_of_a_turn_and_the_grade_are_noticed_without_a_word_in_the_journal(
+    tmp_path: Path,
+) -> None:
+    with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": JOBS[:1]}) as run:
+        served = Served(tmp_path)
+        run.begin_trial(JOBS[0])
+        stamps = [served.stamp("r")]
+        run.write_checkpoint(JOBS[0], a_checkpoint())
+        stamps.append(served.stamp("r"))
+        run.write_record(JOBS[0], a_record("a"))
+        stamps.append(served.stamp("r"))
+        assert served.index("r")["rows"][0]["reason"] == "being judged"
+        run.write_grade(JOBS[0], a_grade("a"))
+        stamps.append(served.stamp("r"))
+        assert served.index("r")["rows"][0]["status"] == "PASS"
+    assert len(set(stamps)) == 4

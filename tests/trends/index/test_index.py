@@ -21,6 +21,7 @@ from skillup.trends.index.reading import (
 )
 from skillup.trends.index.tables import about, until_decided
 from skillup.trends.index.writing import add_run
+from skillup.trends.outcomes import CaseKey
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
@@ -92,12 +93,28 @@ def test_the_newest_verdict_before_a_run_is_found(index: str) -> None:
     assert {key: row.run.run_id for key, row in found.items()} == {a_key("one"): "2"}
 
 
+def test_verdicts_are_found_of_as_many_cases_as_are_asked_for(index: str) -> None:
+    cases: dict[str | CaseKey, str] = {f"case-{n}": "p" for n in range(600)}
+    add_run(index, a_run("1", cases))
+    with open_index(index, write=False) as connection:
+        for count in (2, 600):
+            keys = {a_key(f"case-{n}") for n in range(count)}
+            assert set(earlier_verdicts(connection, a_run("2", {"x": "e"}), keys)) == keys
+
+
 def test_texts_may_hold_anything(index: str) -> None:
     key = a_key("naïve \U0001f9ea 'quoted' \x00 %s ?")
     add_run(index, a_run("run", {key: "p"}))
     with open_index(index, write=False) as connection:
         (row,) = tallies_of_all_runs(connection)
     assert row.key.case_id == key.case_id.replace("\x00", "\ufffd")
+
+
+def test_a_directory_whose_name_is_no_text_is_no_trouble(index: str) -> None:
+    add_run(index, a_run("run", {"half \ud800": "p"}, path="/runs/caf\udce9"))
+    with open_index(index, write=False) as connection:
+        run = stored_run(connection, "run")
+    assert (run.path, run.trials[0].key.case_id) == ("/runs/caf?", "half ?")
 
 
 def test_an_index_of_a_newer_version_is_left_alone(index: str) -> None:
@@ -160,7 +177,30 @@ def test_a_file_that_is_no_database_says_what_to_do(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to be looked at" * 40)
     with pytest.raises(IndexTroubleError, match="not a database") as raised:
         add_run(str(path), a_run("run", {"one": "p"}))
-    assert "remove it" in (raised.value.hint or "")
+    assert "move it away" in (raised.value.hint or "")
+
+
+def test_a_directory_is_no_index_and_nobody_is_told_that_it_is_damaged(tmp_path: Path) -> None:
+    for write in (True, False):
+        with (
+            pytest.raises(IndexTroubleError, match="is a directory") as raised,
+            open_index(str(tmp_path), write=write),
+        ):
+            pass
+        assert "damaged" not in (raised.value.hint or "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_no_index_is_kept_none_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(IndexTroubleError, match="there is no index") as raised,
+        open_index("", write=False),
+    ):
+        pass
+    assert str(tmp_path) not in f"{raised.value.message} {raised.value.hint}"
 
 
 def test_another_programs_database_is_not_taken_for_ours(tmp_path: Path) -> None:

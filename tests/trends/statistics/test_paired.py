@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from skillup.trends.statistics.paired import bootstrap_interval, sign_test_of_mean
+from skillup.trends.statistics.paired import bootstrap_interval, fewer_draws, sign_test_of_mean
 
 # Charles Darwin's 15 pairs of maize, in eighths of an inch, as in Fisher (1935), ch. 3.
 DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -36,6 +36,10 @@ def test_the_same_scores_give_the_same_numbers() -> None:
     values = [Random(3).gauss(0.1, 0.3) for _ in range(30)]
     assert bootstrap_interval(values) == bootstrap_interval(values)
     assert sign_test_of_mean(values) == sign_test_of_mean(values)
+
+
+def test_from_100_values_on_fewer_draws_do() -> None:
+    assert (fewer_draws(99), fewer_draws(100)) == (None, 2000)
 
 
 def test_one_pair_has_no_interval_and_equal_ones_a_point() -> None:

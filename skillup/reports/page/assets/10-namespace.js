@@ -25,5 +25,5 @@ window.SK = {
     agent: "☺",
     other: "·",
   },
-  page: {}, // what is shown now: index, runId, filter, …; see 18-data.js and 20-route.js
+  page: {}, // what is shown now: index, runId, filter, …; see 16-data.js and 20-route.js
 };

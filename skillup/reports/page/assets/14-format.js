@@ -45,12 +45,12 @@
 
   SK.duration = function (milliseconds) {
     if (!known(milliseconds)) return NONE;
-    if (milliseconds < 1000) return Math.round(milliseconds) + NARROW + "ms";
-    const seconds = milliseconds / 1000;
-    if (seconds < 10) return seconds.toFixed(1) + NARROW + "s";
-    if (seconds < 60) return Math.round(seconds) + NARROW + "s";
+    if (milliseconds < 999.5) return Math.round(milliseconds) + NARROW + "ms";
+    if (milliseconds < 9950) return (milliseconds / 1000).toFixed(1) + NARROW + "s";
+    const seconds = Math.round(milliseconds / 1000);
+    if (seconds < 60) return seconds + NARROW + "s";
     const minutes = Math.floor(seconds / 60);
-    if (minutes < 60) return minutes + NARROW + "min " + Math.round(seconds % 60) + NARROW + "s";
+    if (minutes < 60) return minutes + NARROW + "min " + (seconds % 60) + NARROW + "s";
     return Math.floor(minutes / 60) + NARROW + "h " + (minutes % 60) + NARROW + "min";
   };
 
@@ -70,7 +70,7 @@
   SK.tokenText = function (tokens) {
     if (!known(tokens)) return NONE;
     if (tokens < 10000) return SK.count(tokens);
-    if (tokens < 1e6) return (tokens / 1000).toFixed(tokens < 1e5 ? 1 : 0) + NARROW + "k";
+    if (tokens < 999500) return (tokens / 1000).toFixed(tokens < 1e5 ? 1 : 0) + NARROW + "k";
     return (tokens / 1e6).toFixed(1) + NARROW + "M";
   };
 

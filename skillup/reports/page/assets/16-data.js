@@ -67,7 +67,7 @@
     throw new Error("This report holds no conversation for this trial.");
   };
 
-  /* The same, if it has been looked at before: printing cannot wait. */
+  /* The same, if it has been looked at before. */
   SK.detailAtHand = (n) => details.get(keyOf(n)) || null;
   SK.forgetDetails = () => details.clear();
 })();

@@ -189,14 +189,21 @@
 
   /* To a case's line in the table, unfolded and not hidden by the filter. */
   function caseLink(index, one) {
-    const key = SK.caseKey(one);
-    const row = index.rows.find((found) => SK.caseKey(found) === key);
+    const row = firstOf(index.rows).get(SK.caseKey(one));
     const none = { q: null, deep: null, status: null, tag: null, engine: null, variant: null, suite: null };
     return row
       ? SK.el("a", { href: SK.address("", { ...none, go: String(row.n) }) }, one.case_id)
       : SK.el("span", {}, one.case_id);
   }
   SK.caseLink = caseLink;
+
+  /* Case → the first of its rows; made once, as hundreds of cases may be linked. */
+  const firsts = new WeakMap();
+  function firstOf(rows) {
+    if (!firsts.has(rows))
+      firsts.set(rows, new Map([...rows].reverse().map((row) => [SK.caseKey(row), row])));
+    return firsts.get(rows);
+  }
 
   /* Whether skills are used when they should be, and only then. */
   SK.triggering = function (index) {

@@ -93,25 +93,36 @@
       .map((status) => [status, SK.STATUS[status].word, counts[status]]);
     if (flaky) all.push(["FLAKY", "flaky", flaky]);
     return all.map(([status, word, number]) => {
-      const on = () => (SK.page.filter.status || "").split(",").includes(status);
-      const chip = SK.button(
-        [
-          status === "FLAKY" ? SK.el("span", { "aria-hidden": "true" }, "◐ ") : [SK.statusSign(status), " "],
-          word + " ",
-          SK.el("span", { class: "chip-count" }, SK.count(number)),
-        ],
-        () => {
-          const chosen = new Set((SK.page.filter.status || "").split(",").filter(Boolean));
-          if (!chosen.delete(status)) chosen.add(status);
-          SK.setFilter({ status: [...chosen].join(",") || null });
-          chip.setAttribute("aria-pressed", String(on()));
-          changed();
-        },
-        { class: "chip status-" + status, "aria-pressed": String(on()), "data-status": status },
-      );
-      return chip;
+      const label = [
+        SK.statusSign(status),
+        " ",
+        word + " ",
+        SK.el("span", { class: "chip-count" }, SK.count(number)),
+      ];
+      return SK.chip("status", status, label, status, changed);
     });
   }
+
+  /* A button that puts a value into the filter `key`, among others there, or takes it out again. */
+  SK.chip = function (key, value, label, status, changed) {
+    const chosen = () => new Set((SK.page.filter[key] || "").split(",").filter(Boolean));
+    const chip = SK.button(
+      label,
+      () => {
+        const values = chosen();
+        if (!values.delete(value)) values.add(value);
+        SK.setFilter({ [key]: [...values].join(",") || null });
+        chip.setAttribute("aria-pressed", String(values.has(value)));
+        changed();
+      },
+      {
+        class: "chip status-" + status,
+        "aria-pressed": String(chosen().has(value)),
+        ["data-" + key]: value,
+      },
+    );
+    return chip;
+  };
 
   function choice(rows, key, all, changed) {
     const values = [...new Set(rows.flatMap((row) => (key === "tag" ? row.tags || [] : [row[key]])))].sort();

@@ -45,7 +45,7 @@
         try {
           said(await SK.readDetail(n), words);
         } catch {
-          /* a conversation that cannot be read has no words */
+          continue; // one that cannot be read has no words; the next search tries again
         }
         texts.set((run || "") + "/" + n, words.join("\n").slice(0, MOST).toLowerCase());
         done += 1;

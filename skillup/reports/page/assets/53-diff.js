@@ -119,6 +119,7 @@
               ),
             ),
           ),
+          SK.images(changes.images),
           changes.diff ? fileDiffs(changes.diff, ranges) : null,
         ),
       SK.opensFor(ranges),

@@ -15,7 +15,7 @@
       ),
       SK.el("p", {}, error.message),
       error.advice
-        ? SK.el("p", { class: "advice" }, SK.el("strong", {}, "What to do: "), error.advice)
+        ? SK.el("p", { class: "advice" }, SK.el("strong", {}, "What to do: "), withCode(error.advice))
         : null,
       raw && raw.length
         ? SK.el("p", { class: "error-raw" }, SK.el("strong", {}, "All that it printed: "), SK.rawLinks(raw))
@@ -30,6 +30,10 @@
         : null,
     );
   };
+
+  /* What stands between backticks in our own words. */
+  const withCode = (text) =>
+    text.split("`").map((part, at) => (at % 2 ? SK.el("code", {}, part) : part));
 
   /* The streams of the last turn that has any. */
   SK.lastRaw = function (detail) {

@@ -85,13 +85,14 @@
   }
 
   SK.casePage = async function (n, turn) {
-    const row = SK.page.index.rows.find((one) => one.n === n);
-    let detail;
-    try {
-      detail = await SK.detail(n);
-    } catch (problem) {
-      return SK.noDetail(row, problem);
-    }
+    const { route, index } = SK.page;
+    const row = index.rows.find((one) => one.n === n);
+    const [detail, problem] = await SK.detail(n).then(
+      (found) => [found, null],
+      (error) => [null, error],
+    );
+    if (SK.page.route !== route) return null; // keys and title are those of what is shown by now
+    if (problem) return SK.noDetail(row, problem);
     if (detail.waiting) return SK.waitingPage(row, detail);
     if (detail.problem) return SK.noDetail(row, new Error(detail.problem));
     const article = SK.el(

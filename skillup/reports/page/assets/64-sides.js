@@ -44,15 +44,33 @@
     for (const row of sides.rows) counts[row.change] = (counts[row.change] || 0) + 1;
     const body = SK.el("tbody");
     const shown = SK.el("output", { class: "shown" });
+    const alike = SK.el("p", { class: "nothing" }, "No case came out otherwise.");
+    const table = SK.el(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Flips" },
+      SK.el(
+        "table",
+        { class: "cases-table sides-table" },
+        SK.el("caption", { class: "visually-hidden" }, "How each case fared in both runs"),
+        SK.el(
+          "thead",
+          {},
+          SK.el(
+            "tr",
+            {},
+            ["Change", "Case", "A", "B", "Engine"].map((name) => SK.el("th", { scope: "col" }, name)),
+          ),
+        ),
+        body,
+      ),
+    );
     function draw() {
       const wanted = (SK.page.filter.change || "").split(",").filter(Boolean);
       const rows = sides.rows
         .map((row, at) => [row, at])
-        .filter(([row]) =>
-          wanted.length
-            ? wanted.includes(row.change)
-            : row.change !== "same" || Object.keys(counts).length === 1,
-        );
+        .filter(([row]) => (wanted.length ? wanted.includes(row.change) : row.change !== "same"));
+      table.hidden = !rows.length;
+      alike.hidden = rows.length > 0 || wanted.length > 0;
       SK.replace(
         body,
         rows.map(([row, at]) => line(row, at, sides)),
@@ -63,23 +81,12 @@
       .filter((change) => counts[change])
       .map((change) => {
         const [sign, word, status] = CHANGE[change];
-        const on = () => (SK.page.filter.change || "").split(",").includes(change);
-        const chip = SK.button(
-          [
-            SK.el("span", { class: "sign", "aria-hidden": "true" }, sign + " "),
-            word + " ",
-            SK.el("span", { class: "chip-count" }, SK.count(counts[change])),
-          ],
-          () => {
-            const chosen = new Set((SK.page.filter.change || "").split(",").filter(Boolean));
-            if (!chosen.delete(change)) chosen.add(change);
-            SK.setFilter({ change: [...chosen].join(",") || null });
-            chip.setAttribute("aria-pressed", String(on()));
-            draw();
-          },
-          { class: "chip status-" + status, "aria-pressed": String(on()), "data-change": change },
-        );
-        return chip;
+        const label = [
+          SK.el("span", { class: "sign", "aria-hidden": "true" }, sign + " "),
+          word + " ",
+          SK.el("span", { class: "chip-count" }, SK.count(counts[change])),
+        ];
+        return SK.chip("change", change, label, status, draw);
       });
     draw();
     return SK.el(
@@ -87,31 +94,15 @@
       { class: "sides", "aria-labelledby": "sides-title" },
       SK.el("h2", { id: "sides-title" }, "Two runs side by side"),
       SK.el("p", { class: "sides-runs" }, runText(sides.a, "A"), " → ", runText(sides.b, "B")),
+      sides.notes.map((note) => SK.el("p", { class: "aside" }, note)),
       SK.el(
         "div",
         { class: "filter" },
         SK.el("div", { class: "chips", role: "group", "aria-label": "Change" }, chips),
         shown,
       ),
-      SK.el(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Flips" },
-        SK.el(
-          "table",
-          { class: "cases-table sides-table" },
-          SK.el("caption", { class: "visually-hidden" }, "How each case fared in both runs"),
-          SK.el(
-            "thead",
-            {},
-            SK.el(
-              "tr",
-              {},
-              ["Change", "Case", "A", "B", "Engine"].map((name) => SK.el("th", { scope: "col" }, name)),
-            ),
-          ),
-          body,
-        ),
-      ),
+      alike,
+      table,
     );
   };
 

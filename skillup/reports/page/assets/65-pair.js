@@ -89,12 +89,14 @@
 
   /* Both conversations of a case, in two runs. */
   SK.pairPage = async function (at, turn) {
+    const { route } = SK.page;
     const sides = SK.page.index.sides;
     const row = sides && sides.rows[at];
     if (!row) return SK.noDetail(null, new Error("there is no such pair"));
     const get = async (side, held) =>
       side && held && SK.known(side.n) ? SK.detail(side.n).catch(() => null) : null;
     const found = await Promise.all([get(row.a, sides.details_of_a), get(row.b, true)]);
+    if (SK.page.route !== route) return null;
     const details = found.map((detail) => (detail && detail.turns ? detail : null));
     const columns = [
       ["A", sides.a, row.a],

@@ -55,10 +55,12 @@
   };
 
   SK.comparePage = async function (n, other, turn) {
+    const { route } = SK.page;
     const rows = [n, other].map((one) => SK.page.index.rows.find((row) => row.n === one));
     if (rows.some((row) => !row) || !SK.trialsOf(rows[0]).includes(rows[1]))
       return SK.noDetail(rows[0] || null, new Error("there is no such other trial of this case"));
     const found = await Promise.all([n, other].map((one) => SK.detail(one).catch(() => null)));
+    if (SK.page.route !== route) return null;
     const details = found.map((detail) => (detail && detail.turns && !detail.live ? detail : null));
     const all = SK.trialsOf(rows[0]);
     const alone = SK.trialAddress(n);

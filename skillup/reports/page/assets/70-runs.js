@@ -1,6 +1,10 @@
 /* The start page of `skillup view`: every run of a folder, newest first. */
 (function () {
+  const FIRST = 100; // lines; the others on request, so that a folder of thousands is quick to filter
+
   SK.runsPage = function (runs) {
+    const lines = new Map(); // made once
+    const rest = SK.button("", () => showAll(), { id: "more", class: "quiet" });
     const body = SK.el("tbody", { id: "rows" });
     const shown = SK.el("output", { id: "shown", class: "shown" });
     const text = SK.el("input", {
@@ -22,15 +26,33 @@
     function draw() {
       const words = (SK.page.filter.q || "").toLowerCase().split(/\s+/).filter(Boolean);
       const found = runs.filter((run) => words.every((word) => haystack(run).includes(word)));
-      SK.replace(body, found.map(line));
+      const some = SK.page.allRuns ? found : found.slice(0, FIRST);
+      for (const run of some) if (!lines.has(run)) lines.set(run, line(run));
+      body.replaceChildren(...some.map((run) => lines.get(run)));
+      rest.hidden = some.length === found.length;
+      rest.textContent = `Show ${SK.count(found.length - some.length)} more`;
       shown.value =
         found.length === runs.length
           ? SK.plural(runs.length, "run")
           : `${found.length} of ${SK.plural(runs.length, "run")}`;
     }
+    const allLinks = () => [...body.querySelectorAll("a.case-link")];
+    SK.page.drawAll = function () {
+      SK.page.allRuns = true;
+      draw();
+    };
+    function showAll() {
+      const first = allLinks().length;
+      SK.page.drawAll();
+      allLinks()[first].focus({ preventScroll: true });
+    }
     SK.page.moveRow = function (step) {
-      const links = [...body.querySelectorAll("a.case-link")];
+      let links = allLinks();
       const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+      if (at + step >= links.length && !rest.hidden) {
+        SK.page.drawAll();
+        links = allLinks();
+      }
       const target = links[at < 0 ? 0 : Math.max(0, Math.min(links.length - 1, at + step))];
       if (target) target.focus();
     };
@@ -72,6 +94,7 @@
         ),
         body,
       ),
+      rest,
     );
   };
 

@@ -3,7 +3,9 @@
 (function () {
   let source = null;
   let following = null;
-  let waiting = null;
+  let waiting = null; // a question that is about to be asked, or is being answered
+  let again = false; // something changed since it was asked
+  let took = 0; // milliseconds, the last one
 
   /* Follow the run that is shown, or the list of runs; stop following any other. */
   SK.follow = function () {
@@ -23,8 +25,22 @@
     });
   };
 
+  /* Several changes, one question; and of a large run, which takes long to tell, fewer. */
   function askSoon() {
-    if (waiting === null) waiting = setTimeout(refresh, 250); // several changes, one question
+    again = true;
+    if (waiting === null) waiting = setTimeout(ask, Math.max(250, 2 * took));
+  }
+
+  async function ask() {
+    again = false;
+    const began = performance.now();
+    try {
+      await refresh();
+    } finally {
+      took = performance.now() - began;
+      waiting = null;
+    }
+    if (again && !document.hidden) askSoon();
   }
 
   /* A browser keeps six connections to a server for all its tabs: those that nobody sees let go. */
@@ -42,18 +58,17 @@
   }
 
   async function refresh() {
-    const { runId, route } = SK.page;
-    waiting = null;
+    const { runId, route, against } = SK.page;
     let index = null;
     try {
       if (runId) index = await SK.fetchIndex(runId);
     } catch {
       return;
     } // the next event asks again
-    if (SK.page.runId !== runId) return;
-    // What is shown of a trial that is not over may have changed with it.
+    if (SK.page.runId !== runId || SK.page.against !== against) return;
+    // What is shown of a trial that has no grade yet, or could not be read, may have changed with it.
     const shown = route.page === "trial" ? SK.detailAtHand(route.n) : null;
-    const before = shown && (shown.live || shown.waiting) ? JSON.stringify(shown) : null;
+    const before = route.page === "trial" && !(shown && shown.grade) ? JSON.stringify(shown) : null;
     if (runId) {
       SK.page.index = index;
       SK.forgetDetails();
@@ -68,37 +83,47 @@
   const openFolds = () => new Set([...document.querySelectorAll("main details[open]")].map(foldName));
 
   /* Draws the page that is shown again, keeping where the reader is. */
-  SK.redraw = async function () {
+  SK.redraw = () => SK.render({ keep: whereReaderIs });
+
+  /* What is open, has the focus and is in the window; gives what brings all that back. */
+  function whereReaderIs() {
     const [left, top] = [scrollX, scrollY];
-    const active = document.activeElement;
-    const field = active && active.id ? active.id : null;
-    const place =
-      field && active.selectionStart !== undefined ? [active.selectionStart, active.selectionEnd] : null;
-    const row = active && active.closest ? active.closest("tr[data-n]") : null;
-    const number = row ? row.dataset.n : null;
-    const runRow = active && active.closest ? active.closest("tr[data-run]") : null;
+    const active = document.activeElement || document.body;
     const open = openFolds();
-    await SK.render({ keep: true });
-    await new Promise((done) => requestAnimationFrame(done));
-    for (const fold of document.querySelectorAll("main details")) {
-      if (!open.has(foldName(fold))) continue;
-      fold.buildInside();
-      fold.open = true;
-    }
-    if (field && document.getElementById(field)) {
-      const node = document.getElementById(field);
+    const focusAgain = active.id ? fieldAgain(active) : linkAgain(active);
+    return () => {
+      for (const fold of document.querySelectorAll("main details")) {
+        if (!open.has(foldName(fold))) continue;
+        fold.buildInside();
+        fold.open = true;
+      }
+      focusAgain();
+      if (top > 0 && SK.page.drawAll && document.documentElement.scrollHeight < top + innerHeight)
+        SK.page.drawAll();
+      scrollTo(left, top);
+    };
+  }
+
+  function fieldAgain({ id, value, selectionStart, selectionEnd }) {
+    return () => {
+      const node = document.getElementById(id);
+      if (!node) return;
       node.focus({ preventScroll: true });
-      if (place && node.setSelectionRange && place[0] !== null) node.setSelectionRange(...place);
-    } else if (number) {
-      if (SK.page.drawAll && !document.querySelector(`tr[data-n="${Number(number)}"]`)) SK.page.drawAll();
-      const link = document.querySelector(`tr[data-n="${Number(number)}"] a`);
-      if (link) link.focus({ preventScroll: true });
-    } else if (runRow) {
-      const link = document.querySelector(`tr[data-run="${CSS.escape(runRow.dataset.run)}"] a`);
-      if (link) link.focus({ preventScroll: true });
-    }
-    if (top > 0 && SK.page.drawAll && document.documentElement.scrollHeight < top + innerHeight)
-      SK.page.drawAll();
-    scrollTo(left, top);
-  };
+      if (!node.setSelectionRange || !SK.known(selectionStart)) return;
+      if (node.value === value.trim()) node.value = value; // a space after a word, before the next
+      node.setSelectionRange(selectionStart, selectionEnd);
+    };
+  }
+
+  function linkAgain(active) {
+    const row = active.closest("tr[data-n], tr[data-run]");
+    if (!row) return () => {};
+    const { n, run } = row.dataset;
+    const link = run ? `tr[data-run="${CSS.escape(run)}"] a` : `tr[data-n="${Number(n)}"] a`;
+    return () => {
+      if (!run && SK.page.drawAll && !document.querySelector(link)) SK.page.drawAll();
+      const node = document.querySelector(link);
+      if (node) node.focus({ preventScroll: true });
+    };
+  }
 })();

@@ -56,22 +56,26 @@
 
   /* Draws the trial again if something of it is new; scroll and open calls stay. */
   SK.refreshTrial = async function (before) {
-    const { n } = SK.page.route;
-    const route = SK.page.route;
-    const now = await SK.detail(n).catch(() => null);
+    const { route } = SK.page;
+    const now = await SK.detail(route.n).catch(() => null);
     if (!now || SK.page.route !== route || JSON.stringify(now) === before) return;
-    const [left, top, kept] = [scrollX, scrollY, folds()];
-    const focused = document.activeElement.closest && document.activeElement.closest(".turn");
-    await SK.render({ keep: true });
-    for (const [turn, at, open] of kept) {
-      const fold = document.querySelectorAll(`main .turn[data-turn="${Number(turn)}"] .said details`)[at];
-      if (!fold || !open) continue;
-      fold.buildInside();
-      fold.open = true;
-    }
-    const turn = focused && document.querySelector(`main .turn[data-turn="${Number(focused.dataset.turn)}"]`);
-    if (turn) turn.focus({ preventScroll: true });
-    scrollTo(left, top);
+    await SK.render({ keep: whereReaderIs });
     SK.announce(now.live || now.waiting ? "A turn has ended" : "The conversation has ended");
   };
+
+  function whereReaderIs() {
+    const [left, top, kept] = [scrollX, scrollY, folds()];
+    const focused = document.activeElement.closest(".turn");
+    return () => {
+      for (const [turn, at, open] of kept) {
+        const fold = document.querySelectorAll(`main .turn[data-turn="${Number(turn)}"] .said details`)[at];
+        if (!fold || !open) continue;
+        fold.buildInside();
+        fold.open = true;
+      }
+      const turn = focused && document.querySelector(`main .turn[data-turn="${Number(focused.dataset.turn)}"]`);
+      if (turn) turn.focus({ preventScroll: true });
+      scrollTo(left, top);
+    };
+  }
 })();

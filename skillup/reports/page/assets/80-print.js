@@ -2,6 +2,8 @@
    Of trials of a case that failed for the same reason, one. Of a single conversation, that one. */
 (function () {
   const MOST = 100;
+  const AT_HAND = 25;
+  const unpacked = new Map(); // n → its conversation, or null if it cannot be read
 
   /* One trial of each case and reason; `like`: the other trials that failed for it. */
   function failing() {
@@ -15,14 +17,18 @@
       if (found.has(key)) found.get(key).like.push(row);
       else found.set(key, { row, like: [] });
     }
-    return [...found.values()].slice(0, MOST);
+    return [...found.values()];
+  }
+
+  async function unpack(n) {
+    unpacked.set(n, await SK.detail(n).catch(() => null));
   }
 
   /* Unpacks what has to be printed, then opens the browser's dialog. */
   SK.print = async function () {
     if (SK.page.index && SK.page.route.page === "table") {
       SK.announce("Preparing the conversations that failed");
-      await Promise.all(failing().map(({ row }) => SK.detail(row.n).catch(() => null)));
+      await Promise.all(failing().slice(0, MOST).map(({ row }) => unpack(row.n)));
     }
     window.print();
   };
@@ -32,6 +38,7 @@
     addEventListener("afterprint", () => {
       const annex = document.getElementById("annex");
       if (annex) annex.remove();
+      if (SK.page.mode === "view") unpacked.clear(); // a run that goes on has others next time
       for (const fold of document.querySelectorAll("details[data-printed]")) {
         fold.open = false;
         delete fold.dataset.printed;
@@ -41,19 +48,37 @@
     if (SK.page.mode === "report") {
       const later = window.requestIdleCallback || ((work) => setTimeout(work, 500));
       later(async () => {
-        for (const { row } of failing().slice(0, 25)) await SK.detail(row.n).catch(() => null);
+        for (const { row } of failing().slice(0, AT_HAND)) await unpack(row.n);
       });
     }
   };
+
+  /* What of the conversations that failed is not on the paper, and how it gets there. */
+  function missing(unprepared, beyond) {
+    const said = [
+      unprepared
+        ? `${SK.plural(unprepared, "conversation")} that failed ${unprepared === 1 ? "is" : "are"} not printed here, ` +
+          `because the browser's own menu does not wait for them: print with the page's Print button, or Ctrl-P.`
+        : null,
+      beyond
+        ? `${SK.plural(beyond, "conversation")} that failed ${beyond === 1 ? "is" : "are"} not printed, beyond the ` +
+          `first ${MOST}: filter the table to print others.`
+        : null,
+    ].filter(Boolean);
+    return said.length ? SK.el("p", { class: "notice", id: "not-printed" }, said.join(" ")) : null;
+  }
 
   function prepare() {
     if (document.getElementById("annex")) return;
     if (SK.page.index && SK.page.route.page === "table") {
       if (SK.page.drawAll) SK.page.drawAll();
-      const annex = SK.el("section", { id: "annex" });
-      for (const { row, like } of failing()) {
-        const detail = SK.detailAtHand(row.n);
-        if (detail && !detail.problem)
+      const all = failing();
+      const wanted = all.slice(0, MOST);
+      const unprepared = wanted.filter(({ row }) => !unpacked.has(row.n)).length;
+      const annex = SK.el("section", { id: "annex" }, missing(unprepared, all.length - wanted.length));
+      for (const { row, like } of wanted) {
+        const detail = unpacked.get(row.n);
+        if (detail && detail.turns)
           annex.append(
             SK.el(
               "article",

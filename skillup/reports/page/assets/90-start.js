@@ -15,8 +15,10 @@
     if (!route.runId) {
       SK.page.index = null;
       SK.page.runId = null;
-      SK.page.runs = (await SK.fetchRuns()).runs;
-      return SK.runsPage(SK.page.runs);
+      const { runs } = await SK.fetchRuns();
+      if (SK.page.route !== route) return null; // the reader has gone elsewhere meanwhile
+      SK.page.runs = runs;
+      return SK.runsPage(runs);
     }
     const against = SK.page.filter.against || null;
     if (SK.page.runId !== route.runId || SK.page.against !== against || !SK.page.index) {
@@ -26,8 +28,12 @@
       SK.page.tableAddress = null;
       SK.forgetDetails();
       SK.page.against = against;
-      if (!SK.page.runs) SK.page.runs = (await SK.fetchRuns()).runs;
-      SK.page.index = await SK.fetchIndex(route.runId);
+      const [runs, index] = await Promise.all([
+        SK.page.runs || SK.fetchRuns().then((told) => told.runs),
+        SK.fetchIndex(route.runId),
+      ]);
+      if (SK.page.route !== route) return null;
+      Object.assign(SK.page, { runs, index });
     }
     return null;
   }
@@ -63,8 +69,11 @@
     return SK.firstPage(index);
   }
 
-  SK.render = async function ({ keep = false } = {}) {
+  /* `keep`: of a page that is drawn again: called right before that, gives what puts the reader back. */
+  SK.render = async function ({ keep = null } = {}) {
     const mine = ++turn;
+    const main = document.getElementById("main");
+    main.setAttribute("aria-busy", "true");
     const route = SK.parseRoute(location.hash);
     const from = SK.page.route;
     Object.assign(SK.page, {
@@ -82,6 +91,7 @@
     let content;
     try {
       content = await load(route);
+      if (mine !== turn) return;
       if (!content) {
         if (route.page === "trial") content = await SK.casePage(route.n, route.turn);
         else if (route.page === "compare") content = await SK.comparePage(route.n, route.other, route.turn);
@@ -100,10 +110,14 @@
     const place = from && from.page === "trial" && route.page === "trial" ? SK.readingPlace() : null;
     SK.page.shownTrial = route.page === "trial" ? route.n : null;
     SK.showTop();
-    const main = SK.replace(document.getElementById("main"), content);
+    const putBack = keep && keep();
+    SK.replace(main, content);
     SK.follow();
-    if (keep) return;
-    arrive(main, route, from, place);
+    if (putBack) {
+      await null; // the table makes its rows in the moment after
+      putBack();
+    } else arrive(main, route, from, place);
+    main.removeAttribute("aria-busy");
   };
 
   /* Where the reader is put: at the top, at the wanted turn, or at the row that was left. */

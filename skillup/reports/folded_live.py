@@ -1,0 +1,66 @@
+"""rich's `Live`, for terminals that are made narrower while it is shown.
+
+Such a terminal folds the lines that are too long now: what was drawn takes more rows than before,
+and rich, which counts lines, would leave the topmost of them behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from rich.cells import chop_cells
+from rich.console import Console, ConsoleRenderable
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlType
+
+
+class FoldedLive(Live):
+    """Shows `renderable` and erases all of it before it is drawn anew."""
+
+    def __init__(
+        self, renderable: ConsoleRenderable, console: Console, drawn: Callable[[], Sequence[str]]
+    ) -> None:
+        """`drawn` are the lines of the renderable as it was last drawn; none: it was not."""
+        self._drawn = drawn
+        super().__init__(
+            renderable,
+            console=console,
+            auto_refresh=False,  # its thread takes rich's lock first, and then the console's
+            transient=True,
+            # Whatever agents print is captured; what else writes here must not be reordered.
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def start(self, refresh: bool = False) -> None:
+        """As rich does it: but see the console's own lock."""
+        with self.console:
+            super().start(refresh)
+
+    def stop(self) -> None:
+        """What was drawn is gone."""
+        with self.console:
+            super().stop()
+
+    def refresh(self) -> None:
+        """Draw it anew."""
+        with self.console:
+            super().refresh()
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """As rich does it, and before it the rows that rich does not count."""
+        extra = rows_by_folding(self._drawn(), self.console.width) if _folds() else 0
+        up = Control(*((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)) * extra)
+        return [up, *super().process_renderables(renderables)]
+
+
+def rows_by_folding(lines: Sequence[str], columns: int) -> int:
+    """How many rows more than lines there are, where they have no more than so many columns."""
+    return sum(max(len(chop_cells(line, columns)), 1) - 1 for line in lines)
+
+
+def _folds() -> bool:
+    """Whether the terminal folds lines at all: xterm and GNU screen cut them off."""
+    return "TMUX" in os.environ or not {"XTERM_VERSION", "STY"} & os.environ.keys()

@@ -1,0 +1,83 @@
+"""Pictures that an agent made are shown, small, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.reports.page.build import packed, page_html
+from tests.browser.conftest import Opener
+from tests.browser.data import data_of
+from tests.browser.made import large_report
+from tests.browser.pages import Opened, address_of
+from tests.support.pictures import png
+
+
+def write(path: Path, *images: dict[str, Any]) -> str:
+    """A report of a conversation whose turn made these."""
+    index, details = data_of(large_report(path, 1, 1))
+    paths = [one["path"] for one in images]
+    details["1"]["turns"][0]["changes"] = {
+        "added": paths, "modified": [], "deleted": [], "diff": "", "images": list(images),
+    }  # fmt: skip
+    path.write_bytes(page_html(index, [("1", packed(details["1"]))], title="images"))
+    return address_of(path)
+
+
+def image(width: int, height: int) -> dict[str, Any]:
+    made = png(width, height)
+    told = {"path": "logo.png", "size": len(made), "type": "image/png"}
+    return {**told, "width": width, "height": height, "data": base64.b64encode(made).decode()}
+
+
+def unfolded(seen: Opened) -> None:
+    seen.go("#/trial/1")
+    seen.page.click(".changes > summary")
+    seen.page.wait_for_selector(".images")
+
+
+def test_it_is_drawn_within_bounds_and_named(open_page: Opener, tmp_path: Path) -> None:
+    with open_page(write(tmp_path / "r.html", image(900, 900)), width=360) as seen:
+        unfolded(seen)
+        shown = seen.page.locator(".images img")
+        shown.evaluate("(node) => node.decode()")
+        assert shown.evaluate("(node) => node.naturalWidth") == 900
+        assert shown.get_attribute("alt") == "logo.png"
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 360
+        assert box["width"] == pytest.approx(box["height"], abs=1)
+        caption = seen.page.inner_text("figcaption").replace("\u202f", " ")
+        assert caption.startswith("logo.png 900 × 900, ")
+
+
+def test_one_that_is_not_in_the_page_is_said(open_page: Opener, tmp_path: Path) -> None:
+    named = {"path": "large.png", "size": 2_000_000}
+    with open_page(write(tmp_path / "r.html", named)) as seen:
+        unfolded(seen)
+        caption = seen.page.inner_text("figcaption").replace("\u202f", " ")
+        assert caption == "large.png 2 000 kB, not shown here"
+        assert seen.page.locator(".images img").count() == 0
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"type": "image/svg+xml"},
+        {"type": "text/html"},
+        {"type": "image/png,<script>"},
+        {"data": "http://example.com/track.png"},
+        {"data": "\" onerror=\"window.hacked=1"},
+        {"data": None},
+    ],
+)  # fmt: skip
+def test_nothing_else_is_taken_for_a_picture(
+    open_page: Opener, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    with open_page(write(tmp_path / "r.html", {**image(3, 2), **more})) as seen:
+        unfolded(seen)
+        assert seen.page.locator("main img").count() == 0
+        assert "not shown here" in seen.page.inner_text("figcaption")

@@ -1,0 +1,83 @@
+"""Whoever watches a run may fail: the run ends, and no trial answers for it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from skillup.errors import SkillupError
+from skillup.store import RunDirectory
+from tests.support.held_plans import Quiet, hold_plan
+from tests.support.plans import a_plan
+
+QUICK = {"scripted": [{"say": "hi"}], "assertions": [{"contains": "hi"}]}
+ENDLESS = {"scripted": [{"say": "hi", "steps": [{"run": "true"}], "misbehave": {"hang": True}}]}
+PIPE = OSError(errno.EPIPE, os.strerror(errno.EPIPE))
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class Failing(Quiet):
+    """Fails whenever `method` is called; of events, with those of `kind`."""
+
+    def __init__(self, method: str, failure: BaseException, kind: str = "") -> None:
+        def fail(*about: Any) -> None:
+            if not kind or about[0].kind == kind:
+                raise copy(failure)
+
+        setattr(self, method, fail)
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+@pytest.mark.parametrize("failure", [PIPE, FULL, ValueError("a defect"), SystemExit(1)])
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("trial_started", ""),
+        ("trial_event", "preparing"),
+        ("trial_event", "item"),
+        ("trial_event", "turn_ended"),
+        ("trial_finished", ""),
+    ],
+)
+def test_the_run_ends_with_an_error_that_says_where(
+    tmp_path: Path, method: str, kind: str, failure: BaseException
+) -> None:
+    plan = a_plan(tmp_path, {"a": ENDLESS, "b": ENDLESS, "c": QUICK})
+    before = children()
+    with pytest.raises(SkillupError) as ended:
+        hold_plan(plan, tmp_path / "run", Failing(method, failure, kind), parallel=3)
+    assert f"{type(failure).__name__}: {failure}" in ended.value.message
+    assert "test_guarded.py:" in ended.value.message
+    assert ended.value.hint is not None
+    assert ended.value.hint.endswith("--resume")
+    assert children() <= before
+    records = dict(RunDirectory.open(tmp_path / "run").iter_records())
+    assert {record.case_id for record in records.values()} <= {"c"}
+    assert all(record.first_error() is None for record in records.values())
+    if method == "trial_finished":
+        assert records  # it is on the disk before anybody hears of it
+
+
+def test_what_had_finished_is_kept_and_the_rest_is_held_when_the_run_is_resumed(
+    tmp_path: Path,
+) -> None:
+    plan = a_plan(tmp_path, {"a": QUICK, "b": QUICK, "c": QUICK})
+    with pytest.raises(SkillupError):
+        hold_plan(plan, tmp_path / "run", Failing("trial_finished", PIPE), parallel=1)
+    run = RunDirectory.open(tmp_path / "run")
+    first = dict(run.iter_records())
+    assert [record.case_id for record in first.values()] == ["a"]
+    grades = hold_plan(plan, tmp_path / "run")
+    assert [grade.status for grade in grades.values()] == ["PASS"] * 3
+    assert first.items() <= dict(run.iter_records()).items()
+    started = [event["job"] for event in run.events() if event["event"] == "trial_started"]
+    assert len(started) == len(set(started)) == 3
