@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.project import Project
 
@@ -13,8 +14,11 @@ from tests.support.project import Project
 def pytest_configure() -> None:
     """Tests that press Ctrl-C also work where the test run itself was started in the background.
 
-    A shell without job control has such commands ignore SIGINT, and children inherit that.
+    A shell without job control has such commands ignore SIGINT, and children inherit that. And no
+    test fails because the machine has much to do.
     """
+    settings.register_profile("unhurried", deadline=None)
+    settings.load_profile("unhurried")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -16,10 +16,13 @@ from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import remove_tree
-from skillup.trial import TrialRequest, hold_rest, hold_trial, record_without_turns
+from skillup.trial import TrialEvent, TrialRequest, hold_rest, hold_trial, record_without_turns
 from skillup.trial.home_copies import COPIES
 from skillup.trial.opening import Opened
 from skillup.trial.taking_up import take_up
+
+LEFT = "left where it was: --resume goes on with it"
+"""What is shown of a trial that the run does not go on with, while others run still."""
 
 
 class AttemptsOf(Protocol):
@@ -85,6 +88,7 @@ async def hold_attempts(
         taken = None
         if not finished:
             run.directory.journal("trial_left", job=job.id)
+            run.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
             return
         record = with_note(record, note)
         again = another_attempt(request, record, uncounted)

@@ -1,7 +1,7 @@
-"""rich's `Live`, for terminals that are made narrower while it is shown.
+"""rich's `Live`, for terminals on which a line may take more rows than one.
 
-Such a terminal folds the lines that are too long now: what was drawn takes more rows than before,
-and rich, which counts lines, would leave the topmost of them behind.
+One that is made narrower folds the lines that are too long now; and one that draws an emoji wider
+than rich reckons would begin another row. rich counts lines, and would leave rows behind.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Sequence
 
 from rich.cells import chop_cells
-from rich.console import Console, ConsoleRenderable
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
 from rich.control import Control
 from rich.live import Live
-from rich.segment import ControlType
+from rich.segment import ControlType, Segment
 
 
 class FoldedLive(Live):
@@ -50,10 +50,27 @@ class FoldedLive(Live):
             super().refresh()
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """As rich does it, and before it the rows that rich does not count."""
+        """As rich does it, and before it the rows that rich does not count.
+
+        What is printed above may go on in another row, what is drawn below may not.
+        """
+        if not self.console.is_interactive:
+            return super().process_renderables(renderables)
         extra = rows_by_folding(self._drawn(), self.console.width) if _folds() else 0
         up = Control(*((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)) * extra)
-        return [up, *super().process_renderables(renderables)]
+        *above, drawn = super().process_renderables(renderables)
+        return [up, *above, _Mode("\x1b[?7l"), drawn, _Mode("\x1b[?7h")]
+
+
+class _Mode:
+    """Has the terminal go on in the next row where one is full, or not (DECAWM)."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # rich has no name for it; any name makes the text one that takes no room.
+        yield Segment(self._code, None, [(ControlType.CARRIAGE_RETURN,)])
 
 
 def rows_by_folding(lines: Sequence[str], columns: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,10 @@ from pydantic import BaseModel
 
 Mask = Callable[[str], str]
 """Returns the text with secrets replaced."""
+
+# DEL and C1 controls; separators that some take for line ends; marks of direction. C0 controls are
+# escaped by every JSON writer.
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def no_mask(text: str) -> str:
@@ -35,7 +40,8 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
     Every text in it, keys too, goes through ``mask``. That is done before quoting, so that a secret
     with a quotation mark or a newline is found, and a secret that looks like a number cannot break
     the syntax. Lone surrogates become U+FFFD, because no JSON reader need accept them; NaN and
-    infinities become null.
+    infinities become null. Characters that a terminal would obey or that turn the order of text are
+    written as JSON's escapes, which read the same.
     """
     if isinstance(value, BaseModel):
         # Not model_dump_json: it refuses lone surrogates.
@@ -45,7 +51,11 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
     text = json.dumps(
         clean, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators
     )
-    return text.encode() + b"\n"
+    return _OBEYED.sub(_escaped, text).encode() + b"\n"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _clean(value: Any, mask: Mask) -> Any:

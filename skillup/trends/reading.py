@@ -22,6 +22,14 @@ from skillup.trends.planned import planned_key
 _LONGEST_REASON = 500
 
 
+def is_run(path: Path) -> bool:
+    """Whether it is a run directory; not if nobody here may look, as of another machine's paths."""
+    try:
+        return (path / RUN_FILE).is_file()
+    except OSError:
+        return False
+
+
 def read_run(path: Path) -> RunOutcomes:
     """The outcomes of the run in the directory `path`.
 

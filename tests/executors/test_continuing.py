@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from skillup.executors.attempts import LEFT
+from skillup.trial import TrialEvent
+from tests.support.held_plans import Quiet, hold_plan
 from tests.support.moody import set_mood
+from tests.support.plans import a_plan
 from tests.support.project import GUARD_SECONDS, Project
 
 JOB = "a/moody/with_skill/1"
@@ -313,3 +317,15 @@ def test_it_counts_too_where_the_trial_cannot_be_held_any_more(project: Project)
     result = project.run_json("--resume", "out", "--max-tokens", str(2 * TURN), "-j", "1")
     assert [case["status"] for case in result["cases"]] == ["ERROR"]
     assert result["stopped"]["message"].endswith(f"({2 * TURN})")
+
+
+def test_of_a_trial_that_is_left_the_observer_hears(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class Listening(Quiet):
+        def trial_event(self, event: TrialEvent) -> None:
+            said.append(event.text)
+
+    spent = {"scripted": [{"say": "hi", "misbehave": {"error": "quota"}}]}
+    hold_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening())
+    assert said[-1] == LEFT

@@ -8,12 +8,14 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+import anyio
 import psutil
 import pytest
 
 from skillup.errors import SkillupError
+from skillup.executors.stepwise import Stepwise
 from skillup.store import RunDirectory
-from tests.support.held_plans import Quiet, hold_plan
+from tests.support.held_plans import Quiet, hold_plan, options_at
 from tests.support.plans import a_plan
 
 QUICK = {"scripted": [{"say": "hi"}], "assertions": [{"contains": "hi"}]}
@@ -81,3 +83,21 @@ def test_what_had_finished_is_kept_and_the_rest_is_held_when_the_run_is_resumed(
     assert first.items() <= dict(run.iter_records()).items()
     started = [event["job"] for event in run.events() if event["event"] == "trial_started"]
     assert len(started) == len(set(started)) == 3
+
+
+def test_where_trials_are_asked_for_one_by_one_the_one_that_is_held_ends(tmp_path: Path) -> None:
+    plan = a_plan(tmp_path, {"a": ENDLESS, "b": QUICK})
+    failing = Failing("trial_event", ValueError("a defect"), "item")
+
+    async def hold(directory: RunDirectory) -> None:
+        steps = Stepwise(plan, directory, options_at(tmp_path / "run"), failing, {})
+        await steps.open()
+        for job in plan.jobs:
+            with pytest.raises(SkillupError, match="a defect"):
+                await steps.hold(job)
+
+    before = children()
+    with RunDirectory.create(tmp_path / "run", {}) as directory:
+        anyio.run(hold, directory)
+        assert directory.finished_jobs() == set()
+    assert children() <= before

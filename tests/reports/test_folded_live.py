@@ -103,6 +103,26 @@ def test_where_lines_are_cut_off_no_more_is_erased_than_there_are(
     assert drawn.count("\x1b[1A") == 3  # of four lines
 
 
+def test_a_terminal_that_draws_characters_wider_than_reckoned_gets_no_more_rows(
+    tmp_path: Path,
+) -> None:
+    (job,) = jobs_of(tmp_path, "input: {turns: [a, b]}\n")
+    file, screen = Tty(), Screen(100)
+    console = console_on(file)
+    with LiveReporter(Plan((job,)), console) as reporter:
+        start(reporter, job)
+        reporter.trial_event(TrialEvent(job.id, "activity", text="e\u0301" * 200))
+        for _ in range(3):
+            reporter.stopping(1)
+        console.print("x" * 250)
+        screen.write(file.sent())
+
+        assert len(screen.text) == 3 + 4
+
+    screen.write(file.sent())
+    assert "".join(screen.text) == "x" * 250
+
+
 def test_lines_fold_where_characters_have_no_room() -> None:
     assert rows_by_folding(["x" * 79, "", "short"], 80) == 0
     assert rows_by_folding(["x" * 79, "", "x" * 41], 40) == 2
@@ -111,7 +131,7 @@ def test_lines_fold_where_characters_have_no_room() -> None:
 
 @pytest.mark.usefixtures("_threads_take_turns_often")
 def test_what_is_printed_while_it_is_drawn_is_neither_lost_nor_torn(tmp_path: Path) -> None:
-    jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=200)
+    jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=80)
     file = Tty()
     over = threading.Event()
     reporter = LiveReporter(Plan(tuple(jobs)), console_on(file))
@@ -134,5 +154,5 @@ def test_what_is_printed_while_it_is_drawn_is_neither_lost_nor_torn(tmp_path: Pa
     screen = Screen(100)
     screen.write(file.sent())
     assert [row.split()[:3] for row in screen.text] == [
-        ["PASS", "c", f"#{number}"] for number in range(1, 201)
+        ["PASS", "c", f"#{number}"] for number in range(1, 81)
     ]

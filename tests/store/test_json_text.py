@@ -43,3 +43,11 @@ def test_none_is_written_and_names_are_those_of_the_file_format() -> None:
     data = json.loads(to_json(a_result(), no_mask, indent=2))
     assert data["summary"]["pass"] == 1
     assert data["cases"][0]["session_id"] is None
+
+
+def test_what_a_terminal_would_obey_is_written_as_an_escape_and_reads_the_same() -> None:
+    texts = ["\x9b31mred", "\x1b]8;;x\x07", "user\u202etxt.exe", "a\u2028b", "\x7f", "müde 🙂"]
+    written = to_json({"texts": texts}, no_mask, indent=None)
+    assert json.loads(written) == {"texts": texts}
+    assert "müde 🙂" in written.decode()
+    assert not set(written.decode()) & set("\x9b\x1b\x07\u202e\u2028\x7f")

@@ -36,20 +36,25 @@ class Quiet:
         """Nothing."""
 
 
-def hold_plan(
-    plan: Plan, path: Path, observer: RunObserver | None = None, **options: Any
-) -> dict[str, Grade]:
-    """The grades by job; the run directory at `path` is made, or gone on with."""
-    there = path.exists()
-    opened = RunDirectory.open(path, writable=True) if there else RunDirectory.create(path, {})
+def options_at(path: Path, **options: Any) -> RunOptions:
+    """For the run directory at `path`."""
     environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
-    told = RunOptions(
+    return RunOptions(
         run_id="run",
         environment=environment,
         secrets=Secrets.from_environment({}, ()),
         register_dir=path.with_name("processes"),
         **options,
     )
+
+
+def hold_plan(
+    plan: Plan, path: Path, observer: RunObserver | None = None, **options: Any
+) -> dict[str, Grade]:
+    """The grades by job; the run directory at `path` is made, or gone on with."""
+    there = path.exists()
+    opened = RunDirectory.open(path, writable=True) if there else RunDirectory.create(path, {})
+    told = options_at(path, **options)
     grades: dict[str, Grade] = {}
     with opened as directory:
         anyio.run(run_locally, plan, directory, told, observer or Quiet(), grades)

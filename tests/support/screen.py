@@ -1,6 +1,7 @@
 """What a terminal shows of what was written to it: as far as a live display moves its cursor.
 
-It never scrolls; and it folds lines anew when it is made narrower, as most terminals do.
+It never scrolls; it folds lines anew when it is made narrower, as most terminals do; and every
+character takes one cell, whatever others reckon.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Screen:
         """Of each row, whether the next one is the rest of its line."""
         self._row = 0
         self._column = 0
+        self._folds = True
 
     @property
     def text(self) -> list[str]:
@@ -44,6 +46,8 @@ class Screen:
                 assert given == "2", output
                 self._rows[self._row] = ""
                 self._goes_on[self._row] = False
+            elif given == "?7":
+                self._folds = letter == "h"
             else:
                 assert letter in "mhl", found[0]
 
@@ -64,6 +68,8 @@ class Screen:
 
     def _put(self, text: str) -> None:
         for character in text:
+            if self._column == self._columns and not self._folds:
+                self._column -= 1
             if self._column == self._columns:
                 self._goes_on[self._row] = True
                 self._down()

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
-from skillup.executors.attempts import set_aside_unused, with_note
+from skillup.executors.attempts import LEFT, set_aside_unused, with_note
 from skillup.executors.cluster.merging import Arrived, take_in
 from skillup.executors.cluster.pool import Pool, Worker
 from skillup.executors.cluster.trial_parcel import unpack_trials
@@ -22,7 +22,7 @@ from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
 from skillup.plan import Job
 from skillup.schema.record import Record, TurnError
-from skillup.trial import record_without_turns
+from skillup.trial import TrialEvent, record_without_turns
 
 LOSSES_ALLOWED = 3
 """So often a trial begins again because its worker was lost; then it is an error."""
@@ -162,6 +162,7 @@ class ClusterVenue:
             self._run.directory.write_checkpoint(job.id, trial.checkpoint)
         if self._run.is_enough():
             self._run.directory.journal("trial_left", job=job.id)
+            self._run.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
 
     async def _refuse(self, job: Job, error: TurnError) -> None:
         record: Record = record_without_turns(self._run.request(job, 1), error=error)

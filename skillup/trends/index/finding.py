@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from skillup.errors import IndexTroubleError, UsageError
-from skillup.store.run_directory import RUN_FILE
 from skillup.trends.index.database import open_index
 from skillup.trends.index.reading import RunHead, kinds_of, newest_runs, stored_run
 from skillup.trends.outcomes import RunOutcomes
-from skillup.trends.reading import read_run
+from skillup.trends.reading import is_run, read_run
 
 LAST = "last"
 PREVIOUS = "previous"
@@ -22,9 +22,8 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     Raises UsageError if it means none or several, RunDirectoryError if it cannot be read, and
     IndexTroubleError.
     """
-    path = Path(name)
-    if name != LAST and path.exists():
-        return read_run(path)
+    if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
+        return read_run(Path(name))
     with_id = _folders(name, runs_folder)
     try:
         with open_index(url, write=False) as connection:
@@ -71,7 +70,7 @@ def _folders(name: str, runs_folder: Path) -> dict[str, Path]:
     return {
         path.name: path
         for path in runs_folder.iterdir()
-        if path.name.startswith(name) and (path / RUN_FILE).is_file()
+        if path.name.startswith(name) and is_run(path)
     }
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, select
 
 from skillup.errors import RunDirectoryError
-from skillup.store.run_directory import RUN_FILE
 from skillup.trends.index.database import open_index
 from skillup.trends.index.tables import runs, trials, until_decided
 from skillup.trends.outcomes import RunOutcomes
-from skillup.trends.reading import read_run
+from skillup.trends.reading import is_run, read_run
 
 
 def add_run(url: str, run: RunOutcomes) -> None:
@@ -31,7 +30,7 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
         known = [Path(path) for path in connection.execute(select(runs.c.path)).scalars()]
     here = sorted(runs_folder.iterdir()) if runs_folder.is_dir() else []
     for path in dict.fromkeys([*here, *sorted(known)]):
-        if not (path / RUN_FILE).is_file():
+        if not is_run(path):
             continue
         try:
             run = read_run(path)

@@ -54,6 +54,11 @@ def test_an_unknown_run_names_the_newest_ones(index: str, tmp_path: Path) -> Non
     assert "2027-01" in (raised.value.hint or "")
 
 
+def test_a_name_that_is_too_long_for_a_file_is_just_unknown(index: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no run nnn"):
+        find_run("n" * 300, index, tmp_path)
+
+
 def test_a_directory_needs_no_index(tmp_path: Path) -> None:
     path = a_folder(tmp_path / "runs", "elsewhere")
     nowhere = str(tmp_path / "none.sqlite")

@@ -20,7 +20,7 @@ from skillup.trends.index.reading import (
     tallies_of_all_runs,
 )
 from skillup.trends.index.tables import about, until_decided
-from skillup.trends.index.writing import add_run
+from skillup.trends.index.writing import add_run, rebuild
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_key, a_run
@@ -160,6 +160,16 @@ def test_runs_that_end_at_the_same_time_are_all_indexed(index: str) -> None:
         rows = tallies_of_all_runs(connection)
     assert len(rows) == 16 * 20
     assert sum(row.tally.judged for row in rows if row.run.run_id == "shared") == 60
+
+
+def test_paths_that_cannot_be_looked_at_here_do_not_end_a_rebuild(tmp_path: Path) -> None:
+    """As of other machines' runs, or in other users' homes."""
+    url = str(tmp_path / "index.sqlite")
+    for run_id, path in (("1", f"/{'n' * 300}"), ("2", str(tmp_path / "gone"))):
+        add_run(url, a_run(run_id, {"one": "p"}, path=path))
+    assert list(rebuild(url, tmp_path / "runs")) == []
+    with open_index(url, write=False) as connection:
+        assert len(newest_runs(connection)) == 2
 
 
 def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:

@@ -131,7 +131,8 @@
   ];
 
   function keysOf(article) {
-    const here = () => SK.page.route.n;
+    // By the address, which a key changes at once: the page hears of that a moment later.
+    const here = () => SK.parseRoute(location.hash).n;
     const open = (row, none) => {
       if (row) SK.go(SK.trialAddress(row.n));
       else SK.announce(none);
