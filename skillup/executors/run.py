@@ -14,7 +14,6 @@ import anyio
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.executors.admission import Admission
-from skillup.executors.attempts import hold_attempts
 from skillup.executors.deciding import Deciding
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.pace import Paces, TrialPatience
@@ -90,13 +89,12 @@ class Run:
     async def take_over_finished(self, plan: Plan) -> None:
         """Trials that an earlier start of this run has finished are kept."""
         self.admission.expect(plan.jobs)
-        finished = self.directory.finished_jobs()
         for job in plan.jobs:
             self.done[job.id] = anyio.Event()
             for attempt in self.directory.attempts(job.id):
                 self.stopping.count_attempt(attempt)
-            if job.id in finished:
-                record = self.directory.read_record(job.id)
+            record = self.directory.finished_record(job.id)
+            if record is not None:
                 await self.conclude(job, record, self.directory.read_grade(job.id), new=False)
         if self.deciding is not None:
             self._journal_decisions(self.deciding)
@@ -162,10 +160,6 @@ class Run:
             if grade.status != "PASS":
                 return f"depends on {_case_of(needed)}, which ended as {grade.status}"
         return None
-
-    async def attempts(self, job: Job, first: int = 1, note: str | None = None) -> None:
-        """Hold a trial by itself, as often as it has to be; the record says `note`."""
-        await hold_attempts(self, job, first, note)
 
     def give_up(self, job: Job, record: Record, reason: str) -> None:
         """Keep the record of an attempt; the trial is tried again."""

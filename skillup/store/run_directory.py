@@ -287,6 +287,11 @@ class RunDirectory:
             if record is not None:
                 yield job_id, record
 
+    def finished_record(self, job_id: str) -> Record | None:
+        """That of one trial; None: it is not finished. Damaged ones as in :meth:`finished_jobs`."""
+        path = self.trial_directory(job_id) / trials.RECORD_FILE
+        return self._whole_record(job_id, path) if path.exists() else None
+
     def _whole_record(self, job_id: str, path: Path) -> Record | None:
         try:
             return trials.load_record(path)

@@ -15,6 +15,8 @@ from skillup.load.yaml_reader import parse_yaml
 from tests.docs.blocks import ROOT, blocks_of, tables_of
 from tests.support.project import GUARD_SECONDS, Project
 
+pytestmark = pytest.mark.indexed
+
 PASSES = "input: {prompt: go}\nassertions: [{contains: done}]\nscripted: [{say: done}]\n"
 FAILS = PASSES.replace("say: done", "say: nothing")
 BREAKS = PASSES.replace("say: done", "misbehave: {error: model_error}")
