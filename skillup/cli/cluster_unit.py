@@ -10,28 +10,27 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 
 from skillup import __version__
-from skillup.cli.judges import desk_of, with_judges_keys
+from skillup.cli.judges import desk_of
 from skillup.cli.options import parse_vars
+from skillup.cli.plan_secrets import secrets_of_plan
 from skillup.cli.request import RunRequest, request_from
-from skillup.cli.run_plan import plan_of, secrets_of
-from skillup.cli.simulators import casting_of, with_users
+from skillup.cli.run_loop import until_signalled
+from skillup.cli.run_plan import plan_of
+from skillup.cli.simulators import casting_of
 from skillup.engines.registry import get_engine
 from skillup.errors import InvalidFilesError, SkillupError
 from skillup.executors import RunOptions, run_locally
 from skillup.executors.cluster.asking import Asking, lines_of
 from skillup.executors.cluster.telling import Telling, watch_parent
-from skillup.judges.models.client import Models
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
 from skillup.plan import Plan
 from skillup.store import RunDirectory
@@ -100,8 +99,7 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
     if len(jobs) != len(wanted):
         raise SkillupError("the suites make another plan here than at the client")
     plan, environment, base = Plan(jobs), dict(os.environ), Path(request.directory)
-    secrets = with_users(secrets_of(plan, environment), plan, base, environment)
-    secrets = with_judges_keys(secrets, plan, environment)
+    secrets = secrets_of_plan(plan, base, environment)
     info = {
         "schema_version": "skillup.run/1",
         "run_id": asked["run_id"],
@@ -127,30 +125,16 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
             reader=desk,
             simulators=casting_of(desk.models, base, environment, secrets),
         )
-        hold = partial(run_locally, plan, directory, options, telling, {})
-        anyio.run(_until_stopped, hold, asking, desk.models)
-    _say({"event": "end"})
 
-
-async def _until_stopped(
-    hold: Callable[[], Awaitable[None]], asking: Asking, models: Models
-) -> None:
-    """Hold the trials, or stop at a signal."""
-    async with anyio.create_task_group() as group:
-        with anyio.CancelScope() as scope:
-
-            async def watch() -> None:
-                with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                    async for _ in signals:
-                        scope.cancel()
-
-            group.start_soon(watch)
+        async def hold() -> None:
             try:
                 async with asking.listening():
-                    await hold()
+                    await run_locally(plan, directory, options, telling, {})
             finally:
-                await models.close()
-        group.cancel_scope.cancel()
+                await desk.models.close()
+
+        anyio.run(until_signalled, hold)
+    _say({"event": "end"})
 
 
 if __name__ == "__main__":

@@ -39,15 +39,6 @@ def with_judges(
     ]
 
 
-def with_judges_keys(secrets: Secrets, plan: Plan, environment: Mapping[str, str]) -> Secrets:
-    """`secrets` and the keys of all who judge in `plan`."""
-    cases = {id(job.loaded.case): job.loaded.case for job in plan.jobs}.values()
-    models = (case.judge_model for case in cases)
-    names = {model.api_key_env for model in models if model is not None}
-    names |= {judge.api_key_env for case in cases for judge in case.all_judges()}
-    return secrets.also_of(environment, names - {None}) if names - {None} else secrets
-
-
 def answer_cache(
     run: Path | None, base: Path, mask: Callable[[str], str], *, anew: bool
 ) -> AnswerCache:

@@ -22,7 +22,7 @@ def run_until_stopped(
     its error says of resuming is said with `go_on`, the command that does it.
     """
     try:
-        return anyio.run(_hold, hold, departure)
+        return anyio.run(until_signalled, hold, departure.signalled)
     except KeyboardInterrupt:
         # Another Ctrl-C, in the moment after the first was obeyed: whatever has finished counts.
         _ignore_signals()
@@ -53,8 +53,13 @@ def first_refusal(group: BaseExceptionGroup[BaseException]) -> SkillupError | No
     return None
 
 
-async def _hold(hold: Callable[[], Awaitable[None]], departure: Departure) -> bool:
-    """Until it is done or a signal comes."""
+async def until_signalled(
+    hold: Callable[[], Awaitable[None]], signalled: Callable[[], None] = lambda: None
+) -> bool:
+    """Await `hold`, or cancel it when a signal comes; whether one did.
+
+    `signalled` is called for each signal. Afterwards none is obeyed any more.
+    """
     interrupted = False
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
@@ -64,7 +69,7 @@ async def _hold(hold: Callable[[], Awaitable[None]], departure: Departure) -> bo
                 with anyio.open_signal_receiver(*_stopping_signals()) as signals:
                     async for _ in signals:
                         interrupted = True
-                        departure.signalled()
+                        signalled()
                         scope.cancel()
 
             group.start_soon(watch)

@@ -13,12 +13,10 @@ from skillup.cli.judges import with_judges
 from skillup.cli.options import parse_vars
 from skillup.cli.request import RunRequest
 from skillup.cli.run_limits import check_deciding
-from skillup.engines.registry import tokens_of
 from skillup.errors import UsageError
 from skillup.load.sampling import Sampling, sampled
 from skillup.load.suites import load_paths
 from skillup.plan import Plan, Selection, make_plan
-from skillup.process.secrets import Secrets
 from skillup.reports.problems import problem_line
 from skillup.reports.text import listed_ids
 
@@ -81,18 +79,3 @@ def check_same_trials(plan: Plan, run_info: Mapping[str, Any]) -> None:
             hint="put them back as they were, or start a new run; "
             "`skillup judge RUN` shows what was held",
         )
-
-
-def secrets_of(plan: Plan, environment: Mapping[str, str]) -> Secrets:
-    """What nothing of this run may show: the user's credentials, and those in files of the plan."""
-    profiles = {job.profile.name: job.profile for job in plan.jobs}
-    suites = {job.suite.path: job.suite.suite for job in plan.jobs}
-    names = {profile.api_key_env for profile in profiles.values()}
-    secrets = Secrets.from_environment(environment, names)
-    for profile in profiles.values():
-        secrets = secrets.also_of(profile.env, names)
-        secrets = secrets.also(tokens_of(profile.engine, environment))
-    for suite in suites.values():
-        # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
-        secrets = secrets.also_of(suite.environment.env, names)
-    return secrets

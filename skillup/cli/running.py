@@ -13,15 +13,16 @@ from skillup import __version__
 from skillup.cli.departure import Departure
 from skillup.cli.executors import check_executor, cluster_of
 from skillup.cli.indexing import index_finished_run, recorded_suites
-from skillup.cli.judges import answer_cache, desk_of, with_judges_keys
+from skillup.cli.judges import answer_cache, desk_of
 from skillup.cli.options import default_paths, parse_vars
+from skillup.cli.plan_secrets import secrets_of_plan
 from skillup.cli.reporters import reporter_for
 from skillup.cli.request import RunRequest
 from skillup.cli.run_limits import deciding_of, go_on_command, go_on_with, stopping_of
 from skillup.cli.run_loop import run_until_stopped
-from skillup.cli.run_plan import check_same_trials, plan_of, secrets_of
+from skillup.cli.run_plan import check_same_trials, plan_of
 from skillup.cli.runs_named import name_of_newest
-from skillup.cli.simulators import casting_of, with_users
+from skillup.cli.simulators import casting_of
 from skillup.cli.time_taken import milliseconds_of_starts
 from skillup.errors import ExitCode
 from skillup.executors import RunOptions, run_locally
@@ -75,8 +76,7 @@ def hold_run(
     end_what_was_left()
     environment = dict(os.environ)
     base = Path(request.directory or ".")
-    secrets = with_users(secrets_of(plan, environment), plan, base, environment)
-    secrets = with_judges_keys(secrets, plan, environment)
+    secrets = secrets_of_plan(plan, base, environment)
     cluster = cluster_of(request, plan, environment)
     directory = directory_for(request, plan, out, resume, secrets)
     go_on = go_on_command(directory.path, request, index)

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from skillup.cli.engines import root_with_engines
-from skillup.engines.registry import tokens_of
-from skillup.errors import Problem, SkillupError
+from skillup.errors import Problem
 from skillup.judges.models.client import ModelOptions, Models
 from skillup.judges.users import Casting
 from skillup.judges.users.casting import NOBODY
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import load_profile
-from skillup.plan import Plan
 from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.simulation import playing_model
@@ -28,27 +26,6 @@ def casting_of(
         return load_profile(name, root_with_engines(base, root), environment)
 
     return Casting(models.seen_from, models.problem, profile, environment, secrets.mask)
-
-
-def with_users(secrets: Secrets, plan: Plan, base: Path, environment: Mapping[str, str]) -> Secrets:
-    """`secrets` and those of the models and engines that play the users of `plan`."""
-    suites = {job.suite.path: job.suite for job in plan.jobs}
-    for suite in suites.values():
-        given = suite.suite.user_simulator
-        if given is None:
-            continue
-        secrets = secrets.also_of(environment, (given.api_key_env,))
-        if given.engine is None:
-            continue
-        try:
-            root = root_with_engines(base, suite.root)
-            profile = load_profile(given.engine, root, environment)
-        except SkillupError:
-            continue  # the cases that need it say what is wrong
-        secrets = secrets.also_of(environment, (profile.api_key_env,))
-        secrets = secrets.also_of(profile.env, (profile.api_key_env,))
-        secrets = secrets.also(tokens_of(profile.engine, environment))
-    return secrets
 
 
 def unplayable_users(

@@ -12,18 +12,17 @@ from pathlib import Path
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from skillup.cli.indexing import index_finished_run
-from skillup.cli.judges import answer_cache, desk_of, with_judges_keys
+from skillup.cli.judges import answer_cache, desk_of
+from skillup.cli.plan_secrets import secrets_of_plan
 from skillup.cli.run_loop import first_refusal
-from skillup.cli.run_plan import secrets_of
 from skillup.cli.running import PATIENCE_SECONDS, directory_for, formats_of
-from skillup.cli.simulators import casting_of, with_users
+from skillup.cli.simulators import casting_of
 from skillup.executors import RunOptions
 from skillup.executors.register import end_what_was_left
 from skillup.executors.stepwise import Stepwise
 from skillup.judges.models.client import Models
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
-from skillup.process.secrets import Secrets
 from skillup.pytest_plugin.asked import Asked
 from skillup.reports.console import make_console
 from skillup.reports.formats import write_reports
@@ -60,7 +59,7 @@ class Holding:
             paths=tuple(path for given in asked.suites.values() for path in given),
             cases=tuple(_literally(name) for name in names),
         )
-        self.secrets = self._secrets_of(plan, base, environment)
+        self.secrets = secrets_of_plan(plan, base, environment)
         self.directory: RunDirectory = directory_for(
             self._request, plan, path, None, self.secrets, run_id
         )
@@ -132,11 +131,6 @@ class Holding:
             write_reports(result, formats, self.directory.path, self.secrets.mask, index=None)
         if self._indexed:
             index_finished_run(self.directory.path, self._base, None)
-
-    @staticmethod
-    def _secrets_of(plan: Plan, base: Path, environment: dict[str, str]) -> Secrets:
-        secrets = with_users(secrets_of(plan, environment), plan, base, environment)
-        return with_judges_keys(secrets, plan, environment)
 
 
 def _literally(name: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from skillup.reports.aligned import print_aligned, print_at_words
-from skillup.reports.compare_totals import p_value, statements, totals_table
+from skillup.reports.compare_totals import statements, totals_table
+from skillup.reports.how_sure import how_sure
 from skillup.reports.table import print_table
 from skillup.reports.text import one_line, plain, shown_id
-from skillup.trends.changes import CaseChange, Change, could_be_sure
+from skillup.trends.changes import CaseChange, Change
 from skillup.trends.comparison import Comparison
 from skillup.trends.gates import GateResult
 from skillup.trends.outcomes import WITH_SKILL, RunOutcomes
@@ -96,7 +97,7 @@ def _changes(
         if case.key.variant != WITH_SKILL:
             name.append("(without skill)")
         score = f"score {case.a.score:.2f} → {case.b.score:.2f}" if with_score else ""
-        notes = [score, _sureness(comparison, case), _why(case)]
+        notes = [score, how_sure(comparison, case), _why(case)]
         earlier = comparison.earlier.get(case.key)
         if earlier is not None:
             notes.insert(0, f"not run in A: compared with {earlier}")
@@ -115,23 +116,6 @@ def _short(own: Tally) -> str:
         return _WORDS[own.state]
     lost = f" +{own.not_run} not run" if own.not_run else ""
     return f"{own.passed}/{own.judged}{lost}"
-
-
-def _sureness(comparison: Comparison, case: CaseChange) -> str:
-    if case.p is None or not case.a.judged or not case.b.judged:
-        return ""
-    if case.sure:
-        return f"surely (p {p_value(case.p)})"
-    held = f"{case.a.judged} and {case.b.judged} trials"
-    if case.a.judged == case.b.judged:
-        held = f"{case.a.judged} trials each"
-    until_decided = comparison.until_decided
-    if not could_be_sure(case.a, case.b, comparison.confidence, until_decided=until_decided):
-        told = "too few to be sure" if case.change != "unsure" else "cannot tell"
-        return f"{held}: {told}"
-    if case.change != "unsure":
-        return f"p {p_value(case.p)}: among so many changes not sure by itself"
-    return f"{held}, p {p_value(case.p)}: may be chance"
 
 
 def _why(case: CaseChange) -> str:

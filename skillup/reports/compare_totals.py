@@ -85,6 +85,20 @@ def statements(comparison: Comparison) -> Iterator[str]:
         yield f"{mean}; {_meaning(scores.test, alpha, 'runs exchanged case by case')}"
 
 
+def taken(comparison: Comparison) -> Iterator[str]:
+    """What an average trial took, in a sentence for what both runs tell."""
+    for verb, means, show in (
+        ("cost", comparison.cost, money),
+        ("took", comparison.duration, lambda taken: seconds(round(taken))),
+    ):
+        if means is not None:
+            yield f"a trial {verb} {show(means.a)} in A, {show(means.b)} in B{_more(means)}"
+
+
+def _more(means: Means) -> str:
+    return "" if means.increase is None else f" ({_increase(means)})"
+
+
 def _meaning(test: ExactTest | None, alpha: float, name: str) -> str:
     if test is None:
         return "not tested"

@@ -83,7 +83,7 @@ def test_a_refusal_met_on_one_worker_is_waited_out_on_the_other_too(
     def refuse_a_once(request: ModelRequest) -> Reply:
         asked.append(request.latest)
         if request.latest == "one of a" and asked.count("one of a") == 1:
-            return HttpError(429, "slow down: try again in 4s")
+            return HttpError(429, "slow down: try again in 12s")
         if request.latest == "one of b":  # it is under way when the other is refused
             wait_until(lambda: refusals(project))
         return remember(request)

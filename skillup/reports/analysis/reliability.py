@@ -47,12 +47,18 @@ def trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterat
     sheet.lines += left_out(len(repeated) - len(tried), "case", "of which no trial was held")
     sheet.lines += _flaky(repeated, names)
     sheet.lines += _curves(repeated, names)
-    sequential = decided_words(repeated)
-    if sequential is not None:
-        sheet.lines.append(Cell(sequential, "dim"))
-    if any(case.decision is not None and case.decision.verdict != "undecided" for case in tried):
-        sheet.lines.append(Cell(_BIASED, "dim"))
+    sheet.lines += [Cell(line, "dim") for line in deciding(repeated)]
     yield sheet
+
+
+def deciding(cases: Sequence[CaseReliability]) -> Iterator[str]:
+    """What `--until-decided` came to, and how rates are to be read then; else nothing."""
+    words = decided_words([case for case in cases if _planned(case) > 1])
+    if words is None:
+        return
+    yield words
+    if any(case.decision is not None and case.decision.verdict != "undecided" for case in cases):
+        yield _BIASED
 
 
 def _is_steady(case: CaseReliability) -> bool:

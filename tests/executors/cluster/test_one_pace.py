@@ -11,13 +11,13 @@ from tests.support.moody import set_mood
 from tests.support.project import Project
 
 OUT = ".skillup/runs/out"
-# Is refused at once, and asks for some patience.
+# Is refused at once, and asks for more patience than the other needs for its first message.
 REFUSED = """
     input: {prompt: go}
     assertions: [{contains: ok}]
     scripted:
       - say: ok
-        misbehave: {error: rate_limit, message: "try again in 4 s", times: 1}
+        misbehave: {error: rate_limit, message: "try again in 12 s", times: 1}
     """
 # Is answered once the other's refusal has come to the client; only then has it a second message.
 MEANWHILE = """

@@ -77,12 +77,7 @@ FILES = {
     "work/suite/cases/refused.yaml": """
         input: {turns: [one, two]}
         assertions: [{contains: fine}]
-        scripted:
-          - {turn: 1, say: fine, misbehave: {error: overloaded, times: 1}}
-          - turn: 2
-            say: fine
-            steps: [{write: {path: x.txt, content: x}}]
-            misbehave: {error: rate_limit, times: 1}
+        scripted: [{turn: 1, say: fine, misbehave: {error: overloaded, times: 1}}, {say: fine}]
         """,
     "work/suite/cases/parts.yaml": """
         input:
