@@ -90,3 +90,23 @@ def test_evidence_is_shown_on_its_own_side(flipped: Opened) -> None:
     flipped.page.locator(".side-B .check summary").first.click()
     flipped.page.wait_for_selector(".side-B mark.lit")
     assert flipped.page.locator(".side-A .lit").count() == 0
+
+
+def test_what_it_comes_to_stands_above_the_cases_and_how_sure_each_is_beside_it(
+    open_page: Opener, runs: Path, tmp_path: Path
+) -> None:
+    index, details = data_of(runs / "report.html")
+    assert index["sides"]["summary"][0] == "no cases are newly failing"
+    index["sides"]["summary"] = ["1 case is newly failing, surely", "pass rate: lower in 1"]
+    moody = next(row for row in index["sides"]["rows"] if row["case_id"] == "moody")
+    moody.update(change="newly_failing", how_sure="surely (p 0.0143)")
+    path = tmp_path / "sure.html"
+    pages = [(n, packed(one)) for n, one in details.items()]
+    path.write_bytes(page_html(index, pages, title="two runs"))
+    with open_page(address_of(path)) as seen:
+        assert seen.texts(".sides-summary li") == [
+            "1 case is newly failing, surely.",
+            "Pass rate: lower in 1.",
+        ]
+        said = seen.page.locator('[data-change="newly_failing"] td').first.inner_text()
+        assert said.split("\n") == ["▼ newly failing", "surely (p 0.0143)"]

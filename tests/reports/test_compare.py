@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from skillup.reports.compare import print_comparison
-from skillup.reports.compare_totals import p_value
+from skillup.reports.compare_totals import p_value, taken
 from skillup.reports.console import make_console
 from skillup.trends.comparison import compare_runs
 from skillup.trends.gates import check_gates, gates_by_suite
@@ -127,6 +127,25 @@ def test_suites_and_engines_are_named_only_where_there_are_several() -> None:
 def test_cost_and_its_increase_are_shown() -> None:
     rows = said({"x": "p"}, {"x": "p"}, cost=(0.10, 0.15)).splitlines()
     assert ["cost", "a", "trial", "$0.10", "$0.15", "+50%"] in [row.split() for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("b", "told"),
+    [(0.15, "a trial cost $0.10 in A, $0.15 in B (+50%)"), (None, None)],
+)
+def test_cost_and_time_are_a_sentence_each_where_both_runs_tell_them(
+    b: float | None, told: str | None
+) -> None:
+    a = a_run("a", {"x": "p"}, cost=0.10)
+    sentences = list(taken(compare_runs(a, a_run("b", {"x": "p"}, cost=b), 0.95)))
+    assert sentences[:-1] == ([told] if told else [])
+    assert sentences[-1].startswith("a trial took ")
+
+
+def test_of_nothing_no_part_is_told() -> None:
+    a = a_run("a", {"x": "p"}, cost=0.0)
+    costs, _ = taken(compare_runs(a, a_run("b", {"x": "p"}, cost=0.2), 0.95))
+    assert costs == "a trial cost $0.0000 in A, $0.20 in B"
 
 
 def test_names_cannot_steer_the_terminal() -> None:

@@ -47,6 +47,11 @@ def not_held_row(planned: PlannedJob, reason: str) -> Row:
     return _row(planned, "NOT_HELD", reason)
 
 
+def not_needed_row(planned: PlannedJob) -> Row:
+    """A trial that `--until-decided` saved: what its case came to stands without it."""
+    return _row(planned, "NOT_NEEDED", "its case was decided without it")
+
+
 def _row(planned: PlannedJob, status: str, reason: str) -> Row:
     return {
         "n": planned.n,
@@ -82,7 +87,8 @@ def mark_flaky(rows: Sequence[Row]) -> None:
     for row in rows:
         seen.setdefault(_key(row), set()).add(row["status"])
     for row in rows:
-        row["flaky"] = row["variant"] != BASELINE and {"PASS", "FAIL"} <= seen[_key(row)]
+        of_its_case = row["variant"] != BASELINE and row["status"] != "NOT_NEEDED"
+        row["flaky"] = of_its_case and {"PASS", "FAIL"} <= seen[_key(row)]
 
 
 def _key(row: Row) -> tuple[str, ...]:

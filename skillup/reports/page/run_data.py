@@ -20,7 +20,14 @@ from skillup.reports.page.live_detail import live_detail, waiting_detail
 from skillup.reports.page.plan_of_run import PlannedJob, planned_jobs
 from skillup.reports.page.progress import Progress, progress_of, turn_under_way
 from skillup.reports.page.raw_files import RawFiles
-from skillup.reports.page.rows import Row, graded_row, mark_flaky, not_held_row, running_row
+from skillup.reports.page.rows import (
+    Row,
+    graded_row,
+    mark_flaky,
+    not_held_row,
+    not_needed_row,
+    running_row,
+)
 from skillup.reports.result import summarize
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
@@ -181,8 +188,7 @@ class RunData:
     def not_run(self) -> list[str]:
         """The trials that were planned and have no verdict of any kind, and are not needed."""
         waiting = ("NOT_HELD", "RUNNING")
-        jobs = [row["job"] for row in self.rows if row["status"] in waiting]
-        return [job for job in jobs if job not in self._saved]
+        return [row["job"] for row in self.rows if row["status"] in waiting]
 
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved."""
@@ -215,7 +221,7 @@ class RunData:
         if self.running and job.id in self.progress.started:
             return running_row(job, turn_under_way(directory / "raw"))
         if job.id in self._saved:
-            return not_held_row(job, "saved: its case was decided without it")
+            return not_needed_row(job)
         if has_record:
             return not_held_row(job, "held, but not judged: `skillup judge RUN`")
         return not_held_row(job, "not started yet" if self.running else "not held")

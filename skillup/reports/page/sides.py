@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from skillup.reports.compare_totals import statements, taken
+from skillup.reports.how_sure import how_sure
 from skillup.reports.page.rows import Row
 from skillup.reports.page.run_data import RunData
 from skillup.trends.changes import CaseChange
-from skillup.trends.comparison import DEFAULT_CONFIDENCE, compare_runs
+from skillup.trends.comparison import DEFAULT_CONFIDENCE, Comparison, compare_runs
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.reading import read_run
 from skillup.trends.tallies import Tally
@@ -52,12 +54,14 @@ def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
                 "b": _side(change.b, _telling(held_b, held_a), 0),
                 "change": _word(change),
                 "sure": change.sure,
+                "how_sure": how_sure(compared, change),
             }
         )
     rows.sort(key=lambda row: _ORDER.index(str(row["change"])))
     return {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
+        "summary": list(_summary(compared)),
         "rows": rows,
         "notes": list(compared.notes),
         "details_of_a": True,
@@ -76,6 +80,40 @@ def unchanged(sides: dict[str, Any]) -> list[int]:
     return [side["n"] for side in same if side is not None and side["n"] is not None]
 
 
+def _summary(compared: Comparison) -> Iterator[str]:
+    """What it comes to over all cases, in a sentence each; as in a gate, those with the skill."""
+    if compared.verdicts.cases:
+        yield "; ".join(_news(compared))
+    yield from statements(compared)
+    yield from taken(compared)
+
+
+def _news(compared: Comparison) -> Iterator[str]:
+    failing, passing = (
+        [case for case in compared.counted if case.change == change]
+        for change in ("newly_failing", "newly_passing")
+    )
+    skill = " with the skill" if len(compared.counted) < len(compared.cases) else ""
+    noun = "case" if len(failing) == 1 else "cases"
+    yield f"{len(failing) or 'no'} {noun} {_are(failing)} newly failing{skill}{_surely(failing)}"
+    if passing:
+        yield f"{len(passing)} {_are(passing)} newly passing{_surely(passing)}"
+
+
+def _are(cases: Sequence[CaseChange]) -> str:
+    return "is" if len(cases) == 1 else "are"
+
+
+def _surely(cases: Sequence[CaseChange]) -> str:
+    """Held once in each run, nothing is said: there is nothing to be sure of."""
+    sure = sum(case.sure for case in cases)
+    if all(case.p is None for case in cases):
+        return ""
+    if len(cases) == 1:
+        return ", surely" if sure else ", but not surely"
+    return f", {sure or 'none'} of them surely"
+
+
 def _word(change: CaseChange) -> str:
     word = _WORDS[change.change]
     if word == "not_run" and change.a.state == change.b.state:
@@ -88,7 +126,7 @@ def _word(change: CaseChange) -> str:
 def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
     found: dict[CaseKey, list[Row]] = {}
     for row in rows:
-        if row["status"] not in ("NOT_HELD", "RUNNING"):
+        if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING"):
             key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
             found.setdefault(key, []).append(row)
     return found

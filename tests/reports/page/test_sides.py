@@ -99,3 +99,37 @@ def test_conversations_of_what_stayed_the_same_are_there_too_where_there_is_room
     page = page_of(html_report(b, against=a))
     assert {row["change"] for row in page.index["sides"]["rows"]} == {"same"}
     assert sorted(page.details) == [1, 2, 3, 4]
+
+
+def test_what_it_comes_to_is_said_in_the_words_of_compare(tmp_path: Path) -> None:
+    a = _run(tmp_path / "a", {"x": "ppppp", "y": "ff", "z": "pf", "same": "pp"})
+    b = _run(tmp_path / "b", {"x": "fffff", "y": "pp", "z": "pp", "same": "pp"})
+
+    sides = sides_of(a, b, shift=100)
+
+    assert sides["summary"][:2] == [
+        "1 case is newly failing, surely; 1 is newly passing, but not surely",
+        (
+            "pass rate: lower in 1, higher in 2 of 4 cases; all together may be chance, p 0.653 "
+            "(McNemar's exact test, for several trials)"
+        ),
+    ]
+    assert sides["summary"][-1] == "a trial took 0.0 s in A, 0.0 s in B (+0%)"
+    assert {row["case_id"]: row["how_sure"] for row in sides["rows"]} == {
+        "x": "surely (p 0.00397)",
+        "y": "2 trials each: too few to be sure",
+        "z": "2 trials each: cannot tell",
+        "same": "",
+    }
+
+
+def test_of_cases_held_once_it_is_not_said_how_sure_they_are(tmp_path: Path) -> None:
+    a = _run(tmp_path / "a", {"x": "p", "y": "p"})
+    sides = sides_of(a, _run(tmp_path / "b", {"x": "f", "y": "f"}), shift=2)
+    assert sides["summary"][0] == "2 cases are newly failing"
+    assert {row["how_sure"] for row in sides["rows"]} == {""}
+
+
+def test_runs_without_a_case_in_common_have_nothing_to_compare(tmp_path: Path) -> None:
+    sides = sides_of(_run(tmp_path / "a", {"x": "p"}), _run(tmp_path / "b", {"y": "f"}), shift=1)
+    assert sides["summary"] == ["no case has a verdict in both runs: there is nothing to compare"]

@@ -11,6 +11,7 @@ window.SK = {
     FLAKY: { word: "flaky", sign: "◐" }, // of a case, never of a trial
     SKIP: { word: "skipped", sign: "○" },
     NOT_HELD: { word: "not run", sign: "–" },
+    NOT_NEEDED: { word: "not needed", sign: "·" }, // saved by --until-decided
     RUNNING: { word: "running", sign: "◌" },
   },
   KIND_SIGN: {

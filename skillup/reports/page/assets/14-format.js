@@ -97,5 +97,8 @@
     );
   };
 
+  /* What a terminal says in a line of its own. */
+  SK.asSentence = (line) => line.slice(0, 1).toUpperCase() + line.slice(1) + ".";
+
   SK.known = known;
 })();

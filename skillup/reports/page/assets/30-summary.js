@@ -2,7 +2,7 @@
 (function () {
   /* Counts of rows by status, of one variant. */
   SK.tally = function (rows) {
-    const counts = { PASS: 0, FAIL: 0, ERROR: 0, SKIP: 0, NOT_HELD: 0, RUNNING: 0 };
+    const counts = { PASS: 0, FAIL: 0, ERROR: 0, SKIP: 0, NOT_HELD: 0, NOT_NEEDED: 0, RUNNING: 0 };
     for (const row of rows) counts[row.status] = (counts[row.status] || 0) + 1;
     return counts;
   };
@@ -54,19 +54,13 @@
   /* A trial without the skill that fails is no failure of the skill: those are counted apart. */
   SK.isBaseline = (row) => row.variant === "without_skill";
 
-  /* Planned and not held, and not because they were not needed. */
-  function notRun(index, rows) {
-    const saved = new Set(index.not_needed || []);
-    return rows.filter((row) => row.status === "NOT_HELD" && !saved.has(row.job)).length;
-  }
-
   /* "Without the skill 27 of 48 passed (56 %); 1 error." Nothing where there is no baseline. */
   SK.baselineSentence = function (index) {
     const rows = index.rows.filter(SK.isBaseline);
     if (!rows.length) return null;
     const counts = SK.tally(rows);
     const held = counts.PASS + counts.FAIL;
-    const missing = notRun(index, rows);
+    const missing = counts.NOT_HELD;
     const parts = [
       held
         ? `${SK.count(counts.PASS)} of ${SK.count(held)} passed (${SK.percent(counts.PASS / held)})`
@@ -97,7 +91,7 @@
     if (counts.ERROR) parts.push(`${SK.count(counts.ERROR)} ended in an error (no verdict)`);
     if (counts.SKIP) parts.push(`${SK.count(counts.SKIP)} skipped`);
     if (counts.RUNNING) parts.push(`${SK.count(counts.RUNNING)} running`);
-    const missing = notRun(index, rows) || (baseline ? 0 : (index.not_run || []).length);
+    const missing = counts.NOT_HELD || (baseline ? 0 : (index.not_run || []).length);
     if (missing) parts.push(`${SK.count(missing)} not run${index.run.running ? " yet" : ""}`);
     if ((index.not_needed || []).length) parts.push(`${SK.count(index.not_needed.length)} not needed`);
     return parts.join("; ") + ".";
@@ -122,6 +116,7 @@
         SK.el("h1", { id: "headline" }, SK.sentence(index)),
         SK.baselineSentence(index),
         SK.bar(index),
+        SK.deciding(index),
         stopped(index.run),
         (index.warnings || []).map((text) => SK.el("p", { class: "notice warning" }, text)),
         jumps([...parts, totals].filter(Boolean)),
@@ -173,6 +168,7 @@
     const counts = SK.tally(rows);
     const parts = Object.entries(counts).filter(([, number]) => number > 0);
     if (!parts.length) return null;
+    const held = parts.filter(([status]) => status !== "NOT_NEEDED");
     const variant = rows.length < index.rows.length ? "with_skill" : null;
     const to = (status) => SK.address("", { status, q: null, variant, go: "cases" });
     return SK.el(
@@ -181,7 +177,7 @@
       SK.el(
         "div",
         { class: "bar", "aria-hidden": "true" },
-        parts.map(([status, number]) =>
+        held.map(([status, number]) =>
           SK.el("a", {
             class: "bar-part status-" + status,
             style: `flex-grow:${number}`,

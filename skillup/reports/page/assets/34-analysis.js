@@ -168,6 +168,7 @@
             `${one.rate.passed} of ${one.rate.held} passed`,
             SK.el("span", { class: "aside" }, ` (${SK.interval(one.rate.low, one.rate.high)})`),
             atK(one),
+            SK.decision(one, "; "),
           ),
         ),
       ),

@@ -2,7 +2,7 @@
 
    A filter: {q, deep, status, tag, engine, variant, suite, sort}; status and tag may name several,
    joined by commas. `q`: words that must all be found in the row; "-word" must not be. With `deep`
-   they are looked for in the conversation, too. */
+   they are looked for in the conversation, too. Trials that were not needed are shown on request. */
 (function () {
   /* What the words are looked for in; made once per row. Not in what is said of all rows alike, such
      as "all checks passed": statuses and variants have choices of their own. */
@@ -30,6 +30,7 @@
 
   SK.matches = function (row, filter) {
     const statuses = list(filter.status);
+    if (row.status === "NOT_NEEDED" && !statuses.includes(row.status)) return false;
     if (statuses.length && !statuses.includes(row.status) && !(row.flaky && statuses.includes("FLAKY")))
       return false;
     if (filter.tag && !list(filter.tag).every((tag) => (row.tags || []).includes(tag))) return false;

@@ -20,7 +20,10 @@
     const several = groups.some((group) => group.rows.length > 1);
     const columns = columnsOf(index.rows);
     const suites = (index.run.suites || []).length > 1;
-    const history = new Map((index.history || []).map((one) => [SK.caseKey(one), one]));
+    const byCase = (list) => new Map((list || []).map((one) => [SK.caseKey(one), one]));
+    const history = byCase(index.history);
+    const tested = byCase(index.analysis && index.analysis.cases);
+    const decided = [...tested.values()].some((one) => one.decision);
     const open = openGroups();
     const body = SK.el("tbody", { id: "rows" });
     const end = SK.el("div", { class: "table-end" });
@@ -55,7 +58,7 @@
       if (toggle) toggle.setAttribute("aria-expanded", String(unfolded));
       return [known.row, ...trials];
     }
-    const about = { columns, suites, several, history, toggle: (key) => fold(key, !open.has(key)) };
+    const about = { columns, suites, several, history, tested, toggle: (key) => fold(key, !open.has(key)) };
 
     function fold(key, unfolded) {
       const group = shown.find((one) => one.key === key);
@@ -98,10 +101,12 @@
         columns.map((key) => headCell(key, key === "turns" && several ? "Trials" : NAMES[key], draw)),
       );
       nothing.hidden = shown.length > 0;
+      const { status } = SK.page.filter;
       const filtered = ["q", "deep", "status", "tag", "engine", "variant", "suite"];
       document.getElementById("clear").hidden = !filtered.some((key) => SK.page.filter[key]);
       document.getElementById("order").setAttribute("aria-pressed", String(SK.page.filter.sort === "plan"));
-      const text = counted(SK.page.order.length, index.rows.length, shown.length, groups.length);
+      const all = index.rows.filter((row) => row.status !== "NOT_NEEDED" || SK.matches(row, { status }));
+      const text = counted(SK.page.order.length, all.length, shown.length, groups.length);
       document.getElementById("shown").value = text;
       SK.announce(text + " shown");
     }
@@ -178,7 +183,7 @@
       SK.filterBar(index.rows, changed),
       SK.el(
         "table",
-        { class: "cases-table" + (several ? " grouped" : "") },
+        { class: "cases-table" + (several ? " grouped" : "") + (decided ? " decided" : "") },
         SK.el("caption", { class: "visually-hidden" }, "Every case; its name opens the conversation"),
         SK.el("thead", {}, head),
         body,

@@ -39,9 +39,9 @@
   }
 
   /* "3/5", and a sign for each trial that opens it. */
-  function trialDots(group) {
-    const passed = group.rows.filter((row) => row.status === "PASS").length;
-    const held = passed + group.rows.filter((row) => row.status === "FAIL").length;
+  function trialDots(rows) {
+    const passed = rows.filter((row) => row.status === "PASS").length;
+    const held = passed + rows.filter((row) => row.status === "FAIL").length;
     return SK.el(
       "span",
       { class: "trial-dots" },
@@ -49,7 +49,7 @@
       SK.el(
         "span",
         { class: "dots" },
-        group.rows.slice(0, MOST_DOTS).map((row) => {
+        rows.slice(0, MOST_DOTS).map((row) => {
           const words = `trial ${row.trial}: ${SK.STATUS[row.status].word}`;
           return SK.el(
             "a",
@@ -64,7 +64,7 @@
             SK.STATUS[row.status].sign,
           );
         }),
-        group.rows.length > MOST_DOTS ? `+${group.rows.length - MOST_DOTS}` : null,
+        rows.length > MOST_DOTS ? `+${rows.length - MOST_DOTS}` : null,
       ),
     );
   }
@@ -84,11 +84,11 @@
   }
 
   /* Why its trials failed, each reason once. */
-  function reasons(group) {
+  function reasons(rows) {
     const counts = new Map();
-    for (const row of group.rows) {
+    for (const row of rows) {
       if (row.status === "PASS" || !row.reason) continue;
-      if (group.rows.length > 1 && row.status !== "FAIL" && row.status !== "ERROR") continue;
+      if (rows.length > 1 && row.status !== "FAIL" && row.status !== "ERROR") continue;
       counts.set(row.reason, (counts.get(row.reason) || 0) + 1);
     }
     const sorted = [...counts].sort((a, b) => b[1] - a[1]);
@@ -100,8 +100,8 @@
           SK.el(
             "span",
             { class: "reason" },
-            group.rows.length > 1
-              ? SK.el("span", { class: "reason-count" }, `${number} of ${group.rows.length} `)
+            rows.length > 1
+              ? SK.el("span", { class: "reason-count" }, `${number} of ${rows.length} `)
               : null,
             reason,
           ),
@@ -149,9 +149,10 @@
     return SK.el("span", { class: "tag", title: "failing since " + day }, text);
   }
 
-  /* `about`: {columns, suites, several, history, toggle}. */
+  /* `about`: {columns, suites, several, history, tested, toggle}; `tested`: what the analysis says. */
   SK.groupRow = function (group, about) {
     const [first] = group.rows;
+    const needed = group.rows.filter((row) => row.status !== "NOT_NEEDED");
     const many = group.rows.length > 1;
     const aside = [
       about.suites ? first.suite : null,
@@ -187,9 +188,14 @@
         aside.length ? SK.el("span", { class: "aside" }, aside.join(" · ")) : null,
         failingFor(group, about),
         (first.tags || []).map((tag) => SK.el("span", { class: "tag" }, tag)),
-        reasons(group),
+        reasons(needed),
       ),
-      numbers(group.rows, about, many ? [trialDots(group), where(group)] : dots(first), first.engine),
+      numbers(
+        needed,
+        about,
+        many ? [trialDots(needed), SK.decision(about.tested.get(group.key)), where(group)] : dots(first),
+        first.engine,
+      ),
     );
   };
 

@@ -222,7 +222,7 @@
       SK.el(
         "p",
         { class: "notice" },
-        row && /RUNNING|NOT_HELD/.test(row.status)
+        row && /RUNNING|NOT_HELD|NOT_NEEDED/.test(row.status)
           ? "This conversation has not been held to its end."
           : `It cannot be shown: ${problem.message}`,
       ),

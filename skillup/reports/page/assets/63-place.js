@@ -23,8 +23,11 @@
     return { next: first(keys.slice(at + 1)), previous: at < 0 ? null : first(keys.slice(0, at).reverse()) };
   };
 
-  /* All trials of a row's case: its engines, with and without the skill. */
-  SK.trialsOf = (row) => SK.page.index.rows.filter((one) => caseOf(one) === caseOf(row));
+  /* All trials of a row's case: its engines, with and without the skill; not those not needed. */
+  SK.trialsOf = (row) =>
+    SK.page.index.rows.filter(
+      (one) => caseOf(one) === caseOf(row) && (one.status !== "NOT_NEEDED" || one === row),
+    );
 
   /* What a trial is called among those. */
   SK.trialName = function (row, among) {

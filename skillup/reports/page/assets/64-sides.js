@@ -94,6 +94,11 @@
       { class: "sides", "aria-labelledby": "sides-title" },
       SK.el("h2", { id: "sides-title" }, "Two runs side by side"),
       SK.el("p", { class: "sides-runs" }, runText(sides.a, "A"), " → ", runText(sides.b, "B")),
+      SK.el(
+        "ul",
+        { class: "plain sides-summary" },
+        (sides.summary || []).map((line) => SK.el("li", {}, SK.asSentence(line))),
+      ),
       sides.notes.map((note) => SK.el("p", { class: "aside" }, note)),
       SK.el(
         "div",
@@ -142,6 +147,7 @@
           " ",
           word,
         ),
+        row.how_sure ? SK.el("span", { class: "where" }, row.how_sure) : null,
       ),
       SK.el(
         "th",

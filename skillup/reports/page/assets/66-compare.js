@@ -1,7 +1,7 @@
 /* Two trials of one case side by side: what was different where it came out otherwise. */
 (function () {
   const MOST = 6;
-  const held = (row) => !/^(NOT_HELD|RUNNING)$/.test(row.status);
+  const held = (row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING)$/.test(row.status);
 
   /* The other trials of a case that were held, those that tell most first: with the same engine, with
      another verdict (one that passed beside one that failed), then the nearest. */

@@ -1,0 +1,114 @@
+"""`--until-decided` on the page: what was decided of each case, beside its rate, and of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Opener
+from tests.browser.pages import Opened, address_of
+from tests.browser.test_layout import wrong
+from tests.browser.test_themes import TOO_FAINT
+from tests.support.project import Project
+
+ALWAYS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report: eight trials at most, and surely above 50 % are five passes."""
+    project = Project(tmp_path_factory.mktemp("decided"))
+    sometimes = ALWAYS.replace("{say: fine}", "{say: fine, probability: 0.5}, {say: bad}")
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            "always.yaml": ALWAYS,
+            "never.yaml": ALWAYS.replace("say: fine", "say: bad"),
+            "sometimes.yaml": sometimes,
+        }
+    )
+    options = ("--until-decided", "--trials", "8", "--pass-rate", "0.5", "-j", "1", "--quiet")
+    project.run("run", ".", *options, "--report", "html", "--out", "out")
+    return address_of(project.root / "out/report.html")
+
+
+def line_of(seen: Opened, case: str) -> str:
+    """The cell of a case that has its rate."""
+    cell = seen.page.locator(f'#rows tr:has(.case-link:text-is("{case}")) .column-turns')
+    return " ".join(cell.inner_text().replace("\u202f", " ").split())
+
+
+def test_each_case_says_what_was_decided_beside_its_rate(open_page: Opener, decided: str) -> None:
+    with open_page(decided) as seen:
+        assert line_of(seen, "always") == (
+            "5/5 ● ● ● ● ● surely above 50 % after 5 trials, 3 not needed"
+        )
+        assert line_of(seen, "never").startswith(
+            "0/5 ✗ ✗ ✗ ✗ ✗ surely below 50 % after 5 trials, 3 not needed"
+        )
+        assert "undecided at 50 % after 8 trials" in line_of(seen, "sometimes")
+        assert "undecided at 50 % after 8 trials" in seen.page.inner_text("#flaky").replace(
+            "\u202f", " "
+        )
+
+
+def test_the_first_page_has_the_words_of_the_terminal(open_page: Opener, decided: str) -> None:
+    with open_page(decided) as seen:
+        assert seen.page.inner_text("#deciding") == (
+            "Decided after 5 trials; 6 of 24 trials were not needed; 1 case could not be decided. "
+            "Rates of decided cases lie further from the threshold than the truth, on average."
+        )
+        assert seen.page.inner_text("h1").endswith("; 6 not needed.")
+
+
+def test_what_was_not_needed_is_neither_failed_nor_missing(open_page: Opener, decided: str) -> None:
+    with open_page(decided) as seen:
+        assert "not run" not in seen.page.inner_text("main")
+        assert seen.texts("#shown") == ["18 trials, 3 cases"]
+        assert seen.page.locator(".bar-part.status-NOT_NEEDED").count() == 0
+        always = seen.page.locator('#rows tr:has(.case-link:text-is("always"))')
+        assert always.locator(".status").inner_text() == "● passed"
+        assert always.locator(".column-score").get_attribute("title") == "mean of 5 trials"
+        always.locator(".toggle").click()
+        assert seen.texts("#rows tr.trial .trial-name") == [f"trial {n}" for n in range(1, 6)]
+
+
+def test_those_trials_are_shown_on_request(open_page: Opener, decided: str) -> None:
+    with open_page(decided) as seen:
+        seen.page.click('.chip[data-status="NOT_NEEDED"]')
+        assert sorted(seen.cases()) == ["always", "never"]
+        assert seen.texts("#shown") == ["6 of 24 trials, 2 cases"]
+        seen.page.locator(".toggle").first.click()
+        assert seen.texts("#rows tr.trial .trial-name") == [f"trial {n}" for n in range(6, 9)]
+        with seen.arriving():
+            seen.page.click("#rows tr.trial .trial-name >> nth=0")
+        said = " ".join(seen.page.inner_text(".verdict").split())
+        assert said == "· not needed its case was decided without it"
+
+
+def test_a_conversation_leads_to_the_trials_that_were_held(open_page: Opener, decided: str) -> None:
+    with open_page(decided) as seen:
+        with seen.arriving():
+            seen.page.click('#rows .case-link:text-is("always")')
+        assert len(seen.texts(".trials[aria-label='Trials of this case'] .trial-link")) == 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_is_legible_and_in_its_place(
+    open_page: Opener, decided: str, scheme: str, width: int
+) -> None:
+    with open_page(decided, scheme=scheme, width=width) as seen:
+        assert seen.page.evaluate(TOO_FAINT) == []
+        assert wrong(seen) == []
+
+
+def test_a_case_of_which_trials_are_to_come_is_not_called_undecided(
+    open_page: Opener, decided: str, tmp_path: Path
+) -> None:
+    page = Path(decided.removeprefix("file://")).read_text("utf-8")
+    waiting = tmp_path / "waiting.html"
+    waiting.write_text(page.replace('"not_run":0', '"not_run":2'), encoding="utf-8")
+    with open_page(address_of(waiting)) as seen:
+        assert "not decided yet at 50 % after 8 trials" in line_of(seen, "sometimes")

@@ -1,0 +1,75 @@
+"""What `--until-decided` came to, in the page's data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.reports.page.index import index_of
+from skillup.reports.page.run_data import RunData
+from skillup.reports.result import build_result
+from skillup.schema.analysis import Analysis, CaseReliability, Decision, Rate
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
+from tests.support.stored import a_grade, a_record
+
+JOBS = [f"a/scripted/with_skill/{n}" for n in range(1, 6)]
+SUITES = {"suite": {"cases": {"a": "a"}}}
+FAILED = Decision(verdict="below", threshold=0.8, error_rate=0.05, trials=3, saved=2)
+
+
+def _run(path: Path, decision: Decision | None, **more: Any) -> RunData:
+    """A run of one case that passed, failed twice, and was then decided; `more` in its result."""
+    with RunDirectory.create(path, {"run_id": "r", "jobs": JOBS, "suites": SUITES}) as run:
+        grades: dict[str, Grade] = {}
+        for trial, (job, status) in enumerate(zip(JOBS, ("PASS", "FAIL", "FAIL"), strict=False), 1):
+            update = {"status": status, "trial": trial}
+            grades[job] = a_grade("a").model_copy(update=update)
+            run.write_record(job, a_record("a", trial=trial))
+            run.write_grade(job, grades[job])
+        case = CaseReliability(
+            suite="suite", case_id="a", engine="scripted", variant="with_skill", decision=decision,
+            rate=Rate(passed=1, held=3, rate=1 / 3, low=0.1, high=0.8),
+        )  # fmt: skip
+        update = {"not_run": [], "not_needed": JOBS[3:], "analysis": Analysis(cases=[case]), **more}
+        run.write_result(build_result("r", "2026", grades, JOBS, 1).model_copy(update=update))
+    return RunData(path)
+
+
+def test_trials_that_were_saved_are_a_status_of_their_own(tmp_path: Path) -> None:
+    data = _run(tmp_path / "r", FAILED)
+    assert [row["status"] for row in data.rows] == [
+        *("PASS", "FAIL", "FAIL"),
+        *("NOT_NEEDED", "NOT_NEEDED"),
+    ]
+    assert data.rows[3]["reason"] == "its case was decided without it"
+    assert [row["flaky"] for row in data.rows] == [True, True, True, False, False]
+    assert data.not_run() == []
+
+
+def test_the_sentences_are_those_of_the_terminal(tmp_path: Path) -> None:
+    assert index_of(_run(tmp_path / "r", FAILED), mode="report")["deciding"] == [
+        "decided after 3 trials; 2 of 5 trials were not needed",
+        "rates of decided cases lie further from the threshold than the truth, on average",
+    ]
+
+
+def test_of_undecided_cases_rates_are_not_biased_and_elsewhere_nothing_is_said(
+    tmp_path: Path,
+) -> None:
+    undecided = FAILED.model_copy(update={"verdict": "undecided", "saved": 0})
+    assert index_of(_run(tmp_path / "r", undecided), mode="report")["deciding"] == [
+        "1 case could not be decided"
+    ]
+    assert index_of(_run(tmp_path / "s", None), mode="report")["deciding"] == []
+
+
+@pytest.mark.parametrize("analysis", [None, "broken", {"cases": [{"decision": {"x": 1}}]}])
+def test_an_analysis_of_another_version_says_nothing(tmp_path: Path, analysis: Any) -> None:
+    path = _run(tmp_path / "r", FAILED).path
+    result = json.loads((path / "result.json").read_text()) | {"analysis": analysis}
+    (path / "result.json").write_text(json.dumps(result))
+    assert index_of(RunData(path), mode="report")["deciding"] == []
