@@ -7,15 +7,28 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    try:
+        code = _main(sys.argv[1:])
+    except KeyboardInterrupt:
+        # In the moments in which nothing of ours looks after it.
+        sys.stderr.write("interrupted\n")
+        code = 130
+    sys.exit(code)
+
+
+def _main(arguments: list[str]) -> int:
     # Typer and what it brings would take ten times as long as the answer.
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    if arguments in (["--version"], ["-V"]):
         from skillup import __version__
 
         sys.stdout.write(f"skillup {__version__}\n")
-        return
+        return 0
+    from skillup.cli.interrupts import leave_when_interrupted
+
+    leave_when_interrupted()
     from skillup.cli.boundary import run_app
 
-    sys.exit(run_app(sys.argv[1:]))
+    return run_app(arguments)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
     ├── RunDirectoryError         a run directory cannot be read, written or resumed exit 2
     ├── FullDiskError             a disk is full: the run ends, to be resumed       exit 3
     ├── IndexTroubleError         the index of past runs cannot be read or written   exit 3
+    ├── OutputError               stdout cannot be written                           exit 3
     └── InterruptedRunError       the user stopped the run; what finished is kept    exit 130
 
 What happens *inside* a conversation (an agent that crashes, a capture that misses, a judge that
@@ -59,6 +60,10 @@ class FullDiskError(SkillupError):
 
 class IndexTroubleError(SkillupError):
     """The index of past runs cannot be opened, read or written; the runs are not touched by it."""
+
+
+class OutputError(SkillupError):
+    """What was to be shown cannot be written to stdout: its disk is full, or the like."""
 
 
 class InterruptedRunError(SkillupError):

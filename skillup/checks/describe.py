@@ -47,7 +47,20 @@ def expected(key: str, spec: Any) -> str:
     """What a check looks for, in one line."""
     if spec is None:
         return "a follow-up"
-    text = one_line(_ARGUMENTS.get(key, _plainly)(spec))
+    return _fitting(_ARGUMENTS.get(key, _plainly)(spec))
+
+
+def wanted(key: str, spec: Any) -> str:
+    """What is to be there for the check to pass: ``no "deleted"`` of a ``not_contains``.
+
+    Beside the key :func:`expected` says enough; by itself it would say the opposite.
+    """
+    negation = _NEGATED.get(key)
+    return expected(key, spec) if negation is None else _fitting(negation(spec))
+
+
+def _fitting(text: str) -> str:
+    text = one_line(text)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
@@ -106,6 +119,10 @@ def _file(spec: Any) -> str:
     return f"{spec.path} {what}"
 
 
+def _none_of(items: Sequence[str], show: Callable[[Sequence[str]], str] = _texts) -> str:
+    return f"no {show(items)}" if len(items) == 1 else f"none of {show(items)}"
+
+
 def _check_list(spec: Sequence[Check]) -> str:
     return "[" + "; ".join(check.name or describe(check) for check in spec) + "]"
 
@@ -146,4 +163,20 @@ _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     "turn_response_not_contains": lambda s: f"turn {s.turn}: {_texts(s.not_contains)}",
     "tool_called_in_turn": lambda s: f"turn {s.turn}: {_tool_count(s)}",
     "tool_not_called_in_turn": lambda s: f"turn {s.turn}: {show_match(s)}",
+}
+NOT_USED = "no use of "
+"""Before a skill's name, where :func:`wanted` tells of a skill that is not to be used."""
+TURNED_ROUND = "not: "
+"""Before what a rule looks for, where it is the rule's failure that is hoped for."""
+
+_NEGATED: dict[str, Callable[[Any], str]] = {
+    "not_contains": _none_of,
+    "must_not_contain": _none_of,
+    "not_glob": lambda s: f"no match of {_texts(s)}",
+    "tool_not_called": lambda s: f"no call of {show_match(s)}",
+    "skill_not_used": lambda s: f"{NOT_USED}{s}",
+    "files_not_exist": lambda s: _none_of(s, listed),
+    "none_of": lambda s: f"none of {_check_list(s)}",
+    "turn_response_not_contains": lambda s: f"turn {s.turn}: {_none_of(s.not_contains)}",
+    "tool_not_called_in_turn": lambda s: f"turn {s.turn}: no call of {show_match(s)}",
 }

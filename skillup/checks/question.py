@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks.describe import expected, key_and_spec, title
+from skillup.checks.describe import expected, key_and_spec, title, wanted
 from skillup.checks.registry import NAMES_ITS_TURN
 from skillup.schema.checks import Check, CheckSet
 
@@ -61,13 +61,12 @@ def _keep(asked: Check | CheckSet, questions: tuple[Question, ...]) -> _Kept:
 
 def _of_check(check: Check) -> Question:
     key, spec = key_and_spec(check)
-    wanted = expected(key, spec)
     return Question(
         key=key,
         spec=spec,
         check=check,
-        name=title(key, wanted, check) if check.name is None else check.name,
-        expected=wanted,
+        name=title(key, expected(key, spec), check) if check.name is None else check.name,
+        expected=wanted(key, spec),
         weight=check.weight,
         required=check.required,
         turn=spec.turn if key in NAMES_ITS_TURN else check.turn,
@@ -76,13 +75,12 @@ def _of_check(check: Check) -> Question:
 
 
 def _of_set(checks: CheckSet, key: str, spec: Any) -> Question:
-    wanted = expected(key, spec)
     return Question(
         key=key,
         spec=spec,
         check=None,
-        name=f"{key} {wanted}",
-        expected=wanted,
+        name=f"{key} {expected(key, spec)}",
+        expected=wanted(key, spec),
         weight=1.0,
         required=False,
         turn=spec.turn if key in NAMES_ITS_TURN else None,

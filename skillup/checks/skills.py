@@ -13,9 +13,10 @@ from skillup.checks.context import Subject
 from skillup.checks.evidence import listed
 from skillup.checks.finding import Finding
 from skillup.checks.folding import folded
+from skillup.checks.skill_reading import was_read
 from skillup.checks.tool_args import argument_text
 from skillup.checks.tool_calls import show_call, show_calls
-from skillup.schema.record import ToolCall
+from skillup.schema.record import ToolCall, ToolResult
 
 _TYPED = "command"
 _NAMING = ("skill", "name", _TYPED)
@@ -27,7 +28,7 @@ def skill_used(spec: str, subject: Subject) -> Finding:
     call = _use(spec, subject)
     if call is not None:
         return Finding(True, "used", show_call(call, 200))
-    others = listed(_skills_named(_answered(subject)), nothing="")
+    others = listed(_skills_named(call for call, _ in _answered(subject)), nothing="")
     found = f"not used; used instead: {others}" if others else "not used"
     return Finding(False, found, show_calls(subject.calls))
 
@@ -42,27 +43,31 @@ def skill_not_used(spec: str, subject: Subject) -> Finding:
 
 def _use(skill: str, subject: Subject) -> ToolCall | None:
     wanted = folded(skill.strip(), case_sensitive=subject.case_sensitive)
-    for call in _answered(subject):
+    for call, result in _answered(subject):
         if call.kind == "skill" and any(
             name == wanted or name.rpartition(":")[2] == wanted
             for name in _names(call, subject.case_sensitive)
         ):
             return call
-        if call.kind in ("read", "shell") and _reads(call, wanted, subject.case_sensitive):
+        if call.kind not in ("read", "shell") or not _reads(call, wanted, subject.case_sensitive):
+            continue
+        if call.kind == "read" or was_read(result, _directories(wanted)):
             return call
     return None
 
 
-def _answered(subject: Subject) -> Iterator[ToolCall]:
-    """The calls, without those that asked for a skill or a file that they did not get.
+def _answered(subject: Subject) -> Iterator[tuple[ToolCall, ToolResult | None]]:
+    """The calls with what they gave, without those that did not get a skill or a file.
 
-    A shell command may have read the file and failed at something else: it stays.
+    Shell commands are among them in any case: one that failed may have read a file all the same.
     """
     for turn in subject.turns:
-        failed = {result.call_id for result in turn.tool_results if result.status == "error"}
+        results = {result.call_id: result for result in turn.tool_results}
         for call in turn.tool_calls:
-            if call.kind not in ("skill", "read") or call.id not in failed:
-                yield call
+            result = results.get(call.id)
+            failed = result is not None and result.status == "error"
+            if call.kind not in ("skill", "read") or not failed:
+                yield call, result
 
 
 def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
@@ -80,8 +85,7 @@ def _skills_named(calls: Iterable[ToolCall]) -> Iterator[str]:
 
 
 def _reads(call: ToolCall, skill: str, case_sensitive: bool) -> bool:
-    # The directory of `plugin:name` is `name`; a skill may have a colon in its own name, too.
-    directories = dict.fromkeys((skill, skill.rpartition(":")[2]))
+    directories = _directories(skill)
     for text in map(_argument, call.arguments.values()):
         if _FILE not in text.casefold():
             continue
@@ -91,6 +95,11 @@ def _reads(call: ToolCall, skill: str, case_sensitive: bool) -> bool:
         if any(_stands_in(path, directory + file) for directory in directories):
             return True
     return False
+
+
+def _directories(skill: str) -> list[str]:
+    """The directory of `plugin:name` is `name`; a skill may have a colon in its own name, too."""
+    return list(dict.fromkeys((skill, skill.rpartition(":")[2])))
 
 
 def _stands_in(text: str, path: str) -> bool:

@@ -30,6 +30,11 @@ def in_words(name: str, found: str) -> str:
     return f"{name}: {came_of_it.rstrip(':').removesuffix(' of')}" if came_of_it else first
 
 
+def beside_found(found: str) -> str:
+    """`found` for where the word stands before it already: ``"yes"``, of ``found "yes"``."""
+    return found.removeprefix("found ")
+
+
 def _about(text: str) -> set[str]:
     # Within quotation marks the same words are what it is about.
     parts = (part.strip("(),:;") for part in text.split())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from skillup.cli import (
     compare,
@@ -20,10 +23,19 @@ from skillup.cli import (
     validate,
     view,
 )
+from skillup.cli.interrupts import raising
 from skillup.cli.session import session_app
+
+
+class _Verbs(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        with raising():
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="skillup",
+    cls=_Verbs,
     help="Does this agent skill still work? Hold real conversations with real CLI agents, record "
     "them, and judge the record.",
     no_args_is_help=True,

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
-from skillup.errors import ExitCode, InvalidFilesError, SkillupError
+from skillup.cli.interrupts import is_interrupt
+from skillup.cli.standard_output import stdout_that_tells
+from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError
 
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
     _open_what_is_closed()
-    code = _run(arguments)
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _let_go_of_stdout()
+    with stdout_that_tells():
+        code = _run(arguments)
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _let_go_of_stdout()
+        except OutputError as error:
+            code = _told(error)
     try:
         sys.stderr.flush()
     except OSError:
@@ -45,24 +51,31 @@ def _run(arguments: Sequence[str]) -> int:
         _show_problems(error)
         return error.exit_code
     except SkillupError as error:
-        _say(f"error: {error.message}")
-        if error.hint:
-            _say(f"  hint: {error.hint}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return ExitCode.INTERRUPTED
+        return _told(error)
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone (`| head`): not worth a word. Click makes an exit of it.
         _let_go_of_stdout()
         return ExitCode.PASSED
-    except Exception as defect:  # noqa: BLE001 - the boundary: nothing may escape as a traceback
+    except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
+        if is_interrupt(defect):
+            _say("interrupted")
+            return ExitCode.INTERRUPTED
         if isinstance(defect, usage_error):
             _show_wrong_usage(defect)
             return ExitCode.USAGE
         _report_defect(defect)
         return ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.PASSED
+
+
+def _told(error: SkillupError) -> int:
+    """Say what is wrong; the exit code."""
+    _say(f"error: {error.message}")
+    if error.hint:
+        _say(f"  hint: {error.hint}")
+    if isinstance(error, OutputError):
+        _let_go_of_stdout()  # the rest is still in its buffer, and once is enough
+    return error.exit_code
 
 
 def _open_what_is_closed() -> None:
@@ -91,7 +104,8 @@ def _say(text: str) -> None:
     from skillup.reports.text import plain
 
     # Names of files and of cases may be in it, and anything may be in those.
-    sys.stderr.write(plain(text) + "\n")
+    with suppress(OSError):  # then nobody can be told, and the exit code is all there is
+        sys.stderr.write(plain(text) + "\n")
 
 
 def _show_wrong_usage(error: Any) -> None:
@@ -114,7 +128,7 @@ def _show_problems(error: InvalidFilesError) -> None:
     _say(error.message)
 
 
-def _report_defect(defect: Exception) -> None:
+def _report_defect(defect: BaseException) -> None:
     """A traceback goes into a file, not onto the screen; secrets go nowhere."""
     import os
     import platform

@@ -31,6 +31,7 @@ from skillup.errors import InvalidFilesError, SkillupError
 from skillup.executors import RunOptions, run_locally
 from skillup.executors.cluster.asking import Asking, lines_of
 from skillup.executors.cluster.telling import Telling, watch_parent
+from skillup.executors.common_turns import with_relatives
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
 from skillup.plan import Plan
 from skillup.store import RunDirectory
@@ -83,12 +84,13 @@ def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
 
 
 async def _profiles(plan: Plan) -> dict[str, dict[str, str | None]]:
-    """By profile, the version of its CLI, and why it cannot be used here."""
+    """By profile, the version of its CLI, why it cannot be used here, and why it may not be."""
     found: dict[str, dict[str, str | None]] = {}
     for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
         available = await get_engine(profile.engine).check(profile, os.environ)
         problem = available.problem.message if available.problem is not None else None
-        found[profile.name] = {"version": available.version, "problem": problem}
+        doubt = next(iter(available.notes), None)
+        found[profile.name] = {"version": available.version, "problem": problem, "doubt": doubt}
     return found
 
 
@@ -98,7 +100,8 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in wanted)
     if len(jobs) != len(wanted):
         raise SkillupError("the suites make another plan here than at the client")
-    plan, environment, base = Plan(jobs), dict(os.environ), Path(request.directory)
+    plan = Plan(tuple(with_relatives(jobs, plan.jobs, asked["counted"])))
+    environment, base = dict(os.environ), Path(request.directory)
     secrets = secrets_of_plan(plan, base, environment)
     info = {
         "schema_version": "skillup.run/1",

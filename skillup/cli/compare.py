@@ -22,7 +22,7 @@ def compare(
         str,
         typer.Argument(
             help="A run's directory, its id or the beginning of it, `last`, or `previous`: the "
-            "newest one before B of the same suite and engine."
+            "newest one before B of the same cases and engines."
         ),
     ] = "previous",
     b: Annotated[str, typer.Argument(help="The later run, named in the same way.")] = "last",
@@ -67,23 +67,22 @@ def compare(
 
 
 def _standing_in(a: RunOutcomes, b: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]:
-    """For cases that `a` did not get to, or did not plan and `b` did: the id and the verdicts of
-    the newest run before both.
+    """For cases that `a` did not get to, skipped, or did not plan and `b` did: the id and the
+    verdicts of a run before both.
 
     Two directories can be compared without an index; then nothing stands in.
     """
     from skillup.errors import IndexTroubleError
     from skillup.trends.comparison import unanswered
     from skillup.trends.index.database import open_index
-    from skillup.trends.index.reading import earlier_verdicts
+    from skillup.trends.index.standing_in import earlier_verdicts
 
     missing = unanswered(a, b)
     if not missing or not url:
         return {}
     try:
         with open_index(url, write=False) as connection:
-            first = min(a, b, key=lambda run: (run.started_at, run.run_id))
-            found = earlier_verdicts(connection, first, missing)
+            found = earlier_verdicts(connection, a, b, missing)
     except IndexTroubleError:
         return {}
     return {key: (row.run.run_id, row.tally) for key, row in found.items()}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def recorded_suites(plan: Plan) -> dict[str, dict[str, Any]]:
-    """By name, the suites of `plan`: file, gates, installed skills, titles, what jobs call cases.
+    """By name, the suites of `plan`: file, gates, skills, titles, tags, and what jobs call cases.
 
     Gates are kept as they were when the run was held, so that a comparison in a month's time asks
     what the suite asked for then.
@@ -30,11 +30,14 @@ def recorded_suites(plan: Plan) -> dict[str, dict[str, Any]]:
                 "gates": suite.suite.gates.model_dump(mode="json", exclude_none=True),
                 "cases": {},
                 "titles": {},
+                "tags": {},
                 **_installed_skills(suite),
             }
         about["cases"][job.id.rsplit("/", maxsplit=3)[0]] = job.loaded.case.id
         if job.loaded.case.title:
             about["titles"][job.loaded.case.id] = job.loaded.case.title
+        if job.loaded.case.tags:
+            about["tags"][job.loaded.case.id] = list(job.loaded.case.tags)
     return found
 
 

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 
 SUITE = "evals/eval.yaml"
 _FIRST_WORDS = 200
+_WHEN_THE_USER = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
 _WISH = re.compile(
-    r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
-    r"(?:wants?|asks?|needs?)(?:\s+(?:you|claude|the agent))?\s+to\s+(?P<what>[^.;:]+)",
+    _WHEN_THE_USER
+    + r"(?:wants?|asks?|needs?)(?:\s+(?:you|claude|the agent))?\s+to\s+(?P<what>[^.;:]+)",
+    re.IGNORECASE,
+)
+_THING = re.compile(
+    _WHEN_THE_USER
+    + r"(?:asks?(?:\s+(?:you|claude|the agent))?\s+for|requests?|wants?|needs?)\s+"
+    + r"(?P<what>[^.;:,]+)",
     re.IGNORECASE,
 )
 
@@ -38,7 +45,9 @@ class Plan:
 
 
 def request_from(description: str, skill: str) -> str:
-    """What a user might say who needs the skill: from ``whenever the user wants to …``, if it says.
+    """What a user might say who needs the skill.
+
+    From ``whenever the user wants to …`` or ``when the user asks for …``, if it says so.
 
     >>> request_from("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
     'I want to rotate logs. Can you help me with that?'
@@ -46,8 +55,11 @@ def request_from(description: str, skill: str) -> str:
     wish = _WISH.search(description)
     if wish is not None:
         return f"I want to {_shortened(wish['what'].strip())}. Can you help me with that?"
-    first = re.split(r"(?<=[.!?])\s", description.strip(), maxsplit=1)[0].rstrip(".")
-    return f"Please help me with this: {_shortened(first or skill)}."
+    thing = _THING.search(description)
+    if thing is not None:
+        return f"I need {_shortened(thing['what'].strip())}. Can you help me with that?"
+    # What a skill says of itself is nothing that a user says.
+    return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
 
 
 def suite_files(plan: Plan) -> dict[str, str]:
@@ -179,7 +191,8 @@ def _profile(plan: Plan) -> str:
     model = f"model: {_text(plan.model)}" if plan.model else "# model: as the CLI takes it"
     return f"""\
 # yaml-language-server: $schema=../evals/schema/profile.schema.json
-# How the engine is run; every key is in docs/engines.md.
+# How the engine is run; `skillup schema profile` has every key, and
+# `skillup doctor` says whether the engine can be used.
 engine: {plan.engine}
 {model}
 permission: full               # full | edits | read_only

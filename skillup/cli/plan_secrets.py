@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from skillup.cli.engines import root_with_engines
 from skillup.engines.registry import tokens_of
-from skillup.errors import SkillupError
+from skillup.errors import SkillupError, UsageError
 from skillup.load.profiles import load_profile
 from skillup.plan import Plan
 from skillup.process.secrets import Secrets
@@ -16,11 +16,31 @@ from skillup.process.secrets import Secrets
 def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> Secrets:
     """Those of the agents, of who plays users and of who judges in `plan`.
 
-    Profiles that only players name are those of the workspace of `base`.
+    Profiles that only players name are those of the workspace of `base`. Raises UsageError if a
+    variable that `api_key_env` names holds what cannot be masked.
     """
     secrets = _of_engines(plan, environment)
     secrets = _with_users(secrets, plan, base, environment)
-    return _with_judges(secrets, plan, environment)
+    secrets = _with_judges(secrets, plan, environment).sparing(_names(plan, base))
+    for name in secrets.spared:
+        if name in _keys_named(plan):
+            raise UsageError(
+                f"{name}, which `api_key_env` names, holds an ordinary word; it cannot be masked",
+                hint="a record is made of such words; set the variable to a key",
+            )
+    return secrets
+
+
+def _names(plan: Plan, base: Path) -> set[str]:
+    """By which the run's files name its trials and find its suites again."""
+    paths = {str(job.suite.path.absolute()) for job in plan.jobs}
+    return {str(base.absolute()), *paths, *(job.id for job in plan.jobs)}
+
+
+def warn_of_spared(secrets: Secrets, warn: Callable[[str], None]) -> None:
+    """A line for each variable whose value will not be masked."""
+    for name in secrets.spared:
+        warn(f"{name} holds an ordinary word; it cannot be masked")
 
 
 def _of_engines(plan: Plan, environment: Mapping[str, str]) -> Secrets:
@@ -63,8 +83,23 @@ def _with_users(
 
 def _with_judges(secrets: Secrets, plan: Plan, environment: Mapping[str, str]) -> Secrets:
     """`secrets` and the keys of all who judge in `plan`."""
+    names = _keys_of_judges(plan)
+    return secrets.also_of(environment, names) if names else secrets
+
+
+def _keys_of_judges(plan: Plan) -> set[str]:
     cases = {id(job.loaded.case): job.loaded.case for job in plan.jobs}.values()
     models = (case.judge_model for case in cases)
     names = {model.api_key_env for model in models if model is not None}
     names |= {judge.api_key_env for case in cases for judge in case.all_judges()}
-    return secrets.also_of(environment, names - {None}) if names - {None} else secrets
+    return {name for name in names if name is not None}
+
+
+def _keys_named(plan: Plan) -> set[str | None]:
+    """Variables of keys that the plan names, those of players' profiles aside."""
+    users = (job.suite.suite.user_simulator for job in plan.jobs)
+    return {
+        *_keys_of_judges(plan),
+        *(job.profile.api_key_env for job in plan.jobs),
+        *(user.api_key_env for user in users if user is not None),
+    }

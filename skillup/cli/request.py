@@ -86,8 +86,8 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
         raise UsageError(
             "--resume goes on with what the run was asked to do",
             hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
-            "--time-limit), --rate-limit-wait, --executor, --scheduler, --no-judge-cache, --index, "
-            "--quiet, --verbose, --json and --keep-workspaces are taken",
+            "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
+            "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
         )
     stored = request_from(RunDirectory.open(resume).run_info())
     return replace(

@@ -58,6 +58,10 @@ def run(
             help="Go on with this run (a directory, an id, or `last`); finished trials are kept.",
         ),
     ] = None,
+    retry_errors: Annotated[
+        bool,
+        typer.Option("--retry-errors", help="With --resume: trials with an ERROR are held again."),
+    ] = False,
     max_fail: Annotated[
         int | None, typer.Option(min=1, help="Start no more trials after so many bad ones.")
     ] = None,
@@ -112,6 +116,7 @@ def run(
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
     from skillup.cli.request import RunRequest, requested_again
+    from skillup.cli.retrying import check_retrying
     from skillup.cli.running import hold_run
     from skillup.cli.runs_named import run_path
     from skillup.reports.formats import parse_formats
@@ -143,6 +148,7 @@ def run(
         judge_model=judge_model,
         no_judge_cache=no_judge_cache,
     )
+    check_retrying(retry_errors=retry_errors, resume=resume)
     unfinished = None if resume is None else run_path(resume)
     if unfinished is not None:
         request = requested_again(unfinished, request, out)
@@ -150,6 +156,7 @@ def run(
         request,
         out=out,
         resume=unfinished,
+        retry_errors=retry_errors,
         quiet=quiet,
         verbose=verbose,
         as_json=as_json,

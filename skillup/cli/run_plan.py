@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from skillup.cli.judges import with_judges
 from skillup.cli.options import parse_vars
 from skillup.cli.request import RunRequest
 from skillup.cli.run_limits import check_deciding
-from skillup.errors import UsageError
+from skillup.errors import Problem, UsageError
+from skillup.load.model import Loaded
 from skillup.load.sampling import Sampling, sampled
 from skillup.load.suites import load_paths
 from skillup.plan import Plan, Selection, make_plan
@@ -30,8 +31,8 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     base = Path(request.directory or ".")
     variables = parse_vars(list(request.variables))
     loaded = load_paths([base / path for path in request.paths], variables=variables)
-    for warning in loaded.warnings:
-        sys.stderr.write(problem_line(warning) + "\n")
+    if loaded.errors:
+        _warn(loaded.warnings)
     loaded.or_raise()
     suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
     suites = with_judges(suites, request.judge_model, request.judge_model_fallback)
@@ -52,9 +53,22 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     if not plan.jobs:
         known = ", ".join(plan.left_out[:10]) or "none"
         raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
+    _warn(_of_selected(loaded, plan))
     require_scripts(plan)
     given = [s.suite.cases.parallelism for s in loaded.suites if s.suite.cases.parallelism]
     return plan, max(given, default=os.cpu_count() or 2)
+
+
+def _of_selected(loaded: Loaded, plan: Plan) -> list[Problem]:
+    """The warnings without those of files that hold none but cases which are not run."""
+    files = {case.path for suite in loaded.suites for case in suite.cases}
+    left_out = files - {job.loaded.path for job in plan.jobs}
+    return [warning for warning in loaded.warnings if warning.file not in left_out]
+
+
+def _warn(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        sys.stderr.write(problem_line(problem) + "\n")
 
 
 def check_same_trials(plan: Plan, run_info: Mapping[str, Any]) -> None:

@@ -15,17 +15,20 @@ from skillup.cli.executors import check_executor, cluster_of
 from skillup.cli.indexing import index_finished_run, recorded_suites
 from skillup.cli.judges import answer_cache, desk_of
 from skillup.cli.options import default_paths, parse_vars
-from skillup.cli.plan_secrets import secrets_of_plan
+from skillup.cli.plan_secrets import secrets_of_plan, warn_of_spared
 from skillup.cli.reporters import reporter_for
 from skillup.cli.request import RunRequest
+from skillup.cli.retrying import print_retry, taken_back
 from skillup.cli.run_limits import deciding_of, go_on_command, go_on_with, stopping_of
 from skillup.cli.run_loop import run_until_stopped
 from skillup.cli.run_plan import check_same_trials, plan_of
 from skillup.cli.runs_named import name_of_newest
+from skillup.cli.same_cases import case_digests, check_same_cases, note_changed_cases
 from skillup.cli.simulators import casting_of
 from skillup.cli.time_taken import milliseconds_of_starts
 from skillup.errors import ExitCode
 from skillup.executors import RunOptions, run_locally
+from skillup.executors.errors_again import ErrorsAgain
 from skillup.executors.register import end_what_was_left
 from skillup.judges.models.choice import FALLBACK_VARIABLE
 from skillup.load.discover import workspace_root
@@ -51,6 +54,7 @@ def hold_run(
     *,
     out: Path | None,
     resume: Path | None,
+    retry_errors: bool,
     quiet: bool,
     verbose: bool,
     as_json: bool,
@@ -77,11 +81,13 @@ def hold_run(
     environment = dict(os.environ)
     base = Path(request.directory or ".")
     secrets = secrets_of_plan(plan, base, environment)
+    warn_of_spared(secrets, warn)
     cluster = cluster_of(request, plan, environment)
-    directory = directory_for(request, plan, out, resume, secrets)
+    directory = directory_for(request, plan, out, resume, secrets, retry_errors=retry_errors)
     go_on = go_on_command(directory.path, request, index)
     with directory:
         info = directory.run_info()
+        again = taken_back(plan, directory, console) if retry_errors else ErrorsAgain()
         options = RunOptions(
             run_id=info["run_id"],
             environment=environment,
@@ -95,6 +101,7 @@ def hold_run(
             variables=parse_vars(list(request.variables)),
             seed=request.seed,
             keep_scratch=keep,
+            judge_again=frozenset(again.judged),
         )
         cache = answer_cache(
             directory.judge_answers, base, secrets.mask, anew=request.no_judge_cache
@@ -148,6 +155,7 @@ def hold_run(
         where = shown_path(directory.path)
         print_result(result, plan, pairs, where, console, verbose=verbose)
     print_ending(result, go_on_with(go_on, result.stopped, options.stopping), console)
+    print_retry(result, go_on, console)
     if not quiet and not as_json:
         print_look(written, name_of_newest(directory.path), console)
     return ExitCode.INTERRUPTED if interrupted else exit_code(result)
@@ -166,11 +174,18 @@ def directory_for(
     resume: Path | None,
     secrets: Secrets,
     run_id: str | None = None,
+    *,
+    retry_errors: bool = False,
 ) -> RunDirectory:
     """The run's directory, open for writing: that of `resume`, or a new one, of the id `run_id`."""
     if resume is not None:
-        check_same_trials(plan, RunDirectory.open(resume).run_info())
-        return RunDirectory.open(resume, writable=True, mask=secrets.mask)
+        earlier = RunDirectory.open(resume)
+        info = earlier.run_info()
+        check_same_trials(plan, info)
+        check_same_cases(plan, earlier, info, retry_errors=retry_errors)
+        directory = RunDirectory.open(resume, writable=True, mask=secrets.mask)
+        note_changed_cases(plan, directory, info)
+        return directory
     run_id = run_id or new_run_id()
     path = out or default_run_path(workspace_root(Path(request.directory)), run_id)
     info = {
@@ -182,6 +197,7 @@ def directory_for(
         "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in plan.jobs},
         "suites": recorded_suites(plan),
         "jobs": [job.id for job in plan.jobs],
+        "case_digests": case_digests(plan),
     }
     return RunDirectory.create(path, info, mask=secrets.mask)
 

@@ -72,7 +72,9 @@ def _print(shown: Shown, run: str, case: str | None, full: bool) -> None:
     if not shown.jobs:
         every = f"skillup show {quote(run)} {quote(case or '*')}"
         ended = f"{shown.ended} trial{'s' if shown.ended != 1 else ''}"
-        what = f"none of the {ended} that ended failed or met an error" if shown.ended else "none"
+        what = f"none of the {ended} that ended failed or met an error"
+        if not shown.ended:
+            what = "no trial has ended: they were not held, or are being held"
         console.print(plain(f"{shown.run_id}: {what}"), markup=False, soft_wrap=True)
         if shown.ended:
             console.print(plain(f"to see all: {every}"), markup=False, soft_wrap=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from skillup.errors import UsageError
+from skillup.errors import RunDirectoryError, UsageError
 from skillup.plan import is_named
 from skillup.reports.conversation import HeldTrial
 from skillup.reports.page.progress import progress_of
@@ -15,6 +16,7 @@ from skillup.reports.page.raw_files import RawFiles
 from skillup.reports.problems import shown_path
 from skillup.reports.text import listed_ids, shown_id
 from skillup.schema.grade import BASELINE, Grade
+from skillup.schema.record import Record
 from skillup.store import RunDirectory, trials
 
 
@@ -47,7 +49,7 @@ class Shown:
     """Those that are shown: their directories."""
     labels: Mapping[str, str]
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Jobs whose record cannot be read, and why; known once :meth:`trials` has come to its end."""
+    """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""
 
     def trials(self) -> Iterator[HeldTrial]:
         """One at a time in memory."""
@@ -58,7 +60,7 @@ class Shown:
             except trials.DamagedRecordError:
                 self.unreadable[job] = "its record is damaged; `skillup run --resume` holds it anew"
                 continue
-            except trials.ForeignRecordError as error:
+            except RunDirectoryError as error:
                 self.unreadable[job] = error.message
                 continue
 
@@ -68,8 +70,11 @@ class Shown:
                 return [Path(shown_path(self.run.path / path)) for path in paths]
 
             grade = trials.load_grade(directory / trials.GRADE_FILE)
+            if grade is None and (directory / trials.GRADE_FILE).exists():
+                self.unreadable[job] = "its grade is damaged; `skillup judge` derives it anew"
             where = Path(shown_path(directory))
-            yield HeldTrial(job, self.labels[job], where, record, grade, streams)
+            earlier = list(_earlier(directory))
+            yield HeldTrial(job, self.labels[job], where, record, grade, streams, earlier)
 
 
 def shown_trials(path: Path, wanted: Wanted) -> Shown:
@@ -85,7 +90,7 @@ def shown_trials(path: Path, wanted: Wanted) -> Shown:
     jobs = sorted(filter(_is_whole, ended), key=lambda job: order.get(job, len(order)))
     taken = [job for job in jobs if wanted.takes(job)]
     if not taken and (wanted.glob is not None or wanted.trial is not None):
-        raise UsageError(_nothing(wanted, planned), hint=_there(jobs))
+        raise UsageError(_nothing(wanted, planned), hint=_there(wanted, jobs))
     chosen = [job for job in taken if not wanted.only_failed or _is_bad(ended[job])]
     return Shown(
         run,
@@ -117,9 +122,22 @@ def _nothing(wanted: Wanted, planned: list[str]) -> str:
     return f"{what}{of} is in this run"
 
 
-def _there(jobs: list[str]) -> str:
+def _there(wanted: Wanted, jobs: list[str]) -> str:
+    alike = [job for job in jobs if replace(wanted, trial=None).takes(job)]
+    if wanted.trial is not None and alike:
+        numbers = sorted({int(job.rsplit("/", 1)[1]) for job in alike})
+        return f"there are the trials {listed_ids([str(number) for number in numbers])}"
     cases = list(dict.fromkeys(job.rsplit("/", maxsplit=3)[0] for job in jobs))
     return f"there are: {listed_ids(cases)}" if cases else "no trial of it has ended"
+
+
+def _earlier(directory: Path) -> Iterator[tuple[Path, Record]]:
+    """What was held of the trial before the attempt that counts, as far as it can be read."""
+    found = []
+    for path in directory.glob("attempt-*.json*"):
+        with suppress(trials.DamagedRecordError, RunDirectoryError):
+            found.append((Path(shown_path(path)), trials.load_record(path)))
+    return iter(sorted(found, key=lambda one: (one[1].started_at, one[0])))
 
 
 def _labels(jobs: list[str]) -> dict[str, str]:

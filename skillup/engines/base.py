@@ -48,6 +48,8 @@ class TurnRequest:
     system: str | None = None
     """Appended to the agent's system prompt; the same on every turn of a trial."""
     timeout_seconds: float = 300.0
+    limit: str = ""
+    """What people are told of a limit that is not this turn's own; default: the seconds."""
     max_steps: int | None = None
     """The most steps the agent may take within the turn; None: the engine's own limit."""
     previous: SessionFingerprint | None = None

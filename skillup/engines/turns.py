@@ -129,7 +129,8 @@ def _failure(
     if outcome.ended_by == "not_started":
         return Failure("engine_not_usable", outcome.start_error or "it did not start")
     if outcome.ended_by == "timeout":
-        return Failure("timeout", f"no answer within {turn.timeout_seconds:g} s; it was ended")
+        limit = turn.limit or f"{turn.timeout_seconds:g} s"
+        return Failure("timeout", f"no answer within {limit}; it was ended")
     if outcome.ended_by == "output_limit":
         return Failure("output_limit", "it wrote more output than is allowed, and was ended")
     if parsed.failure is not None:

@@ -28,7 +28,8 @@ class _Waiting:
 
 class Admission:
     """Lets jobs begin: of the engine with the fewest running trials, of its cases the one with the
-    fewest, of those the first trial before the second, and then in the order of the plan.
+    fewest, of those the first trial before the second, and then in the order of the plan. Of a
+    family it is the first trial that is still to be held that counts.
 
     So an engine that is slow, or waits for its provider, does not take all places, and a budget
     that is spent early leaves every case with some of its trials instead of some cases with all.
@@ -49,7 +50,9 @@ class Admission:
         self.places = places
         self._has_room = has_room
         self._order: dict[str, int] = {}
-        self._waiting: dict[Group, list[tuple[int, int, _Waiting]]] = {}
+        self._waiting: dict[Group, list[tuple[int, int, int, _Waiting]]] = {}
+        """By trial and place in the plan: the rest of a family that a resumed run has still to hold
+        may begin with a path that comes after all others."""
         self._running: Counter[Group] = Counter()
         self._unfinished: set[str] = set()
 
@@ -67,7 +70,8 @@ class Admission:
         """Wait for a place for `jobs`, one or a family; it is given up at the end."""
         waiting = _Waiting(jobs)
         group = self._group(jobs[0])
-        entry = (self._order.get(jobs[0].id, 0), id(waiting), waiting)
+        first = min(job.trial for job in jobs)
+        entry = (first, self._order.get(jobs[0].id, 0), id(waiting), waiting)
         heapq.heappush(self._waiting.setdefault(group, []), entry)
         try:
             # Others that wait for a place since this very moment may be better.
@@ -117,8 +121,8 @@ class Admission:
             if not queue:
                 del self._waiting[group]
                 continue
-            order, _, waiting = queue[0]
-            rank = (engines[group[0]], self._running[group], waiting.jobs[0].trial, order)
+            trial, order, *_ = queue[0]
+            rank = (engines[group[0]], self._running[group], trial, order)
             if best is None or rank < best[0]:
                 best = (rank, group)
         return best[1] if best is not None else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from skillup.judges.ledger import joined
-from skillup.plan import Job
+from skillup.plan import Job, Relative
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record
 
@@ -16,53 +16,107 @@ class Node:
     """Jobs that begin with the same `count` turns."""
 
     jobs: tuple[Job, ...]
+    """Those that are to be held."""
+    relatives: tuple[Relative, ...]
+    """Those, and others that an earlier start of the run has finished, in the plan's order."""
     count: int
     children: tuple[Node, ...]
     """Where they part; none if it is one job."""
 
+    def owner(self, turn: int, unable: Collection[str] = ()) -> str:
+        """The job whose record counts a turn (from 1) that all of them share.
+
+        It is the first in the plan's order whose record has the turn or will have it, whoever ends
+        first: so it is the same one when a run that was killed goes on. Those of `unable` will not
+        have it.
+        """
+        held = {job.id for job in self.jobs}.difference(unable)
+        for relative in self.relatives:
+            if relative.id in held or turn in (relative.counts or ()):
+                return relative.id
+        return self.jobs[0].id
+
 
 def node_of(jobs: Sequence[Job]) -> Node:
-    """The tree of `jobs`, in their order. Those with nothing in common part at turn 0."""
-    if len(jobs) == 1:
-        return Node(tuple(jobs), len(jobs[0].steps), ())
+    """The tree of `jobs`, in their order. Those with nothing in common part at turn 0.
+
+    Where relatives are known that have finished, the tree has forks where it had them with these,
+    so that conversations and records come out as if all were held together.
+    """
+    held = {job.id: job for job in jobs}
+    found = next((job.relatives for job in jobs if job.relatives), ())
+    known = [one for one in found if one.id in held or one.counts is not None]
+    return _node(known or [Relative(job.id, job.steps) for job in jobs], held)
+
+
+def _node(family: Sequence[Relative], held: Mapping[str, Job]) -> Node:
+    jobs = tuple(held[one.id] for one in family if one.id in held)
+    if len(family) == 1:
+        return Node(jobs, tuple(family), len(family[0].steps), ())
     count = 0
-    while all(len(job.steps) > count for job in jobs):
-        if len({job.steps[count] for job in jobs}) > 1:
+    while all(len(one.steps) > count for one in family):
+        if len({one.steps[count] for one in family}) > 1:
             break
         count += 1
-    parts: dict[object, list[Job]] = {}
-    for job in jobs:
+    parts: dict[object, list[Relative]] = {}
+    for one in family:
         # Jobs that end here have nothing left to share.
-        key = job.steps[count] if len(job.steps) > count else job.id
-        parts.setdefault(key, []).append(job)
-    return Node(tuple(jobs), count, tuple(node_of(part) for part in parts.values()))
+        key = one.steps[count] if len(one.steps) > count else one.id
+        parts.setdefault(key, []).append(one)
+    wanted = [part for part in parts.values() if any(one.id in held for one in part)]
+    return Node(jobs, tuple(family), count, tuple(_node(part, held) for part in wanted))
 
 
-@dataclass(slots=True)
+def with_relatives(
+    jobs: Iterable[Job], planned: Sequence[Job], counted: Mapping[str, Sequence[int]]
+) -> list[Job]:
+    """`jobs`, which are to be held, each knowing those of its family that have finished.
+
+    `planned` are the jobs of the plan, in its order; `counted` has, by job, what
+    :func:`counted_turns` says of its record.
+    """
+    families: dict[str, list[Relative]] = {}
+    for job in planned:
+        if job.family:
+            turns = tuple(counted[job.id]) if job.id in counted else None
+            families.setdefault(job.family, []).append(Relative(job.id, job.steps, turns))
+    known = {
+        family: tuple(relatives)
+        for family, relatives in families.items()
+        if any(one.counts is not None for one in relatives)
+    }
+    return [
+        replace(job, relatives=known[job.family]) if job.family in known else job for job in jobs
+    ]
+
+
+def counted_turns(record: Record) -> list[int] | None:
+    """The turns, from 1, that no other record counts; None if none was held at all."""
+    if all(turn.started_at is None for turn in record.turns):
+        return None
+    return [turn.turn_number for turn in record.turns if turn.held_by is None]
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """Turns that were held once for several records."""
 
     start: int
-    end: int
-    """Turns `start` + 1 to `end`."""
+    """They are those after this one."""
+    owners: tuple[str, ...]
+    """For each of them, the job whose record counts it."""
     judging: Judging | None
     """What judges took over them while they were held."""
-    owner: str | None = None
-    """The job whose record counts them: the first one that was concluded with them."""
 
 
 def owned(record: Record, job_id: str, spans: Sequence[Span]) -> Record:
-    """`record` as it is kept: what another record counts already is marked `held_by` its job.
-
-    To be called when nothing can come between it and the writing of the record.
-    """
+    """`record` as it is kept: what another record counts is marked `held_by` its job."""
     turns = list(record.turns)
     judging = record.judging
     for span in spans:
-        if span.owner in (None, job_id):
-            span.owner = job_id
+        if job_id in span.owners:
             judging = joined(span.judging, judging)
-            continue
-        for number in range(span.start, min(span.end, len(turns))):
-            turns[number] = turns[number].model_copy(update={"held_by": span.owner})
+        for number, owner in enumerate(span.owners, start=span.start):
+            if owner != job_id and number < len(turns):
+                turns[number] = turns[number].model_copy(update={"held_by": owner})
     return record.model_copy(update={"turns": turns, "judging": judging})

@@ -12,9 +12,10 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine, SessionResumer
 from skillup.executors.attempts import Again, AttemptsOf, another_attempt, hold_attempts, with_note
 from skillup.executors.common_turns import Node, Span, node_of, owned
+from skillup.executors.shared_costs import note_shared
 from skillup.judges.settling import LiveJudge
 from skillup.plan import Job
-from skillup.schema.record import Record
+from skillup.schema.record import Record, TurnRecord
 from skillup.store.scratch import remove_tree
 from skillup.trial import TrialEvent, TrialRequest, hold_rest, record_without_turns
 from skillup.trial.family import Shared, hold_shared
@@ -65,7 +66,7 @@ async def _hold(
         for job in alone:
             group.start_soon(_hold_alone, holder, job, limiter, which, name=job.id)
         for root in roots:
-            if len(root.jobs) == 1:
+            if not root.children:
                 only = root.jobs[0]
                 group.start_soon(_hold_alone, holder, only, limiter, which, name=only.id)
             else:
@@ -124,14 +125,16 @@ class _Attempt:
             request = fork.request if fork is not None else self._shared_request(node)
             start = len(fork.held) if fork is not None else 0
             shared = await hold_shared(request, node.count, fork)
+            self._note_shared(node, shared.turns[start:])
             if _was_left(request):
                 return
-            spans = [*spans, Span(start, node.count, shared.judging)]
             if shared.ended:
                 ends = [(job, await shared.record_of(self._request(job))) for job in node.jobs]
+                spans = [*spans, _span(node, start, shared)]
                 again = await self._conclude_all(ends, spans)
             else:
                 forks = [(c, await self._fork(shared, node, c)) for c in node.children]
+                spans = [*spans, _span(node, start, shared, forks)]
                 if not self.holder.options.keep_scratch:
                     await anyio.to_thread.run_sync(remove_tree, request.scratch)
         if again is not None:
@@ -139,7 +142,7 @@ class _Attempt:
             return
         async with anyio.create_task_group() as group:
             for child, forked in forks:
-                hold = self._hold_leaf if len(child.jobs) == 1 else self._hold_part
+                hold = self._hold_part if child.children else self._hold_leaf
                 group.start_soon(hold, child, forked, spans, name=child.jobs[0].id)
 
     async def _hold_part(self, node: Node, fork: Opened | Record, spans: list[Span]) -> None:
@@ -197,14 +200,16 @@ class _Attempt:
         number = self.which.number
         note = f"attempt {number} ended in the shared turns ({again.reason}): they were held anew"
         which = _Which(number + 1, again.uncounted, note)
-        await _hold(self.holder, node.jobs, self.limiter, which)
+        # What is held anew is shared by these only.
+        jobs = [replace(job, relatives=node.relatives) for job in node.jobs]
+        await _hold(self.holder, jobs, self.limiter, which)
 
     async def _fork(self, shared: Shared, node: Node, child: Node) -> Opened | Record:
         job = child.jobs[0]
-        request = self._request(job) if len(child.jobs) == 1 else self._shared_request(child)
+        request = self._shared_request(child) if child.children else self._request(job)
         fork = await shared.fork(request)
         if isinstance(fork, Opened):
-            parent = node.jobs[0].id
+            parent = node.relatives[0].id  # as if all were held together
             self.holder.directory.journal(
                 "trial_forked", job=job.id, parent=parent, after_turn=node.count
             )
@@ -212,6 +217,10 @@ class _Attempt:
 
     async def _conclude(self, job: Job, record: Record, spans: list[Span]) -> None:
         await self.holder.conclude(job, owned(with_note(record, self.which.note), job.id, spans))
+
+    def _note_shared(self, node: Node, turns: Sequence[TurnRecord]) -> None:
+        profile, jobs = node.jobs[0].profile.name, [job.id for job in node.jobs]
+        note_shared(self.holder.directory, self.holder.stopping, profile, jobs, turns)
 
     def _request(self, job: Job) -> TrialRequest:
         """The job's own; its directories are made when they are first needed."""
@@ -237,6 +246,20 @@ class _Attempt:
     def _remove_scratch(self, job: Job) -> None:
         if job.id in self._requests and not self.holder.options.keep_scratch:
             self.holder.directory.remove_scratch(job.id)
+
+
+def _span(
+    node: Node, start: int, shared: Shared, forks: Sequence[tuple[Node, Opened | Record]] = ()
+) -> Span:
+    """The turns after `start` that were held for `node`; a fork that failed may have none."""
+    unable = {
+        job.id
+        for child, fork in forks
+        if isinstance(fork, Record) and not fork.turns
+        for job in child.jobs
+    }
+    owners = tuple(node.owner(turn, unable) for turn in range(start + 1, node.count + 1))
+    return Span(start, owners, shared.judging)
 
 
 def _was_left(request: TrialRequest) -> bool:

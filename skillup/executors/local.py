@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import anyio
 
+from skillup.executors.common_turns import counted_turns, with_relatives
 from skillup.executors.family import hold_family
 from skillup.executors.guarded import Guarded
 from skillup.executors.options import RunObserver, RunOptions
@@ -43,9 +44,23 @@ async def hold_all(plan: Plan, run: Run, venue: Venue) -> None:
     """
     async with anyio.create_task_group() as group:
         run.observer = guarded = Guarded(run.observer, group.cancel_scope.cancel)
-        for jobs in families([job for job in plan.jobs if job.id not in run.grades]):
+        for jobs in families(_unfinished(plan, run)):
             group.start_soon(run.hold, jobs, venue, name=jobs[0].id)
     guarded.refuse()
+
+
+def _unfinished(plan: Plan, run: Run) -> list[Job]:
+    """The jobs to hold; the rest of a family knows who of it has finished."""
+    jobs = [job for job in plan.jobs if job.id not in run.grades]
+    split = {job.family for job in jobs if job.family}
+    counted: dict[str, list[int]] = {}
+    for job in plan.jobs:
+        if job.family in split and job.id in run.grades:
+            record = run.directory.finished_record(job.id)
+            turns = counted_turns(record) if record is not None else None
+            if turns is not None:
+                counted[job.id] = turns
+    return with_relatives(jobs, plan.jobs, counted) if counted else jobs
 
 
 class _Here:

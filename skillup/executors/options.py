@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -50,6 +50,8 @@ class RunOptions:
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: Casting | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
+    judge_again: Collection[str] = ()
+    """Finished jobs whose grade does not stand (`--retry-errors`)."""
     keep_scratch: bool = False
     """Leave workspaces and homes in place after their trial."""
 

@@ -34,8 +34,8 @@ class Pace(SlowDown):
     def __init__(self, patience_seconds: float, end: Callable[[str], None], **more: Any) -> None:
         """`end` is told why no message of this provider's is worth sending any more.
 
-        That is so when nothing was accepted for `patience_seconds`, or its allowance is used up.
-        `more` is for :class:`~skillup.trial.slow_down.SlowDown`.
+        That is so when nothing was accepted in `patience_seconds` of waiting, or its allowance is
+        used up. `more` is for :class:`~skillup.trial.slow_down.SlowDown`.
         """
         super().__init__(patience_seconds, **more)
         self._end = end

@@ -11,6 +11,13 @@ _NEVER = frozenset(
     {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal", "quota"}
 )
 
+COMES_BACK = frozenset({"template", "unsupported", "no_resume"})
+"""Errors that lie in the case itself: `--retry-errors` leaves them.
+
+Whatever else is wrong may have been mended when a run is gone on with, be it a missing CLI, a login
+or a defect of ours.
+"""
+
 
 def retry_reason(record: Record, policy: RetryPolicy | None, uncounted: int = 0) -> str | None:
     """Why this trial is held again (an error kind, or `turn_precondition_fail`); None: it is not.

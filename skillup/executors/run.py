@@ -17,6 +17,7 @@ from skillup.executors.admission import Admission
 from skillup.executors.deciding import Deciding
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.pace import Paces, TrialPatience
+from skillup.executors.shared_costs import count_noted
 from skillup.judges import grade, grade_record
 from skillup.judges.settling import LiveJudge
 from skillup.judges.users.casting import Place
@@ -89,15 +90,40 @@ class Run:
     async def take_over_finished(self, plan: Plan) -> None:
         """Trials that an earlier start of this run has finished are kept."""
         self.admission.expect(plan.jobs)
+        count_noted(self.directory.events(), self.stopping)
+        ungraded: list[Job] = []
         for job in plan.jobs:
             self.done[job.id] = anyio.Event()
             for attempt in self.directory.attempts(job.id):
                 self.stopping.count_attempt(attempt)
             record = self.directory.finished_record(job.id)
-            if record is not None:
-                await self.conclude(job, record, self.directory.read_grade(job.id), new=False)
+            if record is None:
+                continue
+            known = self.directory.read_grade(job.id)
+            if known is None or job.id in self.options.judge_again:
+                ungraded.append(job)
+            else:
+                await self.conclude(job, record, known, new=False)
+        await self._judge_rest(ungraded)
         if self.deciding is not None:
             self._journal_decisions(self.deciding)
+
+    async def _judge_rest(self, jobs: Sequence[Job]) -> None:
+        """Those that were held whole by an earlier start, which could not judge them."""
+        limiter = anyio.CapacityLimiter(self.options.parallel)
+
+        async def judge(job: Job) -> None:
+            async with limiter:
+                record = self.directory.read_record(job.id)
+                before = self.directory.read_grade(job.id)
+                if before is not None:
+                    # What judges took for the grade that is replaced was taken.
+                    record = record.model_copy(update={"judging": before.judging})
+                await self.conclude(job, record, new=False)
+
+        async with anyio.create_task_group() as group:
+            for job in jobs:
+                group.start_soon(judge, job, name=job.id)
 
     def _journal_decisions(self, deciding: Deciding) -> None:
         """Those that an earlier start came to and was killed before it could say so."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from skillup.schema.grade import Grade, Judging
-from skillup.schema.record import Record, SimulatorInfo, Usage
+from skillup.schema.record import Record, SimulatorInfo, TurnRecord, Usage
 
 _Taken = tuple[str, float | None, Usage | None]
 """Who, and how much: USD and tokens, as far as it is told."""
@@ -35,8 +35,13 @@ class Account:
         """
         return self.total + more >= limit * (1 - 1e-9)
 
-    def add(self, parts: Iterator[tuple[str, float | None]], *, finished: bool) -> None:
-        """What the `parts` of a trial took; a trial without any does not count."""
+    def add(
+        self, parts: Iterator[tuple[str, float | None]], *, finished: bool, shared: bool = False
+    ) -> None:
+        """What the `parts` of a trial took; a trial without any does not count.
+
+        What is `shared` belongs to trials that are counted when they have finished.
+        """
         told: list[float] = []
         for who, amount in parts:
             if amount is None:
@@ -44,8 +49,8 @@ class Account:
             else:
                 told.append(amount)
         self.total += sum(told)
-        if finished and told:
-            self.trials += 1
+        if shared or (finished and told):
+            self.trials += not shared
             self.of_trials += sum(told)
 
 
@@ -66,10 +71,22 @@ class Spending:
         tokens = ((who, usage.tokens() if usage is not None else None) for who, _, usage in taken)
         self.tokens.add(tokens, finished=finished)
 
+    def add_shared(self, profile: str, turns: Sequence[TurnRecord]) -> None:
+        """What turns took that were held for several trials; no record has them yet, or one may."""
+        taken = list(self._by_engine(profile, turns))
+        self.cost_usd.add(((who, usd) for who, usd, _ in taken), finished=False, shared=True)
+        tokens = ((who, usage.tokens() if usage is not None else None) for who, _, usage in taken)
+        self.tokens.add(tokens, finished=False, shared=True)
+
     def _by_turns(self, record: Record) -> Iterator[_Taken]:
         """Agent and simulated user, in turns that no other record has had counted."""
-        engine = f"the engine {record.engine.profile}"
-        for turn in record.turns:
+        yield from self._by_engine(record.engine.profile, record.turns)
+        if record.simulated_end is not None:
+            yield from _by_user(record.simulated_end.info)
+
+    def _by_engine(self, profile: str, turns: Sequence[TurnRecord]) -> Iterator[_Taken]:
+        engine = f"the engine {profile}"
+        for turn in turns:
             name = (turn.session_id, turn.turn_number, turn.started_at)
             if turn.held_by is not None or name in self._counted:
                 continue
@@ -82,8 +99,6 @@ class Spending:
                 elif step.cost_usd is not None or step.usage is not None:
                     # What was broken off may tell a part only, whoever the engine is.
                     yield engine, step.cost_usd or 0.0, step.usage or Usage(input_tokens=0)
-        if record.simulated_end is not None:
-            yield from _by_user(record.simulated_end.info)
 
 
 def _by_judges(judging: Judging | None) -> Iterator[_Taken]:

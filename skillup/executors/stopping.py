@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skillup.executors.spending import Account, Spending
 from skillup.schema.grade import BASELINE, Grade, Stop
-from skillup.schema.record import Record
+from skillup.schema.record import Record, TurnRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,14 @@ class Stopping:
     def count_attempt(self, record: Record) -> None:
         """An attempt was given up, and is tried again: what it took was taken."""
         self._spending.add(record, None)
+        self._look_at_budgets()
+
+    def count_shared(self, profile: str, turns: Sequence[TurnRecord]) -> None:
+        """Turns were held for several trials, on the engine of `profile`.
+
+        They count at once, and no more with the record that has them.
+        """
+        self._spending.add_shared(profile, turns)
         self._look_at_budgets()
 
     def leaves_room(self, running: int) -> bool:

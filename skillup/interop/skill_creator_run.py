@@ -7,6 +7,7 @@ count of ``timing.json`` only where it finds no time in ``grading.json``.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from skillup.reports.benchmark import counts, expectations, run_notes, total_tokens
+from skillup.reports.markdown import escape
 from skillup.reports.text import plain
 from skillup.schema.grade import Grade
 from skillup.schema.record import FileState, Record, ToolCall, TranscriptItem, TurnRecord
@@ -130,7 +132,7 @@ def transcript_text(record: Record) -> str:
     """The conversation in Markdown; the viewer takes the prompt from below its first heading."""
     messages = [m for turn in record.turns for m in (turn, *turn.follow_ups)]
     prompt = messages[0].content if messages else ""
-    parts = ["## Eval Prompt", _indented_headings(prompt)]
+    parts = ["## Eval Prompt", _as_said(prompt)]
     for number, message in enumerate(messages, start=1):
         parts += list(_message(message, number, first=number == 1))
     return "\n\n".join(parts) + "\n"
@@ -139,12 +141,12 @@ def transcript_text(record: Record) -> str:
 def _message(message: TurnRecord, number: int, *, first: bool) -> Iterator[str]:
     if not first:
         yield f"## Message {number}"
-        yield _indented_headings(message.content)
+        yield _as_said(message.content)
     if message.transcript:
         yield f"### What the agent did{'' if first else f' ({number})'}"
         yield "\n".join(filter(None, map(_step, message.transcript)))
     yield f"### Answer{'' if first else f' ({number})'}"
-    yield _indented_headings(message.response) or "(none)"
+    yield _as_said(message.response) or "(none)"
 
 
 def _step(item: TranscriptItem) -> str:
@@ -171,11 +173,18 @@ def _code(text: str) -> str:
     return f"{ticks} {flat} {ticks}" if "`" in flat else f"`{flat}`"
 
 
-def _indented_headings(text: str) -> str:
-    """`text` without headings of its own, which would end the section it stands in."""
-    return "\n".join(
-        f"\\{line}" if line.startswith("#") else line for line in plain(text).splitlines()
-    )
+def _as_said(text: str) -> str:
+    """`text` as people read it, with nothing in it that is Markdown, HTML, a mention or a link.
+
+    What holds any of that stands in a fence. The fence is indented by one space, which Markdown
+    takes off its lines again: to the viewer a line that begins with ``##`` ends the prompt.
+    """
+    lines = plain(text).splitlines()
+    if all(escape(line, len(line) + 1) == line for line in lines):
+        return "\n".join(lines)
+    longest = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join(f" {line}" for line in (fence, *lines, fence))
 
 
 def _write_json(path: Path, data: Any) -> None:

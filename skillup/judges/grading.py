@@ -137,6 +137,7 @@ def _as_grade(
         engine=record.engine.profile,
         variant=record.variant,
         trial=record.trial,
+        attempt=record.attempt,
         status=verdict.status,
         score=verdict.score,
         reason="; ".join([verdict.reason, *given_up(record)]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skillup.checks import CheckContext, evaluate
+from skillup.checks.describe import TURNED_ROUND
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 
@@ -35,6 +36,7 @@ def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> JudgeVerdict:
                     "score": float(absent),
                     "required": True,
                     "name": f"not ({result.name})",
+                    "expected": f"{TURNED_ROUND}{result.expected}",
                 }
             )
         )

@@ -130,7 +130,7 @@ def _not_allowed(value: Any, allowed: list[str], expected: str) -> Words:
 
 
 def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _bound(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], Words]:

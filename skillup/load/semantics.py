@@ -14,6 +14,7 @@ from skillup.load.merge import has_checks
 from skillup.load.model import LoadedCase
 from skillup.load.readers import reader_problems
 from skillup.load.simulated_users import texts_of, without_limit, without_use
+from skillup.load.templates_in_checks import templates_in_checks
 from skillup.load.turn_numbers import turn_problems
 from skillup.load.unsupported import (
     ignored_in_suite,
@@ -73,6 +74,14 @@ def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[P
     case, document = path.case, path.document
     yield from _template_problems(case, document, variables)
     yield from _check_problems(case, document)
+    for place, name in templates_in_checks(case, document.text, variables):
+        line, column = document.locate(place)
+        line, column = _find_template(document, name, line) or (line, column)
+        yield Problem(
+            document.path, line, column, field_name(document.as_written(place)),
+            f"<<{name}>> is not filled in in checks: it stands for these signs themselves",
+            "write the value, or a pattern", "warning",
+        )  # fmt: skip
     yield from reader_problems(case, all_checks(case), document)
     for index, turn in enumerate(case.input.turns or ()):
         loc: Loc = ("input", "turns", index, "content")

@@ -1,7 +1,9 @@
-r"""Codes with which programs colour what they print, in the midst of words, as ``grep --color``.
+r"""Codes that programs print in the midst of words: colours as of ``grep --color``, links.
 
-Form: ECMA-48, control sequences (``ESC [ … letter``), and ISO 2022's ``ESC ( B``, with which
-``tput sgr0`` ends. Inside JSON the escape character is ``\u001b``.
+Form: ECMA-48 and ECMA-35, which terminals obey: ``ESC [ … letter`` (also begun with the one
+character U+009B), ``ESC ] … BEL`` or ``ESC ] … ESC \`` (links and titles), ``ESC`` with other
+characters (``ESC ( B``, ``ESC 7``). Programs also print the escape character as text: JSON as
+``\u001b``, others as ``\x1b``, ``\033``, ``\e`` or ``^[``.
 """
 
 from __future__ import annotations
@@ -11,20 +13,61 @@ from collections import deque
 from collections.abc import Iterable
 from typing import AnyStr
 
-# JSON within JSON doubles the backslashes. Bounded, as runs of them would take quadratic time.
-_CODE = r"((?:\x1b|\\{1,15}u001[bB])(?:\[[0-?]*[ -/]*[@-~]|\([0-9A-Z]))"
-CODES = re.compile(_CODE)
-CODES_BYTES = re.compile(_CODE.encode())
+_OF_COLOURS = r"[0-?]*[ -/]*[@-~]"
+# Of a command (ESC ]) that nothing ends the text stays: a terminal would hide all that follows.
+_CODE = rf"\x1b(?:\[{_OF_COLOURS}|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-~])"
+ESCAPES = re.compile(_CODE)
+"""Codes as terminals get them; what is shown is shown without."""
+
+# Codes that are written as text. `_SAME` stands for the backslashes of a code's beginning: JSON
+# within JSON doubles them, and a backslash of the text itself has twice as many.
+_SAME = r"(?P=slashes)"
+_ESCAPE = r"(?:u001[bB]|x1[bB]|033|e(?=\[))"
+_WITHIN = r"[^\x07\x1b\n\\]*+"
+_ENDED = (
+    rf"{_WITHIN}(?:\\++[\"/]{_WITHIN})*+"
+    rf"(?:\x07|{_SAME}(?:u0007|x07|007|a)|{_SAME}{_ESCAPE}{_SAME}{_SAME})"
+)
+_BODY = (
+    rf"(?:{_ESCAPE}(?:\[{_OF_COLOURS}|\]{_ENDED}|[ !#-/]*[0-\[\]-~]|{_SAME}{_SAME})"
+    rf"|(?:u009[bB]|x9[bB]|233){_OF_COLOURS})"
+)
+# Only from the first of many backslashes on: else runs of them would take quadratic time.
+_WRITTEN = rf"(?P<slashes>\\(?<!\\\\)\\*+){_BODY}(?:{_SAME}{_BODY})*+|\^\[\[{_OF_COLOURS}"
+
+# Every branch begins with one character, by which the search is quick. Python shows a byte that is
+# no UTF-8 as a surrogate.
+CODES = re.compile(f"{_CODE}|\x9b{_OF_COLOURS}|\udc9b{_OF_COLOURS}|{_WRITTEN}")
+_LONE_BYTE = r"\x9b(?<![\x80-\xff]\x9b)"
+CODES_BYTES = re.compile(
+    rf"{_CODE}|\xc2\x9b{_OF_COLOURS}|{_LONE_BYTE}{_OF_COLOURS}|{_WRITTEN}".encode()
+)
+
+_SIGN = r"\\(?:u00[19]|x[19]|033|e\[|233)"
+_WRITTEN_SIGN = re.compile(_SIGN)
+_WRITTEN_SIGN_BYTES = re.compile(_SIGN.encode())
+_ONE_CHARACTER_BYTES = re.compile(rf"\xc2\x9b|{_LONE_BYTE}".encode())
 
 
 def may_have_codes(text: str) -> bool:
     """Whether it is worth looking for them; quick."""
-    return "\x1b" in text or "\\u001" in text
+    return (
+        "\x1b" in text
+        or "\x9b" in text
+        or "\udc9b" in text
+        or "^[[" in text
+        or ("\\" in text and _WRITTEN_SIGN.search(text) is not None)
+    )
 
 
 def may_have_codes_bytes(data: bytes) -> bool:
     """As :func:`may_have_codes`, of UTF-8."""
-    return b"\x1b" in data or b"\\u001" in data
+    return (
+        b"\x1b" in data
+        or b"^[[" in data
+        or (b"\x9b" in data and _ONE_CHARACTER_BYTES.search(data) is not None)
+        or (b"\\" in data and _WRITTEN_SIGN_BYTES.search(data) is not None)
+    )
 
 
 def replaced_between_codes(
@@ -38,20 +81,25 @@ def replaced_between_codes(
     """
     left = deque(spans)
     parts: list[AnyStr] = []
-    begin = 0
-    for number, piece in enumerate(codes.split(text)):
-        if number % 2:  # a code
-            parts.append(piece)
-            continue
+    begin = at = 0
+
+    def add(piece: AnyStr) -> None:
+        nonlocal begin
         end, done = begin + len(piece), begin
         while left and left[0][0] < end:
             first, last, instead = left[0]
             if first >= begin:
-                parts += [piece[done - begin : first - begin], instead]
+                parts.extend([piece[done - begin : first - begin], instead])
             done = min(last, end)
             if last > end:  # it goes on behind the next code
                 break
             left.popleft()
         parts.append(piece[done - begin :])
         begin = end
+
+    for code in codes.finditer(text):
+        add(text[at : code.start()])
+        parts.append(code[0])
+        at = code.end()
+    add(text[at:])
     return text[:0].join(parts)

@@ -6,14 +6,11 @@ secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, AnyStr
-from urllib.parse import quote
 
 from skillup.process.colour_codes import (
     CODES,
@@ -21,6 +18,15 @@ from skillup.process.colour_codes import (
     may_have_codes,
     may_have_codes_bytes,
     replaced_between_codes,
+)
+from skillup.process.ordinary_words import is_ordinary
+from skillup.process.secret_forms import (
+    AnySpelling,
+    core_of,
+    forms_of,
+    parts_of,
+    plainly,
+    plainly_bytes,
 )
 
 # Shorter values are words ("true", "none") that would be masked all over the place.
@@ -33,29 +39,37 @@ _NAME = re.compile(
     )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 # Printable ASCII as JSON may write it, and hardly any program does.
 _ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
 _ESCAPED_ASCII_BYTES = re.compile(rb"\\u00[2-7]")
 _URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@")
 
+Hit = tuple[int, int, AnyStr]
+"""A secret in a text: its begin, its end, and what comes in its place."""
+
 
 class Secrets:
     """Knows the values that must not be written, in the forms in which they may turn up."""
 
-    def __init__(self, values: Mapping[str, str]) -> None:
-        """`values`: name → secret. Values that are too short to be secrets are left out."""
-        forms: dict[str, str] = {}
-        for name, value in values.items():
-            if len(value) >= _SHORTEST:
-                for form in _forms(value):
-                    forms.setdefault(form, f"***{name}***")
-        # The longest first: a secret that contains another must go as a whole.
-        ordered = sorted(forms.items(), key=lambda item: -len(item[0]))
+    def __init__(self, values: Mapping[str, str], spared: Mapping[str, str] | None = None) -> None:
+        """`values`: name → secret. Values that are too short to be secrets are left out.
+
+        `spared`: values that count as none, see :attr:`spared`.
+        """
+        self._spared = dict(spared or {})
         self._values = {name: value for name, value in values.items() if len(value) >= _SHORTEST}
-        self._escaped: list[tuple[re.Pattern[str], re.Pattern[bytes], str]] | None = None
-        self._texts = ordered
+        self._any_spellings: list[AnySpelling] | None = None
+        parts: dict[str, str] = {}
+        for name, value in self._values.items():
+            for part in parts_of(value):
+                parts.setdefault(part, f"***{name}***")
+        self._texts = [(core_of(part), forms_of(part), mask) for part, mask in parts.items()]
         # Variables may hold bytes that are no UTF-8; Python shows them as surrogates.
-        self._bytes = [(os.fsencode(form), mask.encode()) for form, mask in ordered]
+        self._bytes = [
+            (os.fsencode(core), tuple(map(os.fsencode, forms)), mask.encode())
+            for core, forms, mask in self._texts
+        ]
 
     @classmethod
     def from_environment(
@@ -63,22 +77,46 @@ class Secrets:
     ) -> Secrets:
         """The values of the variables whose names say that they hold credentials, and of `names`.
 
-        Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not.
+        Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not,
+        nor do ordinary words (:attr:`spared`).
         """
-        return cls(_credentials(environment, names))
+        return cls({}).also_of(environment, names)
+
+    @property
+    def spared(self) -> Sequence[str]:
+        """Variables that hold ordinary words, which cannot be masked: records are made of them."""
+        return sorted(self._spared)
 
     def also(self, values: Mapping[str, str]) -> Secrets:
         """These and more; of two with the same name, both."""
+        return self._with(values, {})
+
+    def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
+        """These and those of another environment."""
+        found = _credentials(environment, names)
+        spared = {n: v for n, v in found.items() if len(v) >= _SHORTEST and is_ordinary(v)}
+        return self._with({n: v for n, v in found.items() if n not in spared}, spared)
+
+    def sparing(self, texts: Iterable[str]) -> Secrets:
+        """These without ordinary words (letters alone) that are part of one of `texts`."""
+        held = "\n".join(texts)
+        spared = {
+            name: value
+            for name, value in self._values.items()
+            if _ONLY_LETTERS.fullmatch(value) and value in held
+        }
+        if not spared:
+            return self
+        values = {name: value for name, value in self._values.items() if name not in spared}
+        return Secrets(values, {**self._spared, **spared})
+
+    def _with(self, values: Mapping[str, str], spared: Mapping[str, str]) -> Secrets:
         more = dict(self._values)
         for name, value in values.items():
             while more.get(name, value) != value:
                 name += "'"
             more[name] = value
-        return Secrets(more)
-
-    def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
-        """These and those of another environment."""
-        return self.also(_credentials(environment, names))
+        return Secrets(more, {**self._spared, **spared})
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -88,53 +126,57 @@ class Secrets:
 
     def mask(self, text: str) -> str:
         """The text without any of the secrets, those that colours break in two included."""
-        text = self._mask_whole(text)
         if self._texts and may_have_codes(text):
-            bare = CODES.sub("", text)
-            if self._mask_whole(bare) != bare:
-                patterns = [(pattern, mask) for pattern, _, mask in self._escaped_forms()]
-                found = _found(bare, self._texts, patterns)
-                text = replaced_between_codes(text, CODES, found)
-        return text
+            hits = self._hits(CODES.sub("", text))
+            if hits:
+                text = replaced_between_codes(text, CODES, _covered(hits))
+        hits = self._hits(text)
+        return _replaced(text, hits) if hits else text
 
     def mask_bytes(self, data: bytes) -> bytes:
         """Like :meth:`mask`, of UTF-8."""
-        data = self._mask_whole_bytes(data)
         if self._bytes and may_have_codes_bytes(data):
-            bare = CODES_BYTES.sub(b"", data)
-            if self._mask_whole_bytes(bare) != bare:
-                patterns = [(pattern, mask.encode()) for _, pattern, mask in self._escaped_forms()]
-                found = _found(bare, self._bytes, patterns)
-                data = replaced_between_codes(data, CODES_BYTES, found)
-        return data
+            hits = self._hits_bytes(CODES_BYTES.sub(b"", data))
+            if hits:
+                data = replaced_between_codes(data, CODES_BYTES, _covered(hits))
+        hits = self._hits_bytes(data)
+        return _replaced(data, hits) if hits else data
 
-    def _mask_whole(self, text: str) -> str:
-        for form, mask in self._texts:
-            if form in text:
-                text = text.replace(form, mask)
-        if self._texts and _ESCAPED_ASCII.search(text):
-            for pattern, _, mask in self._escaped_forms():
-                text = pattern.sub(mask, text)
-        return text
+    def _hits(self, text: str) -> list[Hit[str]]:
+        hits: list[Hit[str]] = []
+        for core, forms, mask in self._texts:
+            if core in text:
+                for form in forms:
+                    hits += _places(text, form, mask)
+        if self._texts and "\\u00" in text and _ESCAPED_ASCII.search(text):
+            plain = plainly(text)
+            for one in self._spellings():
+                if one.plain is None or one.plain in plain:
+                    hits += [(*hit.span(), one.mask) for hit in one.pattern.finditer(text)]
+        return hits
 
-    def _mask_whole_bytes(self, data: bytes) -> bytes:
-        for form, mask in self._bytes:
-            if form in data:
-                data = data.replace(form, mask)
-        if self._bytes and _ESCAPED_ASCII_BYTES.search(data):
-            for _, pattern, name in self._escaped_forms():
-                data = pattern.sub(name.encode(), data)
-        return data
+    def _hits_bytes(self, data: bytes) -> list[Hit[bytes]]:
+        hits: list[Hit[bytes]] = []
+        for core, forms, mask in self._bytes:
+            if core in data:
+                for form in forms:
+                    hits += _places(data, form, mask)
+        if self._bytes and b"\\u00" in data and _ESCAPED_ASCII_BYTES.search(data):
+            plain = plainly_bytes(data)
+            for one in self._spellings():
+                if one.plain is None or one.plain.encode() in plain:
+                    mask = one.mask.encode()
+                    hits += [(*hit.span(), mask) for hit in one.pattern_bytes.finditer(data)]
+        return hits
 
-    def _escaped_forms(self) -> list[tuple[re.Pattern[str], re.Pattern[bytes], str]]:
-        """For JSON that escapes what it need not, any of the characters."""
-        if self._escaped is None:
-            self._escaped = []
-            for name, value in sorted(self._values.items(), key=lambda item: -len(item[1])):
-                text = "".join(map(_any_spelling, value))
-                pattern = re.compile(os.fsencode(text))
-                self._escaped.append((re.compile(text), pattern, f"***{name}***"))
-        return self._escaped
+    def _spellings(self) -> list[AnySpelling]:
+        if self._any_spellings is None:
+            self._any_spellings = [
+                AnySpelling.of(part, f"***{name}***")
+                for name, value in self._values.items()
+                for part in parts_of(value)
+            ]
+        return self._any_spellings
 
     def mask_data(self, data: Any) -> Any:
         """A copy of JSON-like data with every text masked, keys too."""
@@ -149,23 +191,40 @@ class Secrets:
         return data
 
 
-def _found(
-    text: AnyStr,
-    forms: Iterable[tuple[AnyStr, AnyStr]],
-    patterns: Iterable[tuple[re.Pattern[AnyStr], AnyStr]],
-) -> Iterator[tuple[int, int, AnyStr]]:
-    """Where secrets stand in `text`, in order: begin, end, mask. Slow: for texts that have some."""
-    whole = ((re.compile(re.escape(form)), mask) for form, mask in forms)
-    hits = [
-        (hit.start(), hit.end(), mask)
-        for pattern, mask in chain(whole, patterns)
-        for hit in pattern.finditer(text)
-    ]
+def _places(text: AnyStr, form: AnyStr, mask: AnyStr) -> Iterator[Hit[AnyStr]]:
+    """Where `form` stands, those that overlap as one."""
+    begin, end = text.find(form), 0
+    if begin < 0:
+        return
+    end = begin + len(form)
+    at = text.find(form, begin + 1)
+    while at >= 0:
+        if at >= end:
+            yield begin, end, mask
+            begin = at
+        end = at + len(form)
+        at = text.find(form, at + 1)
+    yield begin, end, mask
+
+
+def _covered(hits: Iterable[Hit[AnyStr]]) -> Iterator[Hit[AnyStr]]:
+    """In order and without overlaps; of two that do overlap, both are hidden."""
     end = 0
+    # The longest first: a secret that contains another goes as a whole.
     for begin, last, mask in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
-        if last > end:  # of two that overlap, both are hidden
+        if last > end:
             yield max(begin, end), last, mask
             end = last
+
+
+def _replaced(text: AnyStr, hits: Iterable[Hit[AnyStr]]) -> AnyStr:
+    parts: list[AnyStr] = []
+    at = 0
+    for begin, end, mask in _covered(hits):
+        parts += [text[at:begin], mask]
+        at = end
+    parts.append(text[at:])
+    return text[:0].join(parts)
 
 
 def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) -> dict[str, str]:
@@ -178,25 +237,6 @@ def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) ->
         elif name in explicit or (_NAME.search(name) and not _is_path(value)):
             found[name] = value.strip()
     return found
-
-
-def _forms(value: str) -> set[str]:
-    """The value as it is, inside JSON, inside JSON that is itself a text in JSON, and in a URL."""
-    forms = {value, quote(value, safe="", errors="surrogateescape")}
-    for ascii_only in (True, False):
-        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-        twice = (json.dumps(once, ensure_ascii=outer)[1:-1] for outer in (True, False))
-        forms |= {once, once.replace("/", "\\/"), *twice}
-    return forms
-
-
-def _any_spelling(character: str) -> str:
-    """A pattern for the character as it is or escaped, in JSON or in JSON within JSON."""
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    # Bounded: runs of backslashes would take quadratic time. JSON in JSON in JSON has up to seven.
-    escaped = "".join(rf"\\{{1,15}}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
-    slashes = r"\\{0,15}" if character in '"/\\' else ""
-    return f"(?:{slashes}{re.escape(character)}|{escaped})"
 
 
 def _is_path(value: str) -> bool:

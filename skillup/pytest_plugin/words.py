@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from skillup.checks.wording import beside_found
 from skillup.reports.text import one_line, plain
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
 
@@ -82,7 +83,7 @@ def _check(check: CheckResult, margin: str) -> Iterator[str]:
     told = {
         "error": check.error or "",
         "expected": check.expected,
-        "found": check.found,
+        "found": beside_found(check.found),
         "excerpt": check.excerpt,
     }
     for word, text in told.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -130,13 +131,12 @@ def markdown_of(data: Mapping[str, Any]) -> str:
     names = [name for name in summary if name != "delta"]
     heads = [escape(name.replace("_", " ").title()) for name in names]
     heads += ["Delta"] if summary["delta"] else []
-    evals = ", ".join(str(number) for number in about["evals_run"])
     lines = [
         f"# Skill Benchmark: {escape(about['skill_name'])}",
         "",
         f"**Model**: {escape(about['executor_model'])}",
         f"**Date**: {about['timestamp']}",
-        f"**Evals**: {evals} ({about['runs_per_configuration']} runs each per configuration)",
+        f"**Evals**: {_evals(data['runs'], names)}",
         "",
         "## Summary",
         "",
@@ -159,6 +159,32 @@ def markdown_of(data: Mapping[str, Any]) -> str:
     if data["notes"]:
         lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
     return "\n".join(lines)
+
+
+def _evals(runs: Sequence[Mapping[str, Any]], configurations: Sequence[str]) -> str:
+    """``1, 3 (4 runs each per configuration); 2 (1 run per configuration)``.
+
+    By how many runs they have: `runs_per_configuration` is but the most that any of them has.
+    """
+    counted: dict[int, Counter[str]] = {}
+    for run in runs:
+        counted.setdefault(run["eval_id"], Counter())[run["configuration"]] += 1
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for number in sorted(counted):
+        counts = tuple(counted[number][name] for name in configurations)
+        alike.setdefault(counts, []).append(number)
+    return "; ".join(
+        f"{', '.join(map(str, evals))} ({_run_counts(counts, configurations, len(evals))})"
+        for counts, evals in alike.items()
+    )
+
+
+def _run_counts(counts: Sequence[int], configurations: Sequence[str], evals: int) -> str:
+    each = " each" if evals > 1 else ""
+    if len(set(counts)) == 1:
+        return f"{counts[0]} run{'s' if counts[0] != 1 else ''}{each} per configuration"
+    named = zip(counts, configurations, strict=True)
+    return ", ".join(f"{n} {escape(name.replace('_', ' '))}" for n, name in named) + each
 
 
 def _name(grade: Grade, several: bool) -> str:

@@ -14,7 +14,7 @@ from skillup.trends.changes import CaseChange, Change
 from skillup.trends.comparison import Comparison
 from skillup.trends.gates import GateResult
 from skillup.trends.outcomes import WITH_SKILL, RunOutcomes
-from skillup.trends.tallies import Tally
+from skillup.trends.tallies import Tally, by_case
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,6 +86,7 @@ def _changes(
     from rich.text import Text
 
     keys = [case.key for case in comparison.cases]
+    skipped = {k for k, own in by_case(comparison.a.trials).items() if own.state == "skip"}
     show_suite = len({key.suite for key in keys}) > 1
     show_engine = len({key.engine for key in keys}) > 1
     rows = []
@@ -100,7 +101,8 @@ def _changes(
         notes = [score, how_sure(comparison, case), _why(case)]
         earlier = comparison.earlier.get(case.key)
         if earlier is not None:
-            notes.insert(0, f"not run in A: compared with {earlier}")
+            what = "skipped" if case.key in skipped else "not run"
+            notes.insert(0, f"{what} in A: compared with {earlier}")
         cells = [
             plain(" ".join(name)),
             f"{_short(case.a)} → {_short(case.b)}",

@@ -18,6 +18,7 @@ from skillup.reports.shared_turns import shared_note
 from skillup.reports.stops import stop_lines
 from skillup.reports.table import print_table
 from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.tried_again import attempt_words, tried_again
 from skillup.schema.grade import Grade, RunResult
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ def print_result(
     cost = judging_cost(result.summary.judging)
     if cost is not None:
         console.print(f"note: {plain(cost)}", style="dim", markup=False, soft_wrap=True)
+    again = tried_again((reporter.label(job), grade.attempt) for job, grade in grades)
+    if again is not None:
+        console.print(f"note: {again}", style="yellow", markup=False, soft_wrap=True)
     shared = shared_note([grade for _, grade in grades])
     if shared is not None:
         console.print(f"note: {shared}", style="dim", markup=False, soft_wrap=True)
@@ -126,7 +130,7 @@ def _table(reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]) -> Tabl
         total = sum(n for n in counted if n is not None) if any(counted) else None
         row: list[Text | str] = [
             Text(grade.status, style=STYLE[grade.status]),
-            Text(reporter.label(job)),
+            Text("  ".join(filter(None, (reporter.label(job), attempt_words(grade.attempt))))),
             f"{completed}/{len(grade.turns)}",
             f"{sum(c.passed for c in checks)}/{len(checks)}",
             "–" if grade.status in ("ERROR", "SKIP") else f"{grade.score:.2f}",

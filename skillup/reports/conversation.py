@@ -14,6 +14,7 @@ from skillup.reports.live_view import STYLE
 from skillup.reports.page.advice import ADVICE
 from skillup.reports.streaming import ConversationStream, Line, arguments_text, text_lines
 from skillup.reports.text import one_line, plain, seconds
+from skillup.reports.tried_again import attempt_words
 from skillup.schema.grade import Grade
 from skillup.schema.record import HistoryItem, Record, TurnError, TurnRecord, WorkspaceChanges
 from skillup.trial import TrialEvent
@@ -38,6 +39,8 @@ class HeldTrial:
     grade: Grade | None
     """None: it has none yet, or a damaged one."""
     raw: RawFiles
+    earlier: Sequence[tuple[Path, Record]] = ()
+    """Attempts that met an error and were tried again, and the files that hold them."""
 
 
 def print_trial(trial: HeldTrial, console: Console, *, full: bool = False) -> None:
@@ -55,6 +58,7 @@ class _Reading:
     def print(self) -> None:
         record, grade = self._trial.record, self._trial.grade
         self._head()
+        self._attempts()
         system = record.case.get("input", {}).get("system")
         if isinstance(system, str) and system:
             self._block("system prompt", system, "bold")
@@ -83,6 +87,8 @@ class _Reading:
         line.append(f"  {self._trial.label}", style="bold default")
         held = sum(turn.status != "skipped" for turn in record.turns)
         about = [f"{held} turn{'s' if held != 1 else ''}", seconds(record.duration_ms)]
+        if record.attempt > 1:
+            about.append(attempt_words(record.attempt))
         if grade is not None and grade.status in ("PASS", "FAIL"):
             about.append(f"score {grade.score:.2f}")
         line.append("  " + ", ".join(about), style="not bold dim default")
@@ -90,9 +96,20 @@ class _Reading:
         if grade is not None and grade.status != "PASS":
             self._line(f"  {one_line(grade.reason, 1000)}", STYLE[grade.status])
         elif grade is None:
-            self._line("  it was not judged yet: `skillup judge RUN` does that", "yellow")
+            self._line("  it has no grade that can be read: see `skillup judge`", "yellow")
         if record.skipped and (grade is None or record.skipped not in grade.reason):
             self._line(f"  {one_line(record.skipped, 1000)}", "yellow")
+
+    def _attempts(self) -> None:
+        for path, record in self._trial.earlier:
+            error = record.first_error()
+            failed = [turn.reason for turn in record.turns if turn.status == "failed"]
+            why = f"failed: {failed[0]}" if failed else "was given up"
+            if error is not None:
+                why = f"met an error: {error.kind}: {error.message}"
+            head = f"attempt {record.attempt} {one_line(why, 1000)}"
+            self._line(f"  {head}", "yellow")
+            self._line(f"    it is in {path}, its raw streams in raw.attempt-* beside it", "dim")
 
     def _past(self, item: HistoryItem) -> None:
         who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]

@@ -77,19 +77,33 @@ def _rows(
     if not cells:
         return
     widths = [max(cell_len(row[column]) for row in cells) for column in range(5)]
-    widths[0] = min(widths[0], max(width * 2 // 5, 12))
+    longest = widths[0]
+    widths[0] = min(longest, max(width * 2 // 5, 12))
     while len(widths) > 3 and width - 2 - sum(w + 2 for w in widths if w) < _LEAST_DOING:
         widths.pop()
+    spare = width - 2 - sum(w + 2 for w in widths if w) - _LEAST_DOING
+    widths[0] = min(longest, widths[0] + max(spare, 0))
     for row, running in zip(cells, shown, strict=True):
         line = Text(f"{frame} ", style="cyan")
-        name = Text(row[0])
-        name.truncate(widths[0], overflow="ellipsis", pad=True)
-        line.append_text(Text(name.plain, style="default"))
+        line.append(set_cell_size(without_middle(row[0], widths[0]), widths[0]), style="default")
         for text, wide in zip(row[1:], widths[1:], strict=False):
             if wide:
                 line.append("  " + set_cell_size("", wide - cell_len(text)) + text, style="dim")
         line.append("  " + one_line(mask(plain(running.doing)), width), style="default")
         yield line
+
+
+def without_middle(text: str, cells: int) -> str:
+    """`text` in so many cells: what tells names apart is at their ends, as a trial's number is."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) <= cells:
+        return text
+    room = max((cells - 1) // 2, 0)
+    begin = len(text)
+    while begin and cell_len(text[begin - 1 :]) <= room:
+        begin -= 1
+    return f"{set_cell_size(text, max(cells - 1 - room, 0)).rstrip()}…{text[begin:].lstrip()}"
 
 
 def _foot(standing: Standing) -> Iterator[Text]:

@@ -10,6 +10,7 @@ from skillup.checks.wording import in_words
 from skillup.reports.analysis.markdown import markdown_analysis
 from skillup.reports.result import baseline_words
 from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.tried_again import attempt_words, tried_again
 from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
@@ -34,6 +35,9 @@ def markdown(result: RunResult) -> str:
     }
     shown = [name for name, wanted in several.items() if wanted]
     lines += _table(result, shown)
+    again = tried_again((_name(grade, shown), grade.attempt) for grade in result.cases)
+    if again is not None:
+        lines += ["", f"⚠️ {escape(again, 1000)}"]
     lines += markdown_analysis(result.analysis, escape)
     bad = [grade for grade in result.cases if _is_bad(grade)]
     if bad:
@@ -101,7 +105,7 @@ def _figures(result: RunResult) -> Iterator[str]:
     known = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     total = sum(count for count in known if count is not None) if any(known) else None
     judges = summary.judging.cost_usd if summary.judging is not None else None
-    heads, rates = ["pass rate"], [_percent(summary.pass_rate)]
+    heads, rates = ["of trials passed"], [_percent(summary.pass_rate)]
     if summary.baseline is not None:
         heads.append("without the skill")
         rates.append(_percent(summary.baseline.pass_rate))
@@ -129,7 +133,7 @@ def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
         checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
         cells = [
             f"{_MARKS[grade.status]} {grade.status}",
-            escape(grade.case_id),
+            escape(grade.case_id) + _attempt(grade),
             *(escape(str(getattr(grade, name))) for name in shown),
             f"{held}/{len(grade.turns)}",
             f"{sum(check.passed for check in checks)}/{len(checks)}",
@@ -143,6 +147,10 @@ def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
         yield f"… and {len(result.cases) - len(rows)} more trials; `result.json` has them all."
 
 
+def _attempt(grade: Grade) -> str:
+    return f" ({attempt_words(grade.attempt)})" if grade.attempt > 1 else ""
+
+
 def _case(grade: Grade) -> tuple[str, ...]:
     return grade.suite, grade.case_id, grade.engine, grade.variant
 
@@ -154,6 +162,10 @@ def _alike(grades: Sequence[Grade]) -> list[list[Grade]]:
         told = (*_case(grade), grade.status, grade.reason, *_unmet(grade))
         groups.setdefault(told, []).append(grade)
     return list(groups.values())
+
+
+def _name(grade: Grade, shown: list[str]) -> str:
+    return " ".join([grade.case_id, *(str(getattr(grade, name)) for name in shown)])
 
 
 def _told(grades: Sequence[Grade], shown: list[str], held: int) -> Iterator[str]:

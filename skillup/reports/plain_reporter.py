@@ -11,6 +11,7 @@ from skillup.reports.live_view import STYLE, going_words
 from skillup.reports.standing import Standing
 from skillup.reports.streaming import ConversationStream
 from skillup.reports.text import one_line, plain, seconds, shown_id
+from skillup.reports.tried_again import attempt_words
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
@@ -131,6 +132,8 @@ class PlainReporter:
         label = self.label(job)
         line.append("  " + label + " " * (self.widest - text_cells(label)))
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
+        if grade.attempt > 1:
+            line.append(f"  {attempt_words(grade.attempt)}", style="yellow")
         # All of it stands once, under the table.
         why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _FIRST_WORDS)}"
         line.append(why, style="dim" if grade.status == "SKIP" else "")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from skillup.checks.wording import in_words
+from skillup.checks.wording import beside_found, in_words
 from skillup.reports.folding import folded
 from skillup.reports.text import one_line, plain
 from skillup.schema.grade import CheckResult, Grade
@@ -167,7 +167,7 @@ def _check(check: CheckResult, details: bool, depth: int = 0) -> Iterator[Line]:
     yield f"{indent}NOT MET  {name}", _UNMET
     told_of = (
         ("expected", check.expected),
-        ("found", check.found),
+        ("found", beside_found(check.found)),
         ("error", check.error or ""),
         ("there", check.excerpt),
         *(("note", note) for note in check.notes),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# C0 and C1 controls and escape sequences could move the cursor or recolour the user's terminal. Of
-# a command to it (ESC ]) that nothing ends the text stays: a terminal would hide all that follows.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+from skillup.process.colour_codes import ESCAPES
+
+# Controls could move the cursor or recolour the user's terminal, as escape sequences do.
 # So would marks of writing direction show what is not there, and zero-width characters hide what
 # is. Joiners (U+200C, U+200D) stay: scripts and emoji need them.
 _CONTROLS = re.compile(
@@ -21,7 +21,7 @@ _END_OF_ID = 40
 
 def plain(text: str) -> str:
     """`text` without terminal controls and what nobody would see; newlines and tabs stay."""
-    return _CONTROLS.sub("\ufffd", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+    return _CONTROLS.sub("\ufffd", ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, width: int = 100) -> str:

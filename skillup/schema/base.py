@@ -89,6 +89,8 @@ PositiveInt = Annotated[int, Strict(), Field(gt=0)]
 NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
 Seconds = Annotated[float, Strict(), Field(gt=0)]
 Fraction = Annotated[float, Strict(), Field(ge=0, le=1)]
+Confidence = Annotated[float, Strict(), Field(ge=0, le=0.999999999)]
+"""Nothing is ever surer than that: p-values within 1e-9 of each other are taken as equal."""
 NonNegative = Annotated[float, Strict(), Field(ge=0)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 TurnNumber = Annotated[int, Strict(), Field(ge=1)]

@@ -145,6 +145,7 @@ class Grade(Model):
     engine: str = Field(description="The profile's name.")
     variant: str = Field(description="With the skill under test, or without.")
     trial: int = Field(description="Which repetition, from 1.")
+    attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
     status: CaseStatus = Field(description="PASS, FAIL, ERROR or SKIP.")
     score: float = Field(description="0..1.")
     reason: str = Field(description="The verdict's ground, in one line.")

@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema
 
 from skillup.schema.base import (
     Bool,
+    Confidence,
     Fraction,
     Model,
     NonEmptyText,
@@ -163,7 +164,7 @@ class Gates(Model):
     )
     max_cost_increase: NonNegative | None = Field(None, description="0.2 means 20 % more.")
     max_not_run: NonNegativeInt | None = Field(None, description="Cases without a verdict.")
-    confidence: Fraction | None = Field(None, description="How sure a difference must be.")
+    confidence: Confidence | None = Field(None, description="How sure a difference must be.")
 
 
 class Benchmark(Model):

@@ -34,6 +34,13 @@ def write_atomic(path: Path, data: bytes) -> None:
         sync_directory(path.parent)
 
 
+def remove_file(path: Path) -> None:
+    """Removes ``path``, if it is there, for good. Raises RunDirectoryError."""
+    with disk_errors("remove", path), suppress(FileNotFoundError):
+        path.unlink()
+        sync_directory(path.parent)
+
+
 def sync_directory(directory: Path) -> None:
     """Makes renames in ``directory`` last. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY)

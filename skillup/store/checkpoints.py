@@ -12,6 +12,7 @@ from skillup.schema.checkpoint import CHECKPOINT_VERSION, Checkpoint
 from skillup.store.atomic import set_aside, write_atomic
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.json_text import Mask, to_json
+from skillup.store.regular import read_regular
 
 CHECKPOINT_FILE = "checkpoint.json"
 _UNUSED = "unused"
@@ -55,7 +56,7 @@ def set_checkpoint_aside(directory: Path) -> None:
 
 def _load(path: Path) -> Checkpoint | None:
     try:
-        found = Checkpoint.model_validate_json(path.read_bytes())
+        found = Checkpoint.model_validate_json(read_regular(path))
     except (OSError, ValidationError):
         return None
     return found if found.schema_version == CHECKPOINT_VERSION else None

@@ -16,6 +16,7 @@ from typing import Any
 
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.json_text import Mask, to_json
+from skillup.store.regular import open_regular
 
 
 class Journal:
@@ -65,7 +66,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """
     if not path.exists():
         return
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for line in file:
             try:
                 event = json.loads(line)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +29,7 @@ from skillup.store import checkpoints, trials
 from skillup.store.atomic import (
     is_temporary,
     make_directory,
+    remove_file,
     remove_temporary_files,
     set_aside,
     write_atomic,
@@ -36,6 +38,7 @@ from skillup.store.errors_of_disk import disk_errors
 from skillup.store.journal import Journal, read_journal
 from skillup.store.json_text import Mask, masking_bytes, no_mask, to_json
 from skillup.store.lock import RunLock
+from skillup.store.regular import read_regular
 from skillup.store.scratch import Scratch
 from skillup.store.trials import DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
@@ -130,7 +133,7 @@ class RunDirectory:
         """What ``run.json`` says."""
         path = self.path / RUN_FILE
         with disk_errors("read", path):
-            data = path.read_bytes()
+            data = read_regular(path)
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
@@ -138,6 +141,11 @@ class RunDirectory:
         if not isinstance(value, dict):
             raise RunDirectoryError(f"{path} is damaged", hint="start the run anew")
         return value
+
+    def write_run_info(self, run_info: Mapping[str, Any]) -> None:
+        """Stores ``run.json``, in place of the one that is there."""
+        self._writing()
+        write_atomic(self.path / RUN_FILE, to_json(run_info, self._mask, indent=2))
 
     def journal(self, event: str, *, durable: bool = False, **fields: Any) -> None:
         """Adds an event to ``events.jsonl``; ``durable`` waits until it is on the disk."""
@@ -214,9 +222,7 @@ class RunDirectory:
                 f"{path} exists already: a trial is held once",
                 hint="if two case ids differ in upper and lower case only, rename one of them",
             )
-        if (self.path / RESULT_FILE).exists():
-            # That of an earlier start: it says of this trial that it was not run.
-            set_aside(self.path / RESULT_FILE, "earlier")
+        self._set_result_aside()
         self._place_record(path, record)
         error = record.first_error()
         self.journal(
@@ -241,19 +247,46 @@ class RunDirectory:
             "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
         )
 
+    def take_back(self, job_id: str, record: Record) -> None:
+        """A finished trial is to be held again: its record becomes an attempt, its grade goes.
+
+        `record` is its record; what the grade says of judging may have been added to it. Whenever
+        this is killed, the trial is finished as before, or unfinished with its attempt kept.
+        """
+        self._writing()
+        self._set_result_aside()
+        if not any(_is_same(record, kept) for kept in self._kept_attempts(job_id)):
+            self.write_attempt(job_id, record)
+        directory = self.trial_directory(job_id)
+        # The grade first: it must never stand beside the record that comes next.
+        remove_file(directory / trials.GRADE_FILE)
+        remove_file(directory / trials.RECORD_FILE)
+
     def attempts(self, job_id: str) -> Iterator[Record]:
         """What was held of a trial and is not part of its record; damaged ones are left out.
 
         That is what :meth:`write_attempt` has kept, and unused checkpoints.
         """
         directory = self.trial_directory(job_id)
-        for path in sorted(directory.glob("attempt-*.json*")):
-            try:
-                yield trials.load_record(path)
-            except DamagedRecordError:
-                continue
+        kept = self._kept_attempts(job_id)
+        if kept:
+            # One that was killed while it was taken back is both: the record counts.
+            record = self.finished_record(job_id)
+            yield from (one for one in kept if record is None or not _is_same(record, one))
         for checkpoint in checkpoints.unused_checkpoints(directory):
             yield checkpoint.record
+
+    def _kept_attempts(self, job_id: str) -> list[Record]:
+        found = []
+        for path in sorted(self.trial_directory(job_id).glob("attempt-*.json*")):
+            with suppress(DamagedRecordError):
+                found.append(trials.load_record(path))
+        return found
+
+    def _set_result_aside(self) -> None:
+        """That of an earlier start says other things of the trial that ends or begins now."""
+        if (self.path / RESULT_FILE).exists():
+            set_aside(self.path / RESULT_FILE, "earlier")
 
     def _place_record(self, path: Path, record: Record) -> None:
         with disk_errors("write", self.blobs.directory):
@@ -323,7 +356,7 @@ class RunDirectory:
         """``result.json``. Raises RunDirectoryError if the run has none that can be read."""
         path = self.path / RESULT_FILE
         with disk_errors("read", path):
-            data = path.read_bytes()
+            data = read_regular(path)
         try:
             return RunResult.model_validate_json(data)
         except ValidationError:
@@ -334,6 +367,12 @@ class RunDirectory:
         if self._journal is None:
             raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
         return self._journal
+
+
+def _is_same(one: Record, other: Record) -> bool:
+    """Whether both tell of the same attempt."""
+    names = ("attempt", "session_id", "started_at", "duration_ms")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _check_free(path: Path) -> None:

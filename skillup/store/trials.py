@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.grade import Grade
-from skillup.schema.record import RECORD_VERSION, Record
+from skillup.schema.record import RECORD_VERSION, Record, TurnError
 from skillup.store.atomic import (
     make_directory,
     remove_temporary_files,
@@ -21,6 +21,7 @@ from skillup.store.atomic import (
 )
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.names import directory_of_job, is_reserved, job_of_directory
+from skillup.store.regular import read_regular
 
 RECORD_FILE = "record.json"
 GRADE_FILE = "grading.json"
@@ -98,7 +99,7 @@ def _job_id(relative: str, directory: Path) -> str:
     if job_id is not None:
         return job_id
     with disk_errors("read", directory / _JOB_ID_FILE):
-        return (directory / _JOB_ID_FILE).read_bytes().decode(errors="surrogatepass")
+        return read_regular(directory / _JOB_ID_FILE).decode(errors="surrogatepass")
 
 
 def _natural(name: str) -> tuple[int, int, str]:
@@ -114,7 +115,7 @@ def load_record(path: Path) -> Record:
     records; RunDirectoryError if it cannot be read.
     """
     with disk_errors("read", path):
-        data = path.read_bytes()
+        data = read_regular(path)
     try:
         record = Record.model_validate_json(data)
     except ValidationError:
@@ -135,9 +136,13 @@ def load_record(path: Path) -> Record:
 def load_grade(path: Path) -> Grade | None:
     """The grade in the file; None if there is none or a damaged one: it can be derived again."""
     try:
-        return Grade.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, ValidationError):
+        grade = Grade.model_validate_json(read_regular(path))
+        for error in (grade.error, *(turn.error for turn in grade.turns)):
+            if error is not None:
+                TurnError.model_validate(error)
+    except (OSError, ValidationError):
         return None
+    return grade
 
 
 def _version(data: bytes) -> str | None:

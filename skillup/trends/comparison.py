@@ -8,7 +8,7 @@ from statistics import fmean
 
 from skillup.trends.changes import CaseChange, Change, changes
 from skillup.trends.lone_baseline import without_lone_baseline
-from skillup.trends.outcomes import WITH_SKILL, CaseKey, RunOutcomes
+from skillup.trends.outcomes import VERDICTS, WITH_SKILL, CaseKey, RunOutcomes
 from skillup.trends.statistics.exact import ExactTest, mcnemar, stratified
 from skillup.trends.statistics.paired import bootstrap_interval, sign_test_of_mean
 from skillup.trends.statistics.proportions import Interval
@@ -77,7 +77,7 @@ class Comparison:
     cost: Means | None
     duration: Means | None
     earlier: Mapping[CaseKey, str]
-    """Cases that A did not run: the id of the earlier run whose verdicts stand for it."""
+    """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
     notes: tuple[str, ...] = ()
     """What to know when reading the rest, in a sentence each."""
 
@@ -92,10 +92,15 @@ class Comparison:
 
 
 def unanswered(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
-    """The cases that `run` did not get to: for an error or its end, or as only `later` has them."""
-    cases = by_case(run.trials)
+    """Cases without a verdict in `run`: for an error or its end, or as only `later` has them.
+
+    A skip counts where `later` has a verdict: it may come from an error of the case that it depends
+    on, and in any case must not hide that the case passed before.
+    """
+    cases, judged = by_case(run.trials), {t.key for t in later.trials if t.status in VERDICTS}
     lost = {key for key, own in cases.items() if own.state in ("error", "not_held")}
-    return lost | {trial.key for trial in later.trials if trial.key not in cases}
+    skipped = {key for key, own in cases.items() if own.state == "skip" and key in judged}
+    return lost | skipped | {trial.key for trial in later.trials if trial.key not in cases}
 
 
 def compare_runs(
@@ -106,9 +111,9 @@ def compare_runs(
 ) -> Comparison:
     """Compare them; cases are paired by suite, id, engine and variant.
 
-    `earlier`: for cases that A did not run, or did not plan, the id of an earlier run and what it
-    says; so that an error in one night, or a run of a few cases in between, does not hide what
-    broke.
+    `earlier`: for cases that A did not run, skipped or did not plan, the id of an earlier run and
+    what it says; so that an error in one night, or a run of a few cases in between, does not hide
+    what broke.
     """
     before, after = by_case(a.trials), by_case(b.trials)
     found = (earlier or {}).items()
@@ -141,7 +146,7 @@ def _notes(a: RunOutcomes, b: RunOutcomes, stand_ins: Sequence[str]) -> Iterator
         are = "are" if len(stand_ins) != 1 else "is"
         runs = dict.fromkeys(stand_ins)
         whom = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} earlier runs"
-        yield f"{count} that A did not run {are} compared with {whom}"
+        yield f"{count} without a verdict in A {are} compared with {whom}"
     decided = [name for name, run in (("A", a), ("B", b)) if run.until_decided]
     if decided:
         were = f"{' and '.join(decided)} {'were' if len(decided) == 2 else 'was'}"

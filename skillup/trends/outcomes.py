@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from skillup.trends.selection import Selection
+
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD"]
 """A case's status; NOT_HELD: the run had planned the trial, and ended before it."""
 VERDICTS = ("PASS", "FAIL")
@@ -52,3 +54,5 @@ class RunOutcomes:
     """By suite, the gates it had when the run was held; a run of an older version has none."""
     until_decided: bool = False
     """How often each case was held depended on how it did, as `--until-decided` wants it."""
+    selection: Selection | None = None
+    """What it was asked to choose; None: not told, as of one that an older version indexed."""

@@ -14,10 +14,12 @@ from typing import Any, get_args
 
 from skillup.errors import RunDirectoryError
 from skillup.store.errors_of_disk import disk_errors
+from skillup.store.regular import read_regular
 from skillup.store.run_directory import RESULT_FILE, RUN_FILE
 from skillup.store.trials import GRADE_FILE
 from skillup.trends.outcomes import CaseKey, RunOutcomes, Status, TrialOutcome
 from skillup.trends.planned import planned_key
+from skillup.trends.selection import selection_of
 
 _LONGEST_REASON = 500
 
@@ -56,6 +58,7 @@ def read_run(path: Path) -> RunOutcomes:
         trials=(*trials, *not_held),
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=_until_decided(info),
+        selection=selection_of(info),
     )
 
 
@@ -68,7 +71,7 @@ def _json_object(path: Path) -> dict[str, Any] | None:
     """The object in the file; None if there is no file. RunDirectoryError if it is damaged."""
     with disk_errors("read", path):
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
     try:
@@ -83,7 +86,7 @@ def _json_object(path: Path) -> dict[str, Any] | None:
 def _single_grades(path: Path) -> Iterable[Any]:
     for file in sorted((path / "trials").rglob(GRADE_FILE)):
         try:
-            yield json.loads(file.read_bytes())
+            yield json.loads(read_regular(file))
         except (OSError, ValueError):
             continue  # cut short: the trial counts as not held
 

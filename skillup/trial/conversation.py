@@ -197,9 +197,12 @@ class Conversation:
         self, turn: Turn, message: Message, number: int, stem: str, sending: int
     ) -> TurnRecord:
         profile = self.request.job.profile
-        limit = self._deadline.limit(turn.timeout_seconds or profile.timeout_seconds)
+        own = turn.timeout_seconds or profile.timeout_seconds
+        limit = self._deadline.limit(own)
+        # What is left of it differs from trial to trial, and would set the same errors apart.
+        all_of_it = f"the conversation's {self.case.timeout_seconds or own:g} s"
         if limit <= 0:
-            text = f"turn {number}: the conversation's {self.case.timeout_seconds:g} s are used up"
+            text = f"turn {number}: {all_of_it} are used up"
             error = TurnError(kind="timeout", message=f"{text}; raise `timeout_seconds`")
             return not_sent(number, message.text, text, error=error)
         writer = "case" if message.simulator is None else "simulator"
@@ -214,6 +217,7 @@ class Conversation:
                 slash_command=turn.slash_command,
                 system=self.case.input.system,
                 timeout_seconds=limit,
+                limit=all_of_it if limit < own else "",
                 max_steps=self._max_steps or profile.max_turns,
                 previous=self.live.fingerprint,
                 sending=sending,

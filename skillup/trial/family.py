@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from skillup.schema.grade import Judging
-from skillup.schema.record import Record
+from skillup.schema.record import Record, TurnRecord
 from skillup.trial.conversation import Conversation
 from skillup.trial.forking import fork_trial
 from skillup.trial.hold import close_trial, conversation_of, whatever_happens
@@ -34,6 +35,13 @@ class Shared:
     def ended(self) -> bool:
         """Something has ended the conversation: there is nothing to fork."""
         return self.conversation is None or self.refused is not None or self.conversation.ended
+
+    @property
+    def turns(self) -> Sequence[TurnRecord]:
+        """As far as it was held, what was held before a fork included."""
+        if self.conversation is not None:
+            return self.conversation.turns
+        return self.refused.turns if self.refused is not None else ()
 
     async def record_of(self, request: TrialRequest) -> Record:
         """The record of a trial that goes no further, because the shared turns ended it."""

@@ -30,7 +30,10 @@ class SlowDown:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         lots: random.Random | None = None,
     ) -> None:
-        """`patience_seconds`: nothing may be accepted for so long before waiting is given up."""
+        """`patience_seconds`: so long is waited in all, with nothing accepted meanwhile.
+
+        What requests themselves take until they are refused is no waiting.
+        """
         self.patience_seconds = patience_seconds
         self._clock = clock
         self._sleep = sleep
@@ -38,7 +41,8 @@ class SlowDown:
         self._changed = anyio.Event()
         # Whoever was refused goes to the end: else one that always is would keep the others back.
         self._queue: deque[object] = deque()
-        self._refused_since: float | None = None
+        self._waited = 0.0
+        """In slow-downs since something was accepted."""
         self._doubled = 0
         self._next_at: float | None = None
         self._interval = 0.0
@@ -87,15 +91,15 @@ class SlowDown:
         to wait. `sent_in`: how many slow-downs there had been when the request was made. `row`: how
         many refusals whoever made it had before, one after the other.
         """
-        since = self._refused_since = (
-            self.now if self._refused_since is None else self._refused_since
-        )
-        left = since + self.patience_seconds - self.now
-        if left <= 0:
-            return f"nothing was accepted for {_minutes(self.patience_seconds)}"
-        if asked is not None and asked > left:
+        left = self.patience_seconds - self._waited
+        if left <= 0 or (asked is not None and asked > left):
+            # Nobody need wait any longer to be told the same.
+            self._next_at = None
+            self._tell_all()
             patience = _minutes(self.patience_seconds)
-            return f"the provider wants {_minutes(asked)} of waiting, and is waited for {patience}"
+            if left <= 0:
+                return f"nothing was accepted in {patience} of waiting"
+            return f"the provider wants {_minutes(asked or 0)} of waiting; it is given {patience}"
         if sent_in == self.slow_downs:
             bound = min(
                 LARGEST_BOUND_SECONDS, FIRST_BOUND_SECONDS * 2 ** min(max(self._doubled, row), 9)
@@ -103,21 +107,21 @@ class SlowDown:
             self._doubled += 1
             self._begin(name, min(left, max(asked or 0.0, self._lots.uniform(0, bound))), bound)
         elif asked is not None and self._next_at is not None:
-            self._next_at = max(self._next_at, self.now + asked)
+            later = self.now + asked - self._next_at
+            if later > 0:
+                self._next_at += later
+                self._waited += later
         return None
 
     def accept(self, sent_in: int) -> None:
         """A request was answered that was made when there had been `sent_in` slow-downs."""
         self.accepted_at = self.now
-        if self._next_at is None:
-            return
-        if sent_in == self.slow_downs:
+        self._waited = 0.0
+        if self._next_at is not None and sent_in == self.slow_downs:
             # Not from the beginning: where many trials meet a tight limit it comes back at once.
             self._doubled = max(0, self._doubled - 1)
-            self._next_at = self._refused_since = None
+            self._next_at = None
             self._tell_all()
-        else:
-            self._refused_since = self.now  # it was made before, and still it got through
 
     def close(self) -> None:
         """Nobody is to ask any more; those that wait are told so."""
@@ -129,6 +133,7 @@ class SlowDown:
         self._reason = name
         self._interval = interval
         self._next_at = self.now + seconds
+        self._waited += seconds
         self._tell_all()
 
     def _tell_all(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem
@@ -75,8 +76,14 @@ def _checked(front: dict[str, object], path: Path) -> dict[str, object] | Proble
     name = front.get("name")
     if name is None:
         return front
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+    if not isinstance(name, str) or not name.strip():
         return Problem(path, 2, 1, "name", "it must be text", "write a short name")
+    unseen = next((character for character in name if not character.isprintable()), None)
+    if unseen is not None:
+        code = f"U+{ord(unseen):04X}"
+        called = unicodedata.name(unseen, "a control character")
+        why = f"it has a character that nobody would see: {code} ({called})"
+        return Problem(path, 2, 1, "name", why, "leave it out")
     if "/" in name or name in (".", ".."):
         return Problem(
             path, 2, 1, "name", f"{name!r} cannot be a directory's name", "use letters and hyphens"

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -22,16 +22,47 @@ SUITE = Path(__file__).parent / "suite"
 Opener = Callable[..., AbstractContextManager[Opened]]
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium, headless; without one the test is skipped, but fails on CI."""
+class Chromium:
+    """The system's, headless; started when it is wanted, and ended when no test wants it next.
+
+    While it runs playwright's event loop does, too, and no test of this process can have its own.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._browser: Browser | None = None
+
+    def started(self, path: str) -> Browser:
+        """The one that runs already, or a new one."""
+        if self._browser is None:
+            playwright = self._stack.enter_context(sync_playwright())
+            self._browser = playwright.chromium.launch(executable_path=path)
+            self._stack.callback(self._browser.close)
+        return self._browser
+
+    def end(self) -> None:
+        """Ends it, and playwright's loop."""
+        self._browser = None
+        self._stack.close()
+
+
+CHROMIUM = Chromium()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Called for the tests of this folder."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        CHROMIUM.end()
+
+
+@pytest.fixture
+def browser() -> Browser:
+    """Chromium; without one the test is skipped, but fails on CI."""
     path = chromium()
     if path is None:
         pytest.skip(f"no Chromium or Chrome was found; install one, or name it in {NAME}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
+    return CHROMIUM.started(path)
 
 
 @pytest.fixture(scope="session")

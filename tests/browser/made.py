@@ -91,11 +91,32 @@ def repeated(cases: int, trials: int, turns: int) -> list[dict[str, Any]]:
     return rows
 
 
-def large_report(path: Path, cases: int, turns: int = 5, *, trials: int = 1, **more: Any) -> Path:
-    """A report of so many cases; `more` goes into its index."""
+def on_engines(
+    rows: list[dict[str, Any]], engines: dict[str, float | None]
+) -> list[dict[str, Any]]:
+    """The same on each of `engines`, whose trials cost so much."""
+    found: list[dict[str, Any]] = []
+    for line in rows:
+        for engine, cost in engines.items():
+            found.append({**line, "n": len(found) + 1, "engine": engine, "cost_usd": cost})
+    return found
+
+
+def large_report(
+    path: Path,
+    cases: int,
+    turns: int = 5,
+    *,
+    trials: int = 1,
+    engines: dict[str, float | None] | None = None,
+    **more: Any,
+) -> Path:
+    """A report of so many cases, on each of `engines`; `more` goes into its index."""
     rows = [row(n, turns) for n in range(1, cases + 1)]
     if trials > 1:
         rows = repeated(cases, trials, turns)
+    if engines:
+        rows = on_engines(rows, engines)
     index: dict[str, Any] = {
         "schema": "skillup.page/1", "mode": "report",
         "run": {"run_id": "large", "started_at": "2026-01-01T00:00:00Z", "finished": True,
@@ -106,7 +127,7 @@ def large_report(path: Path, cases: int, turns: int = 5, *, trials: int = 1, **m
     }  # fmt: skip
     details = []
     for line in rows:
-        named = {key: line[key] for key in ("job", "case_id", "title", "trial")}
+        named = {key: line[key] for key in ("job", "case_id", "title", "trial", "n")}
         details.append((str(line["n"]), packed({**detail(line["n"], turns), **named})))
     path.write_bytes(page_html(index, details, title="large"))
     return path

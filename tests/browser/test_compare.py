@@ -50,6 +50,24 @@ def test_the_nearest_that_passed_is_offered_first(open_page: Opener, trials: str
         assert "#/trial/2/with/1" in seen.page.url
 
 
+def test_many_trials_take_a_line_and_unfold_to_all_of_them(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    many = address_of(large_report(tmp_path / "many.html", 2, trials=16))
+    with open_page(many, width=400) as seen:
+        seen.go("#/trial/18")
+        line = " ".join(seen.page.inner_text(".trials:not(.compare) summary").split())
+        assert line == "✗ trial 2 of 16 trials: ● 8 passed ✗ 8 failed"
+        assert seen.page.locator(".trial-link:visible").count() == 1
+        box = seen.page.locator(".siblings").bounding_box()
+        assert box is not None
+        assert box["height"] < 130
+        seen.page.click(".trials:not(.compare) summary")
+        assert seen.page.locator(".trials:not(.compare) .trial-link:visible").count() == 16
+        seen.page.click(".compare summary")
+        assert seen.page.locator(".compare .trial-link:visible").count() == 15
+
+
 def test_the_first_difference_and_its_words_are_marked(open_page: Opener, trials: str) -> None:
     with open_page(trials) as seen:
         seen.go("#/trial/2/with/3")

@@ -130,7 +130,8 @@ def test_an_error_says_its_kind_its_evidence_and_what_to_do(seen: Opened) -> Non
 
 def test_trials_of_a_case_are_side_links(seen: Opened) -> None:
     open_case(seen, "moody")
-    assert seen.page.locator(".trials:not(.compare) > .trial-link").count() == 12
+    seen.page.click(".trials:not(.compare) > .more-trials > summary")
+    assert seen.page.locator(".trials:not(.compare) .trial-link").count() == 12
     assert seen.page.locator(".trial-link[aria-current]").count() == 1
 
 
@@ -176,6 +177,18 @@ def test_checks_after_an_error_were_not_evaluated_and_the_stream_is_linked(seen:
     assert "not evaluated" in seen.page.inner_text('.turn[data-turn="3"] .checks h4')
     assert seen.page.locator("main .status-FAIL, main .check-FAIL").count() == 0
     assert seen.texts(".error-box .error-raw a")[-1] == "turn-02.stdout.jsonl"
+
+
+def test_a_path_in_the_workspace_is_headed_by_what_is_its_own(seen: Opened) -> None:
+    folder = "/private/tmp/skillup-ws7_dyq8/834966a10765/workspace/"
+    for path, shown in ((f"{folder}a/notes.md", "a/notes.md"), ("/tmp/skillup-x/notes.md", None)):
+        code = seen.page.evaluate(
+            """(path) => { const code = SK.tool({name: 'Write', kind: 'write_file', id: null,
+               arguments: {file_path: path}, result: null}).querySelector('.tool-main');
+               return [code.textContent, code.title]; }""",
+            path,
+        )
+        assert code == ([shown, path] if shown else [path, ""])
 
 
 def test_a_link_to_a_turn_goes_there(seen: Opened, report: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.browser.conftest import Opener
+from tests.browser.made import large_report
 from tests.browser.pages import Opened, address_of
 from tests.browser.test_layout import wrong
 from tests.browser.test_themes import TOO_FAINT
@@ -112,3 +114,15 @@ def test_a_case_of_which_trials_are_to_come_is_not_called_undecided(
     waiting.write_text(page.replace('"not_run":0', '"not_run":2'), encoding="utf-8")
     with open_page(address_of(waiting)) as seen:
         assert "not decided yet at 50 % after 8 trials" in line_of(seen, "sometimes")
+
+
+def test_while_a_run_goes_on_its_lines_say_what_is_decided(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    case = {"suite": "large", "engine": "scripted", "variant": "with_skill", "case_id": "case-1"}
+    decision = {"verdict": "below", "threshold": 0.5, "error_rate": 0.05, "trials": 5, "saved": 3}
+    more: dict[str, Any] = {"decided": [{**case, "decision": decision}]}
+    path = large_report(tmp_path / "report.html", 3, trials=5, **more)
+    with open_page(address_of(path)) as page:
+        assert "surely below 50 % after 5 trials, 3 not needed" in line_of(page, "case-1")
+        assert "surely" not in line_of(page, "case-2")

@@ -14,7 +14,7 @@ def test_words_narrow_the_table_and_the_count_says_so(seen: Opened) -> None:
     assert seen.page.is_visible("#nothing")
     seen.page.fill("#filter-text", "MOODY")
     assert set(seen.cases()) == {"moody"}
-    assert seen.texts("#shown") == [f"12 of {trials} trials, 2 cases"]
+    assert seen.texts("#shown") == [f"12 of {trials} trials, 1 case in 2 lines"]
     seen.page.fill("#filter-text", "-moody")
     assert "moody" not in seen.cases()
     assert len(seen.cases()) == len(everything) - 2

@@ -14,6 +14,7 @@ from tests.support.project import Project
 from tests.support.stored import a_grade, a_record
 
 CASE = """
+    tags: [slow]
     input:
       turns:
         - Hello.
@@ -78,6 +79,33 @@ def test_turns_appear_as_they_end_and_checks_at_the_end(
     assert seen.page.locator('.turn[data-turn="1"] .tool[open]').count() == 1
     assert seen.page.locator(".live-end").count() == 0
     assert "passed" in seen.page.inner_text(".verdict")
+
+
+def test_running_and_waiting_trials_are_counted_once_each(seen: Opened) -> None:
+    seen.page.wait_for_selector("#rows .status-RUNNING")
+    assert seen.page.inner_text("h1") == "No trial has a verdict; 1 running; 1 waiting."
+    assert seen.texts("#rows .status") == ["◌ running", "– waiting"]
+    assert "not run" not in seen.page.inner_text("main")
+
+
+def test_a_turn_that_is_not_judged_yet_is_not_called_ok(seen: Opened) -> None:
+    dots = seen.page.locator("#rows .status-row-RUNNING .dots")
+    assert dots.get_attribute("title") == "turn 1 held, not judged yet"
+    assert dots.inner_text() == "·"
+
+
+def test_times_run_on_while_nothing_happens(seen: Opened) -> None:
+    for place in ("#rows", "#totals"):
+        before = seen.page.inner_text(f"{place} .running-time")
+        seen.page.wait_for_function(
+            "([place, before]) => document.querySelector(place).textContent !== before",
+            arg=[f"{place} .running-time", before],
+        )
+
+
+def test_trials_that_are_not_over_are_found_by_their_tags(seen: Opened) -> None:
+    seen.page.select_option("#filter-tag", "slow")
+    assert seen.cases() == ["a", "b"]
 
 
 def test_a_trial_that_has_not_begun_shows_itself_when_it_is_over(

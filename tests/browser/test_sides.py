@@ -21,6 +21,7 @@ def flipped(open_page: Opener, runs: Path, tmp_path: Path) -> Iterator[Opened]:
     tour = next(r for r in rows if r["case_id"] == "tour")
     here = str(tour["b"]["n"])
     tour.update(change="newly_failing", a={**tour["a"], "status": "PASS", "n": 900})
+    tour["case_changes"] = ["checks of turn 2", "context"]
     index["sides"]["rows"] = rows
     other = {**details[here], "n": 900, "turns": details[here]["turns"][:2]}
     pages = [(n, packed(one)) for n, one in {**details, "900": other}.items()]
@@ -67,6 +68,12 @@ def test_what_changed_is_listed_and_what_did_not_on_request(flipped: Opened) -> 
     assert "change=newly_failing" in flipped.page.url
     flipped.page.click('button[data-change="same"]')
     assert set(changes(flipped)) == {"newly_failing", "same"}
+
+
+def test_that_the_case_was_changed_in_between_is_said(flipped: Opened) -> None:
+    flipped.page.click('[data-change="newly_failing"] .case-link')
+    said = "The case was changed between the two runs: checks of turn 2, context."
+    assert flipped.page.inner_text(".case-changes") == said
 
 
 def test_a_pair_stands_in_two_columns_aligned_by_turn(flipped: Opened) -> None:

@@ -121,7 +121,7 @@ def test_a_part_of_the_bar_leads_to_the_table(seen: Opened) -> None:
 def test_warnings_and_the_interval_over_cases_are_said_first(seen: Opened) -> None:
     sentence = seen.page.inner_text("h1").replace("\u202f", " ")
     assert "488 of 500 trials passed" in sentence
-    assert "95 % interval 50–99 % over 100 cases" in sentence
+    assert "(98 %; mean of 100 cases 98 %, 95 % interval 50–99 %)" in sentence
     notice = seen.page.locator(".warning")
     assert notice.inner_text() == "the budget cannot be counted"
     table = seen.page.locator("#cases").bounding_box()

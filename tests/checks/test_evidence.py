@@ -134,3 +134,33 @@ def test_long_check_is_cut_to_one_short_line() -> None:
 
     assert len(line) < 250
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        ({"not_contains": "deleted"}, 'no "deleted"'),
+        ({"not_contains": ["a", "b"]}, 'none of "a", "b"'),
+        ({"must_not_contain": ["a"]}, 'no "a"'),
+        ({"not_glob": "*x*"}, 'no match of "*x*"'),
+        ({"tool_not_called": "bash"}, "no call of bash"),
+        ({"skill_not_used": "log-keeper"}, "no use of log-keeper"),
+        ({"files_not_exist": "*.tmp"}, "no *.tmp"),
+        ({"files_not_exist": ["a", "b"]}, "none of a, b"),
+        ({"none_of": [{"contains": "a"}]}, 'none of [contains "a"]'),
+        (
+            {"turn_response_not_contains": {"turn": 1, "not_contains": ["a"]}},
+            'turn 1: no "a"',
+        ),
+        ({"tool_not_called_in_turn": {"turn": 1, "name": "bash"}}, "turn 1: no call of bash"),
+        ({"contains": "deleted"}, '"deleted"'),
+    ],
+    ids=str,
+)
+def test_what_is_expected_by_a_negated_check_is_that_it_is_not_there(
+    check: dict[str, Any], expected: str
+) -> None:
+    result = ask(check, "x")
+
+    assert result.expected == expected
+    assert "no " not in result.name.removeprefix(result.kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.checks.wording import in_words
+from skillup.checks.wording import beside_found, in_words
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,9 @@ def test_what_says_more_stands_behind_the_name(name: str, found: str) -> None:
 def test_only_the_first_line_is_told_and_nothing_of_nothing() -> None:
     assert in_words("golden_file a", "\n2 lines differ\n-a\n+b") == "golden_file a: 2 lines differ"
     assert in_words("judge", " \n") == "judge"
+
+
+def test_beside_the_word_found_it_is_not_said_again() -> None:
+    assert beside_found('found "deleted"') == '"deleted"'
+    assert beside_found("not found: x") == "not found: x"
+    assert beside_found("used") == "used"

@@ -74,18 +74,29 @@ def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
     assert outcome.stderr == ""
 
 
-def test_a_run_of_one_case_in_between_hides_no_regression(project: Project) -> None:
-    whole = night(project, "--trials", "3", broke="hi there", other="hi there")
-    night(project, "-k", "other", broke="hi there", other="hi there")
-    last = night(project, "--trials", "3", broke="no", other="hi there", new="no")
+def test_a_run_of_one_case_in_between_is_not_the_night_before(project: Project) -> None:
+    """Somebody saw by day what broke: to the night it is news all the same."""
+    whole = night(project, steady="hi there", broke="hi there")
+    night(project, "-k", "broke", broke="no")
+    night(project, gates="{max_new_failures: 0}", broke="no")
     outcome = compare(project, "--json")
+    assert outcome.data["a"]["run_id"] == whole["run_id"]
+    assert changes(outcome) == {"broke": "newly_failing", "steady": "still_passing"}
+    assert outcome.exit_code == 1
+
+
+def test_compared_with_a_run_of_one_case_the_others_are_found_before_it(project: Project) -> None:
+    whole = night(project, "--trials", "3", broke="hi there", other="hi there")
+    few = night(project, "-k", "other", broke="hi there", other="hi there")
+    last = night(project, "--trials", "3", broke="no", other="hi there", new="no")
+    outcome = compare(project, few["run_id"], "last", "--json")
     told = {"broke": "newly_failing", "other": "still_passing", "new": "only_in_b"}
     assert changes(outcome) == told
     (broke,) = [case for case in outcome.data["cases"] if case["case_id"] == "broke"]
     assert broke["a_from_run"] == whole["run_id"]
-    text = compare(project).stdout
+    text = compare(project, few["run_id"], "last").stdout
     assert f"broke  3/3 → 0/3  not run in A: compared with {whole['run_id']}" in text
-    assert f"1 case that A did not run is compared with {whole['run_id']}" in text
+    assert f"1 case without a verdict in A is compared with {whole['run_id']}" in text
     # Nor is a run its own past, where the later one is named first.
     assert (
         changes(compare(project, last["run_id"], whole["run_id"], "--json"))["new"] == "only_in_a"
@@ -188,3 +199,39 @@ def test_a_score_that_changes_under_the_same_verdict_is_shown(project: Project) 
     outcome = compare(project)
     assert "still failing (1)" in outcome.stdout
     assert "another score, the same verdict (1)\n  a  0/1 → 0/1  score" in outcome.stdout
+
+
+@pytest.mark.parametrize("trials", ["1", "5"])
+def test_an_error_of_what_a_case_depends_on_hides_no_regression(
+    project: Project, trials: str
+) -> None:
+    runs = []
+    for a, b in (("hi there", "hi there"), ("refused", "hi there"), ("hi there", "no")):
+        project.write({"cases/b.yaml": "\n    depends_on: [a]" + CASE.format(say=b)})
+        gates = "{max_new_failures: 0, max_not_run: 0}"
+        runs.append(night(project, "--trials", trials, gates=gates, a=a)["run_id"])
+    outcome = compare(project, "--json")
+    assert changes(outcome) == {"a": "still_passing", "b": "newly_failing"}
+    assert {case["a_from_run"] for case in outcome.data["cases"]} == {runs[0]}
+    assert outcome.exit_code == 1
+    assert f"skipped in A: compared with {runs[0]}" in compare(project).stdout
+
+
+def test_a_skip_by_the_cases_own_rules_hides_no_regression(project: Project) -> None:
+    case = """
+        input:
+          turns:
+            - content: one
+              post_condition: {contains: go, on_fail: skip_remaining}
+            - {content: two, assertions: [{contains: there}]}
+        scripted:
+          - {turn: 1, say: "%s"}
+          - {turn: 2, say: "%s"}
+        """
+    project.write({"eval.yaml": SUITE.format(gates="{max_new_failures: 0}")})
+    for first, second in (("go", "there"), ("stop", "there"), ("go", "no")):
+        project.write({"cases/a.yaml": case % (first, second)})
+        project.run("run", ".")
+    outcome = compare(project, "--json")
+    assert changes(outcome) == {"a": "newly_failing"}
+    assert outcome.exit_code == 1

@@ -72,6 +72,37 @@ def test_the_request_comes_from_the_description(skill: Project) -> None:
 
 
 @pytest.mark.parametrize(
+    ("description", "request_"),
+    [
+        (
+            "Writes CHANGELOG entries. Use when the user asks for release notes, a changelog or x.",
+            "I need release notes. Can you help me with that?",
+        ),
+        ("Use if the user needs a rota: for teams", "I need a rota. Can you help me with that?"),
+        ("Writes CHANGELOG entries from git history.", "Can you help me with log keeper?"),
+    ],
+)
+def test_the_request_is_something_that_a_user_would_say(
+    project: Project, description: str, request_: str
+) -> None:
+    project.write({"s/SKILL.md": f"---\nname: log-keeper\ndescription: '{description}'\n---\nx\n"})
+
+    assert project.run("init", "s").exit_code == 0
+    assert f'content: "{request_}"' in (
+        project.root / "s/evals/cases/uses-the-skill.yaml"
+    ).read_text("utf-8")
+
+
+def test_a_profile_names_no_page_that_the_user_does_not_have(skill: Project) -> None:
+    assert skill.run("init", "sk", "--profile", "mine").exit_code == 0
+
+    written = (skill.root / "sk/engines/mine.yaml").read_text("utf-8")
+    assert "docs/" not in written
+    assert "`skillup schema profile`" in written
+    assert skill.run("schema", "profile").exit_code == 0
+
+
+@pytest.mark.parametrize(
     "front",
     [
         'name: "a: b #c"\ndescription: "x <<y>> \\"q\\" {{z}} \\\\ | > @"',
@@ -226,7 +257,9 @@ def test_a_skill_of_any_name_passes_its_suite(project: Project, name: str) -> No
 
 def test_characters_beyond_the_first_plane_stay_what_they_are(project: Project) -> None:
     england = "🏴󠁧󠁢󠁥󠁮󠁧󠁿"
-    project.write({"s/SKILL.md": f"---\nname: s\ndescription: The flag {england}\n---\n"})
+    project.write(
+        {"s/SKILL.md": f"---\nname: s\ndescription: Use if you want to see {england}\n---\n"}
+    )
     project.run("init", "s")
 
     ran = project.run("run", "s", "--json")
@@ -322,7 +355,9 @@ def test_no_is_an_answer(skill: Project) -> None:
 
 def test_a_long_suggestion_is_broken_between_words(skill: Project) -> None:
     words = "rotate remove archive summarise count compress delete and list the log files " * 2
-    skill.write({"sk/SKILL.md": f"---\nname: logs\ndescription: Use this to {words}\n---\n# x\n"})
+    skill.write(
+        {"sk/SKILL.md": f"---\nname: logs\ndescription: Use if you want to {words}\n---\n# x\n"}
+    )
     arguments = ("init", "sk", "--engine", "scripted")
     environment = skill.environment()
     with on_a_terminal(*arguments, cwd=skill.root, env=environment, columns=60) as terminal:

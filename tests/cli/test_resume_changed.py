@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from skillup.cli.same_cases import case_digests
+from tests.support.plans import a_plan
 from tests.support.project import Project
 
 PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
@@ -42,3 +47,64 @@ def test_a_case_that_was_not_held_yet_may_be_mended(stopped: Project) -> None:
     outcome = stopped.run("run", "--resume", "out", "--json")
     assert outcome.exit_code == 1
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "FAIL", "PASS"]
+
+
+def test_a_case_that_was_changed_after_a_trial_of_it_is_not_mixed(stopped: Project) -> None:
+    result = (stopped.root / "out/result.json").read_bytes()
+    stopped.write({"b.yaml": PASS})
+    outcome = stopped.run("run", "--resume", "out")
+    assert outcome.exit_code == 2
+    assert "of which trials have finished were changed since: b (1 trial)" in outcome.stderr
+    assert "skillup judge RUN --cases" in outcome.stderr
+    assert (stopped.root / "out/result.json").read_bytes() == result
+    stopped.write({"b.yaml": FAIL + "# the same but for this\n"})
+    assert stopped.run("run", "--resume", "out").exit_code == 1
+
+
+def test_defaults_of_the_suite_are_part_of_its_cases(stopped: Project) -> None:
+    stopped.write({"eval.yaml": "name: d\ncases: {defaults: {max_turns: 7}}\n"})
+    outcome = stopped.run("run", "--resume", "out")
+    assert outcome.exit_code == 2
+    assert "a (1 trial), b (1 trial)" in outcome.stderr
+    assert "c (" not in outcome.stderr
+
+
+def test_what_was_held_by_the_changed_case_is_not_mixed_later(stopped: Project) -> None:
+    mended = PASS.replace("prompt: hi", "prompt: hello")
+    stopped.write({"c.yaml": mended})
+    assert stopped.run("run", "--resume", "out").exit_code == 1
+    assert stopped.run("run", "--resume", "out").exit_code == 1
+    stopped.write({"c.yaml": PASS})
+    outcome = stopped.run("run", "--resume", "out")
+    # It is the case that the run began with, but not the one that its trial was held by.
+    assert outcome.exit_code == 2
+    assert "c (1 trial)" in outcome.stderr
+
+
+def test_runs_that_noted_no_digests_are_gone_on_with(stopped: Project) -> None:
+    path = stopped.root / "out/run.json"
+    info = json.loads(path.read_text(encoding="utf-8"))
+    assert info.pop("case_digests")
+    path.write_text(json.dumps(info), encoding="utf-8")
+    stopped.write({"b.yaml": PASS})
+    assert stopped.run("run", "--resume", "out").exit_code == 1
+
+
+def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_held_again(
+    project: Project,
+) -> None:
+    broken = PASS + 'context: {setup: ["exit 1"]}\n'
+    project.write({"eval.yaml": "name: d\n", "a.yaml": broken})
+    assert project.run("run", ".", "--out", "out").exit_code == 3
+    project.write({"a.yaml": PASS})
+    assert project.run("run", "--resume", "out").exit_code == 2
+    outcome = project.run("run", "--resume", "out", "--retry-errors")
+    assert outcome.exit_code == 0, outcome.stderr
+
+
+def test_a_suite_that_was_moved_and_variables_change_no_case(tmp_path: Path) -> None:
+    case = {"input": {"prompt": "<<who>>"}, "vars": {"who": "you"}, "context": {"fixture": "f"}}
+    here, there = (a_plan(tmp_path / name, {"a": case}) for name in ("here", "there"))
+    assert case_digests(here) == case_digests(there)
+    changed = a_plan(tmp_path / "changed", {"a": case | {"max_turns": 3}})
+    assert case_digests(changed) != case_digests(here)

@@ -224,3 +224,17 @@ def test_a_relative_command_starts_at_the_profiles_folder(project: Project) -> N
     graded = project.run_json(".", "-e", "mine")["cases"][0]
     assert graded["error"]["kind"] == "engine_not_found"
     assert str(project.root / "engines" / "bin" / "agent") in graded["error"]["message"]
+
+
+def test_warnings_are_those_of_the_cases_that_are_run(project: Project) -> None:
+    odd = """
+        vars: {n: 1}
+        input: {prompt: x}
+        assertions: [{contains: '<<n>>'}]
+        scripted: [{say: x}]
+        """
+    project.write({**SUITE, "cases/echo.yaml": ECHO, "cases/odd.yaml": odd})
+
+    assert "warning" not in project.run("run", ".", "-k", "echo").stderr
+    told = project.run("run", ".").stderr
+    assert told.startswith("cases/odd.yaml:3:26: warning: assertions[0].contains: <<n>> is not")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -119,7 +121,15 @@ def test_json_has_grades_and_records(held: Project) -> None:
     [
         (("nowhere",), "there is no run nowhere"),
         (("last", "nothing"), "no trial of nothing is in this run\n  hint: there are: crashes"),
-        (("last", "fine", "--trial", "3"), "no trial 3 of fine is in this run"),
+        (
+            ("last", "fine", "--trial", "3"),
+            "no trial 3 of fine is in this run\n  hint: there are the trials 1, 2\n",
+        ),
+        (
+            ("last", "--trial", "9"),
+            "no trial 9 is in this run\n  hint: there are the trials 1, 2\n",
+        ),
+        (("last", "no*", "--trial", "9"), "hint: there are: crashes, fails, fine\n"),
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(
@@ -168,3 +178,79 @@ def test_the_command_that_shows_all_can_be_pasted(tmp_path: Path) -> None:
     )
     assert project.run("run", "s", "--out", "my run").exit_code == 0
     assert "to see all: skillup show 'my run' '*'\n" in project.run("show", "my run").stdout
+
+
+RETRIED = {
+    "s/eval.yaml": "name: s\n",
+    "s/again.yaml": """
+        input: {prompt: hello}
+        assertions: [{contains: hello}]
+        retry_policy: {max_retries: 1, retry_on: [crash]}
+        scripted: [{say: hello, misbehave: {exit_code: 1, times: 1}}]
+        """,
+    "s/once.yaml": "input: {prompt: hi}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n",
+}
+
+
+def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Project) -> None:
+    ended = project.write(RETRIED).run("run", "s", "--report", "markdown")
+
+    assert ended.exit_code == 0, ended.stderr
+    passed = [line for line in ended.stderr.splitlines() if line.startswith("PASS")]
+    assert [("again" in line, "attempt 2" in line) for line in passed if "again" in line] == [
+        (True, True),
+        (True, True),
+    ]
+    assert not any("attempt" in line for line in passed if "once" in line)
+    told = "1 trial was held more than once: again (attempt 2)"
+    assert f"note: {told}\n" in ended.stderr
+    (summary,) = (project.root / ".skillup/runs").glob("*/summary.md")
+    assert "| ✅ PASS | again (attempt 2) |" in summary.read_text("utf-8")
+    assert f"⚠️ {told}" in summary.read_text("utf-8")
+
+    shown = project.run("show", "last", "again").stdout
+
+    head, met, where, *_ = shown.splitlines()
+    assert head.startswith("PASS  again  1 turn, ")
+    assert ", attempt 2, " in head
+    assert met.startswith("  attempt 1 met an error: crash: ")
+    file = where.split()[3].rstrip(",")
+    assert (project.root / file).name == "attempt-1.json"
+    assert (project.root / file).is_file()
+    assert "attempt" not in project.run("show", "last", "once").stdout
+
+
+def test_a_run_of_which_no_trial_has_ended_says_so(tmp_path: Path) -> None:
+    project = Project(tmp_path).write(RETRIED)
+    assert project.run("run", "s").exit_code == 0
+    (run,) = (project.root / ".skillup/runs").iterdir()
+    for record in run.glob("trials/**/record.json"):
+        record.unlink()
+
+    shown = project.run("show", "last")
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        f"{run.name}: no trial has ended: they were not held, or are being held\n"
+    )
+
+
+def test_what_is_no_file_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+    project = Project(tmp_path).write(SUITE)
+    project.run("run", "s", "--out", "r")
+    found = list((project.root / "r/trials").rglob("grading.json"))
+    grades = {name: path for path in found for name in ("crashes", "fails") if name in path.parts}
+    grade = json.loads(grades["crashes"].read_text("utf-8"))
+    grade["turns"][0]["error"]["kind"] = "of_another_version"
+    grades["crashes"].write_text(json.dumps(grade), "utf-8")
+    record = grades["fails"].parent / "record.json"
+    record.unlink()
+    os.mkfifo(record)
+
+    shown = project.run("show", "r", "*")
+
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert "no grade  crashes" in shown.stdout
+    assert "PASS  fine" in shown.stdout
+    assert "its grade is damaged; `skillup judge` derives it anew" in shown.stdout
+    assert "record.json: it is no regular file" in " ".join(shown.stdout.split())

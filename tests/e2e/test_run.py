@@ -259,6 +259,8 @@ def test_the_skill_under_test_is_found_and_its_use_is_seen(
     result = project.run_json("cases", "-e", engine, "--baseline", env=KEYS)
     by_variant = {case["variant"]: case for case in result["cases"]}
     assert by_variant["with_skill"]["status"] == "PASS", by_variant["with_skill"]["reason"]
+    # It asks for the skill there, too, and is told that there is none.
+    assert by_variant["without_skill"]["status"] == "FAIL", by_variant["without_skill"]["reason"]
     listed = [r for r in server.requests if "Keeps logs." in r.system]
     assert listed
     assert len(listed) < len(server.requests), "the baseline was given the skill, too"

@@ -12,6 +12,8 @@ from skillup.executors.admission import Admission
 from skillup.plan import Job
 from tests.support.plans import a_plan
 
+BRANCHES = [{"name": "x", "turns": ["x"]}, {"name": "y", "turns": ["y"]}]
+
 
 def held(
     admission: Admission, jobs: Sequence[Job], length: Callable[[Job], int]
@@ -45,6 +47,16 @@ def test_every_case_has_its_turn_before_one_has_the_next(tmp_path: Path) -> None
     began, most = held(Admission(2), jobs, lambda _: 20)
     assert [*sorted(began[:2]), *began[2:]] == ["a1", "b1", "c1", "a2", "b2", "c2"]
     assert most == 2
+
+
+def test_the_rest_of_a_family_does_not_wait_for_later_trials(tmp_path: Path) -> None:
+    turns = {"turns": [{"content": "hi", "branches": BRANCHES}]}
+    jobs = a_plan(tmp_path, {"a": {"input": turns}}, trials=4).jobs
+    assert [f"{job.loaded.case.id}{job.trial}" for job in jobs][:5] == [
+        "a/x1", "a/x2", "a/x3", "a/x4", "a/y1",
+    ]  # fmt: skip
+    began, _ = held(Admission(1), [*jobs[2:4], jobs[5]], lambda _: 1)
+    assert began == ["a/y2", "a/x3", "a/x4"]
 
 
 def test_a_slow_case_does_not_take_all_places(tmp_path: Path) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.executors.common_turns import Node, Span, node_of, owned
+from skillup.executors.common_turns import (
+    Node,
+    Span,
+    counted_turns,
+    node_of,
+    owned,
+    with_relatives,
+)
 from skillup.schema.grade import Judging
 from skillup.schema.record import TurnRecord
 from tests.support.families import jobs_of
@@ -59,12 +66,39 @@ def test_without_anything_to_share_there_is_no_family(tmp_path: Path) -> None:
     assert [job.family for job in jobs] == ["", ""]
 
 
-def test_the_first_record_counts_what_is_shared() -> None:
+def test_the_record_of_the_owner_counts_what_is_shared() -> None:
     turns = [TurnRecord(turn_number=n, status="completed", content="x") for n in (1, 2, 3)]
     record = make_record(*turns).record
-    span = Span(0, 2, Judging(calls=2, cached_calls=0, models=["m"], usage=None, cost_usd=None))
-    first, second = (owned(record, job, [span]) for job in ("one", "two"))
+    judging = Judging(calls=2, cached_calls=0, models=["m"], usage=None, cost_usd=None)
+    span = Span(0, ("one", "one"), judging)
+    second, first = (owned(record, job, [span]) for job in ("two", "one"))
     assert [turn.held_by for turn in first.turns] == [None, None, None]
     assert [turn.held_by for turn in second.turns] == ["one", "one", None]
     assert first.judging is not None
     assert (first.judging.calls, second.judging) == (2, None)
+
+
+def test_the_rest_of_a_family_forks_where_all_of_it_does(tmp_path: Path) -> None:
+    tail = "p/with_skill/1"
+    jobs = jobs_of(tmp_path, CASE)
+    counted = {f"c/{tail}": [1, 2, 3], f"c/a/p/{tail}": [3, 4]}
+    rest = with_relatives([job for job in jobs if job.id not in counted], jobs, counted)
+    node = node_of(rest)
+    assert shape(node) == (2, (3, f"c/a/q/{tail}"), f"c/b/{tail}")
+    assert [node.owner(1), node.children[0].owner(3)] == [f"c/{tail}", f"c/a/p/{tail}"]
+
+
+def test_whoever_has_finished_with_turns_of_another_is_not_their_owner(tmp_path: Path) -> None:
+    tail = "p/with_skill/1"
+    jobs = jobs_of(tmp_path, CASE)
+    node = node_of(with_relatives(jobs[:1], jobs, {f"c/b/{tail}": [3]}))
+    assert node.owner(1) == f"c/{tail}"
+    unable = node_of(jobs)
+    assert unable.owner(1, {jobs[0].id}) == jobs[1].id
+
+
+def test_what_was_never_held_is_no_relative(tmp_path: Path) -> None:
+    skipped = make_record(TurnRecord(turn_number=1, status="skipped", content="x")).record
+    assert counted_turns(skipped) is None
+    jobs = jobs_of(tmp_path, CASE)
+    assert with_relatives(jobs[1:], jobs, {}) == jobs[1:]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from pathlib import Path
 
 from tests.support.crashes import differences, finished, missing_blobs
-from tests.support.project import GUARD_SECONDS, Project
+from tests.support.killing import killed
+from tests.support.project import Project
 
 KILLS = 16
 CASES = 12
@@ -106,29 +106,6 @@ def test_however_often_it_is_killed_the_run_is_that_of_an_undisturbed_one(
     assert {name: held[name] for name in sides} == sides, "a finished trial was held again"
     assert missing_blobs(wild) == []
     assert not (wild / "scratch").is_symlink()
-
-
-def killed(project: Project, run: Path, arguments: list[str], lots: random.Random) -> bool:
-    """Starts it, and kills it: in one of five while it starts, else while it holds trials."""
-    before = opened(run)
-    with project.start(*arguments) as process:
-        end = time.monotonic() + GUARD_SECONDS
-        at_once = lots.random() < 0.2
-        while not at_once and opened(run) == before and process.poll() is None:
-            assert time.monotonic() < end
-            time.sleep(0.005)
-        time.sleep(lots.uniform(0.0, 0.3))
-        alive = process.poll() is None
-        process.kill()
-        process.wait()
-    return alive
-
-
-def opened(run: Path) -> int:
-    """How often the run has been made or opened, as its journal says."""
-    journal = run / "events.jsonl"
-    text = journal.read_bytes() if journal.exists() else b""
-    return text.count(b'"run_created"') + text.count(b'"run_reopened"')
 
 
 def effects(log: Path) -> dict[str, Counter[str]]:

@@ -75,13 +75,41 @@ def test_the_turns_before_a_fork_are_held_once_and_each_branch_goes_on_from_them
     records = [record(project, case) for case in JOBS]
     shared = [[without(turn, "held_by") for turn in one["turns"][:2]] for one in records]
     assert shared[0] == shared[1] == shared[2]
-    holders = {tuple(turn["held_by"] for turn in one["turns"]) for one in records}
-    (owner,) = [one for one in records if one["turns"][0]["held_by"] is None]
-    job = f"{owner['case_id']}/scripted/with_skill/1"
-    assert holders == {(None, None, None), (job, job, None)}
+    holders = [[turn["held_by"] for turn in one["turns"]] for one in records]
+    job = "c/scripted/with_skill/1"
+    assert holders == [[None, None, None], [job, job, None], [job, job, None]]
     assert {one["branch_of"] for one in records} == {"c"}
     assert len({one["session_id"] for one in records}) == 3
     assert all(one["turns"][2]["session_verified"] for one in records)
+
+
+def test_the_first_path_of_the_plan_counts_what_is_shared_even_if_it_ends_last(
+    project: Project, tmp_path: Path
+) -> None:
+    done = f"{project.root}/out/trials/c/agree/scripted/with_skill/1/record.json"
+    wait = f'{{run: "while ! test -e {done}; do sleep 0.05; done"}}'
+    text = branched(tmp_path).replace("{when: what, steps: [", f"{{when: what, steps: [{wait}, ")
+    project.write({"eval.yaml": SUITE, "c.yaml": text})
+    outcome = run(project, "-j", "4")
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
+    first, *others = ([turn["held_by"] for turn in record(project, c)["turns"]] for c in JOBS)
+    assert first == [None, None, None]
+    assert others == [["c/scripted/with_skill/1"] * 2 + [None]] * 2
+
+
+def test_a_first_path_that_is_tried_again_counts_the_shared_turns_still(
+    project: Project, tmp_path: Path
+) -> None:
+    text = branched(tmp_path).replace(
+        'what, steps: [{run: ls}], say: "{{output}}"',
+        'what, steps: [{run: ls}], say: "{{output}}", misbehave: {exit_code: 1, times: 1}',
+    )
+    project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
+    outcome = run(project, "-j", "1")
+    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
+    assert held_prefixes(tmp_path) == ["1", "2", "1", "2"]
+    assert [grade["usage"]["input_tokens"] for grade in outcome.data["cases"]] == [300, 100, 100]
+    assert record(project, "c")["attempt"] == 2
 
 
 def test_a_branch_sees_its_own_copy_of_the_workspace(project: Project, tmp_path: Path) -> None:
@@ -113,7 +141,7 @@ def test_what_is_shared_counts_once(project: Project, tmp_path: Path) -> None:
     outcome = run(project)
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500  # 2 shared turns and 3
     grades = outcome.data["cases"]
-    assert sorted(grade["usage"]["input_tokens"] for grade in grades) == [100, 100, 300]
+    assert [grade["usage"]["input_tokens"] for grade in grades] == [300, 100, 100]
     assert all(turn["usage"]["input_tokens"] == 100 for g in grades for turn in g["turns"])
     assert sum(g["turns"][0]["held_by"] is None for g in grades) == 1
 
@@ -256,7 +284,9 @@ def test_an_interrupted_branch_leaves_no_record_and_is_held_later(
     flag.touch()
     outcome = project.run("run", "--resume", "out", "--json")
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert [turn["held_by"] for turn in record(project, "c/agree")["turns"]] == [None] * 3
+    owner = "c/scripted/with_skill/1"
+    assert [turn["held_by"] for turn in record(project, "c/agree")["turns"]] == [owner, owner, None]
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 500
 
 
 def test_what_depends_on_a_case_with_branches_waits_for_all_of_them(project: Project) -> None:
@@ -326,8 +356,7 @@ def test_trials_share_the_turns_before_the_one_they_begin_with(
     assert held_prefixes(tmp_path) == ["one", "two", "three", "three", "three"]
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500
     owners = [record(project, "c", n)["turns"][1]["held_by"] for n in (1, 2, 3)]
-    assert owners.count(None) == 1
-    assert len(set(owners)) == 2
+    assert owners == [None, "c/scripted/with_skill/1", "c/scripted/with_skill/1"]
 
 
 def test_a_resumed_run_still_shares_them(project: Project, tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ async def test_one_that_asks_for_more_than_is_waited_ends_it_at_once() -> None:
         error = TurnError(kind="rate_limit", message="try again in 2 hours")
         assert await patience.refused(error, 1) == "leave"
     assert patience.left
-    assert "120 min of waiting, and is waited for 10 min (--rate-limit-wait)" in ended[0]
+    assert "120 min of waiting; it is given 10 min (--rate-limit-wait)" in ended[0]
 
 
 async def test_when_nothing_was_accepted_for_so_long_everybody_leaves() -> None:
@@ -170,8 +170,21 @@ async def test_when_nothing_was_accepted_for_so_long_everybody_leaves() -> None:
     provider = Provider(time, lambda _: "rate_limit")
     assert await all_say(time, provider, pace_of(time, 300, ended), 4) == ["left"] * 4
     assert len(ended) == 1
-    assert "nothing was accepted for 5 min" in ended[0]
-    assert 300 <= provider.asked[-1] - provider.asked[0] <= 301
+    assert "nothing was accepted in 5 min of waiting" in ended[0]
+    asking = 0.1 * len(provider.asked)  # which is no waiting
+    assert 300 <= provider.asked[-1] - provider.asked[0] <= 301 + asking
+
+
+async def test_what_a_message_takes_until_it_is_refused_is_no_waiting() -> None:
+    time, ended = VirtualTime(), list[str]()
+    patience = TrialPatience(pace_of(time, 6, ended), lambda _: None)
+    error = TurnError(kind="rate_limit", message="429: no")
+    async with time.passing():
+        for times in (1, 2):
+            await patience.ready()
+            await time.sleep(60)
+            assert await patience.refused(error, times) == "again"
+    assert ended == []
 
 
 async def test_a_quota_is_not_waited_out() -> None:

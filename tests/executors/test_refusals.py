@@ -154,7 +154,7 @@ def test_when_nothing_is_accepted_for_so_long_the_run_ends(project: Project) -> 
     outcome = project.run("run", ".", "--rate-limit-wait", "2", "-j", "2", "--json")
     assert outcome.data["cases"] == []
     assert outcome.data["stopped"]["kind"] == "quota"
-    assert "nothing was accepted for 2 s" in outcome.data["stopped"]["message"]
+    assert "nothing was accepted in 2 s of waiting" in outcome.data["stopped"]["message"]
     assert outcome.exit_code not in (0, 2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -101,8 +102,31 @@ def test_the_viewer_finds_the_prompt_in_the_transcript(exported: Path) -> None:
     found = re.search(r"## Eval Prompt\n\n([\s\S]*?)(?=\n##|$)", transcript)
     assert found is not None
     assert found[1].strip() == "Write it"
-    assert "\\## done" in transcript
+    assert "\n ```\n ## done\n [x](y)\n ```\n" in transcript
     assert [*re.finditer("(?m)^## ", transcript)][1:]  # the second message has its own heading
+
+
+def test_what_people_and_agents_say_is_no_markup_in_the_transcript(tmp_path: Path) -> None:
+    evil = "````\n</pre><img src=x onerror=alert(1)>\n![p](http://evil.example/p.png) @torvalds"
+    said = json.dumps(evil)
+    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n"})
+    project.write(
+        {
+            "s/cases/evil.yaml": f"""
+                input: {{turns: [{said}, "## Two\\nof <b>them"]}}
+                scripted: [{{turn: 1, say: {said}}}, {{turn: 2, say: "plain words"}}]
+                """
+        }
+    )
+    project.run("run", "s", "--out", "r")
+    project.run("export", "r", "--format", "anthropic", "--out", "ws")
+
+    [transcript] = [path.read_text() for path in (project.root / "ws").rglob("transcript.md")]
+    fenced = "\n".join(f" {line}" for line in ("`````", *evil.splitlines(), "`````"))
+    assert transcript.startswith(f"## Eval Prompt\n\n{fenced}\n\n")
+    assert f"### Answer\n\n{fenced}\n\n" in transcript
+    assert "## Message 2\n\n ```\n ## Two\n of <b>them\n ```\n" in transcript
+    assert transcript.endswith("### Answer (2)\n\nplain words\n")
 
 
 def test_metadata_name_the_expectations(exported: Path) -> None:

@@ -150,6 +150,16 @@ def test_failure_rules_outrank_success_rules_and_neither_is_a_failure(
     assert said in grade.reason
 
 
+def test_of_a_failure_rule_it_is_expected_that_it_does_not_hold() -> None:
+    rules = {"success": [YES], "failure": [YES, {"not_contains": "x"}]}
+    grade = graded({"input": {"prompt": "x"}, "judge": {"type": "rule_based", **rules}}, ["yes"])
+    assert [check.expected for check in grade.assertions] == [
+        'not: "yes"',
+        'not: no "x"',
+        '"yes"',
+    ]
+
+
 def test_all_judges_must_agree() -> None:
     judges = [{"success": [YES]}, {"success": [NO]}]
     assert graded({"input": {"prompt": "x"}, "judges": judges}, ["yes"]).status == "FAIL"

@@ -200,6 +200,11 @@ def test_merged_and_aliased_values_are_located_where_they_are_written() -> None:
     ]
 
 
+def test_a_bound_is_told_to_its_last_digit() -> None:
+    (said,) = told("gates: {confidence: 0.9999999999999999}\n", Suite)
+    assert said.endswith("`0.9999999999999999` is out of range; it must be at most 0.999999999")
+
+
 class Colour(Enum):
     RED = "red"
     BLUE = "blue"

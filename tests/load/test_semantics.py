@@ -145,3 +145,46 @@ def test_a_skill_that_is_not_there_is_warned_of(
     (problem,) = problems(tmp_path, "input: {prompt: a}\n" + CHECKS, suite)
     assert (problem.severity, problem.line, problem.column) == ("warning", *place)
     assert problem.message.startswith("no such directory: gone")
+
+
+@pytest.mark.parametrize(
+    ("check", "field"),
+    [
+        ("contains: '<<a>> files'", "assertions[0].contains"),
+        ("tool_called: {kind: shell, args: {command: {matches: 'x<<a>>'}}}",
+         "assertions[0].tool_called"),
+        ("any_of: [{contains: x}, {not_contains: '<< a >>'}]",
+         "assertions[0].any_of[1].not_contains"),
+        ("json: {path: $.a, equals: {b: ['<<a>>']}}", "assertions[0].json"),
+    ],
+)  # fmt: skip
+def test_a_template_in_a_check_is_a_warning_where_it_stands(
+    tmp_path: Path, check: str, field: str
+) -> None:
+    case = f"vars: {{a: 1}}\ninput: {{prompt: 'x <<a>>'}}\nassertions:\n  - {check}\n"
+    (problem,) = problems(tmp_path, case)
+
+    assert problem.severity == "warning"
+    assert (problem.line, problem.field) == (4, field)
+    assert problem.message.startswith("<<a>> is not filled in in checks")
+
+
+def test_a_template_in_a_check_may_be_of_a_captured_name(tmp_path: Path) -> None:
+    check = "assertions: [{contains: '<<a>>'}]"
+    turns = f"input: {{turns: [{{content: y, capture: [{KEEP_A}], {check}}}]}}\n"
+    (problem,) = problems(tmp_path, turns)
+
+    assert problem.field == "input.turns[0].assertions[0].contains"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "vars: {a: 1}\ninput: {prompt: '\\<<a>>'}\nassertions: [{contains: '<<a>>'}]\n",
+        "input: {prompt: x}\nassertions: [{contains: '<<a>>'}, {contains: 'x << y'}]\n",
+        "vars: {a: 1}\ninput: {turns: [{content: x, assertions: [{contains: y}, ASK]}]}\n",
+    ],
+)
+def test_signs_that_are_meant_so_in_a_check_are_fine(tmp_path: Path, case: str) -> None:
+    ask = "{prompt: '<<a>>', assertions: [{contains: z}]}"
+    assert problems(tmp_path, case.replace("ASK", ask)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from skillup.process.secrets import Secrets
+from skillup.reports.text import plain
 
 
 @pytest.mark.parametrize(
@@ -139,6 +141,7 @@ def test_values_of_several_environments_are_all_masked() -> None:
 
 KEY = 'sk-1234/"5678'
 RED, END = "\x1b[01;31m\x1b[K", "\x1b[m\x1b[K"
+LINK, UNLINK = "\x1b]8;;http://x.example\x1b\\", "\x1b]8;;\x1b\\"
 
 
 def as_json(text: str) -> str:
@@ -161,6 +164,8 @@ def as_it_is(text: str) -> str:
         (f"{RED}{KEY[:9]}{END}{KEY[9:]}{RED}b", f"{RED}***K***{END}{RED}b"),
         (RED.join(KEY), "***K***" + RED * (len(KEY) - 1)),
         (f"{RED}{KEY}{END} {KEY[:5]}\x1b(B{KEY[5:]}", f"{RED}***K***{END} ***K***\x1b(B"),
+        (f"{KEY[:4]}{LINK}{KEY[4:]}{UNLINK}.", f"***K***{LINK}{UNLINK}."),
+        (f"{KEY[:4]}\x1b7{KEY[4:]}", "***K***\x1b7"),
     ],
 )
 def test_a_secret_that_colours_break_in_two_is_masked_and_the_colours_stay(
@@ -176,6 +181,113 @@ def test_of_two_secrets_that_overlap_in_coloured_text_nothing_is_left() -> None:
     secrets = Secrets({"A": "abcdefgh", "B": "efghijkl"})
 
     assert secrets.mask(f"<abc{RED}defghijk{END}l>") == f"<***A***{RED}***B***{END}>"
+
+
+@pytest.mark.parametrize(
+    "code", ["\x9b31m", r"\x1b[31m", r"\033[1m", r"\u001b[1m", r"\e[1m", "^[[1m"]
+)
+def test_codes_that_are_written_as_text_hide_no_secret(code: str) -> None:
+    secrets = Secrets({"K": KEY})
+    text = f"<{KEY[:4]}{code}{KEY[4:]}>"
+
+    assert secrets.mask(text) == f"<***K***{code}>"
+    assert secrets.mask_bytes(text.encode()) == f"<***K***{code}>".encode()
+
+
+@pytest.mark.parametrize(
+    "code", ["\x1b]8;;x\x07", "\x1b7", "\x1b[1", "\x1b]", "\x1b[31m", "\x1b=", "\x9b1m"]
+)
+def test_what_is_shown_of_masked_text_holds_no_secret(code: str) -> None:
+    secrets = Secrets({"K": "tok-abcdefghij"})
+
+    shown = plain(secrets.mask(f"tok-abc{code}defghij"))
+
+    assert "tok-abcdefghij" not in shown
+
+
+PEM = """-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkq/kiG9w0BAQEFAASC
+BKcwggSjAgEAAoIB+QC7VJTUt9Us8cKj
+MzEfYyjiWA4R4/M2
+short==
+-----END PRIVATE KEY-----
+"""
+
+
+def numbered(text: str) -> str:
+    return "".join(f"{n:6}\t{line}" for n, line in enumerate(text.splitlines(keepends=True), 1))
+
+
+def indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
+
+
+def with_carriage_returns(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+def backwards(text: str) -> str:
+    return "\n".join(reversed(text.split("\n")))
+
+
+@pytest.mark.parametrize("value", [PEM, PEM.replace("\n", "\r\n"), PEM.replace("\n", "\\n")])
+@pytest.mark.parametrize("printed", [numbered, indented, with_carriage_returns, backwards])
+@pytest.mark.parametrize("written", [as_it_is, as_json, as_json_in_json])
+def test_each_long_line_of_a_secret_is_one(
+    value: str, printed: Callable[[str], str], written: Callable[[str], str]
+) -> None:
+    secrets = Secrets({"PEM": value})
+    text = written(printed(PEM))
+
+    masked = secrets.mask(text)
+
+    assert masked == secrets.mask_bytes(text.encode()).decode()
+    lines = [written(line) for line in PEM.splitlines()[1:4]]
+    assert [line for line in lines if line in text] == lines
+    assert [line for line in lines if line in masked] == []
+
+
+def test_headers_rulers_and_short_lines_of_a_secret_are_none() -> None:
+    secrets = Secrets({"K": "-----BEGIN RSA PRIVATE KEY-----\n" + "-" * 40 + "\nshort line\nx"})
+    text = "-----BEGIN RSA PRIVATE KEY----- " + "-" * 60 + " short line"
+
+    assert secrets.mask(text) == text
+
+
+def test_of_secrets_that_overlap_nothing_is_left() -> None:
+    secrets = Secrets({"A_KEY": "abcdef123456", "B_KEY": "123456ghijkl", "C": "xyxyxyx"})
+
+    assert secrets.mask("<abcdef123456ghijkl>") == "<***A_KEY******B_KEY***>"
+    assert secrets.mask_bytes(b"<abcdef123456ghijkl>") == b"<***A_KEY******B_KEY***>"
+    assert secrets.mask(f"<abcdef123456g{RED}hijkl>") == f"<***A_KEY******B_KEY***{RED}>"
+    assert secrets.mask("<xyxyxyxyx> <xyxyxyxxyxyxyx>") == "<***C***> <***C******C***>"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("a%2fb%20%26%3cc%3e%27%22d", "a%2Fb+%26%3Cc%3E%27%22d", "a/b%20%26%3Cc%3E%27%22d"),
+        *("a/b &amp;&lt;c&gt;&#x27;&quot;d", "a/b &amp;&lt;c&gt;'\"d"),
+        *("a/b &amp;&lt;c&gt;&#39;&#34;d", "a/b &amp;&lt;c&gt;&apos;&quot;d"),
+        "a&#x2F;b &amp;&lt;c&gt;&#x27;&quot;d",
+    ],
+)  # fmt: skip
+def test_a_secret_in_urls_and_html_is_masked(form: str) -> None:
+    secrets = Secrets({"K": "a/b &<c>'\"d"})
+
+    assert secrets.mask(f"({form})") == "(***K***)"
+    assert secrets.mask_bytes(f"({form})".encode()) == b"(***K***)"
+
+
+def test_ordinary_text_is_left_as_it_is() -> None:
+    secrets = Secrets({"K": KEY, "PEM": PEM, "P": "a/b &<c>'\"d", "B": "\\\\\\pw"})
+    root = Path(__file__).parents[2]
+    texts = [file.read_text("utf-8") for file in sorted((root / "skillup").rglob("*.py"))]
+    whole = "".join([*texts, *map(as_json, texts), *map(as_json_in_json, texts)])
+
+    assert len(whole) > 1_000_000
+    assert secrets.mask(whole) == whole
+    assert secrets.mask_bytes(whole.encode()) == whole.encode()
 
 
 def test_coloured_text_without_a_secret_is_left_alone() -> None:
@@ -199,13 +311,35 @@ def test_what_grep_colours_is_masked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["\\", "\x1b[", "\x1b[0", r"\u001b[", RED + "sk-1", "\\" * 20 + '"u0073']
+    "piece",
+    [
+        *(
+            "\\",
+            "\x1b[",
+            "\x1b[0",
+            r"\u001b[",
+            RED + "sk-1",
+            "\\" * 20 + '"u0073',
+            "\\" * 20 + "u005c",
+        ),
+        *(
+            "\x1b]",
+            "\x1b]8;;",
+            r"\u001b]8;;",
+            r"\033]\\/",
+            "\x1b",
+            "^[",
+            "\x9b",
+            r"\u005c",
+            "w0w0w0",
+        ),
+    ],
 )
 def test_the_time_it_takes_grows_no_faster_than_the_text(piece: str) -> None:
-    secrets = Secrets({"K": KEY, "Q": '"""\\\\\\secret'})
+    secrets = Secrets({"K": KEY, "Q": '"""\\\\\\secret', "R": "\\" * 6 + "pw", "W": "w0w0w0w0"})
 
     def seconds(characters: int) -> float:
-        text = r"\u0041\u001b[1mx" + piece * (characters // len(piece))
+        text = r"\u0041\u001b[1mx " + piece * (characters // len(piece))
         text += "\n" + KEY[:4] + RED + KEY[4:]
         began = time.process_time()
         masked = secrets.mask(text)

@@ -125,3 +125,14 @@ def test_the_report_of_a_run_is_json() -> None:
     result = build_result("run", WHEN, {"a": grade}, ["a"], 10)
 
     assert json.loads(benchmark_json(result))["runs"][0]["result"]["passed"] == 1
+
+
+def test_the_page_says_how_many_runs_each_eval_has() -> None:
+    often = [graded("often", 1, 0, trial=n) for n in (1, 2, 3)]
+    both = [graded("both", 1, 0), graded("both", 1, 0, variant="without_skill")]
+    more = [graded("more", 1, 0, trial=n) for n in (1, 2)]
+
+    page = markdown_of(benchmark([graded("a", 1, 0), *often, graded("b", 1, 0)], timestamp=WHEN))
+    assert "**Evals**: 1, 3 (1 run each per configuration); 2 (3 runs per configuration)\n" in page
+    page = markdown_of(benchmark([*both, *more, both[1]], timestamp=WHEN))
+    assert "**Evals**: 1 (1 with skill, 2 without skill); 2 (2 with skill, 0 without skill)" in page

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from skillup.plan import Job, Plan
-from skillup.reports.live_view import view
+from skillup.reports.live_view import view, without_middle
 from skillup.reports.standing import Standing
 from skillup.reports.text import plain
 from skillup.trial import TrialEvent
@@ -90,3 +90,32 @@ def test_a_notice_stands_at_the_very_bottom(tmp_path: Path) -> None:
     standing, _ = running(tmp_path, 1)
 
     assert lines(standing, 80, 24, notice="stopping: ending 1 agent")[-1].startswith("stopping")
+
+
+def test_long_names_differ_on_a_narrow_terminal_and_take_the_room_that_is_left(
+    tmp_path: Path,
+) -> None:
+    jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=2)
+    standing = Standing(Plan(tuple(jobs)))
+    name = "asks-before-it-removes-any-of-the-files-that-were-added-today-"
+    labels = [f"{name}{which} #{n}" for which in ("one", "two") for n in (1, 2)]
+    called = {}
+    for job, label in zip([*jobs, *jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=4)[2:]],
+                          labels, strict=True):  # fmt: skip
+        called[job.id] = label
+        standing.start(job, 1)
+
+    shown = [line.plain for line in view(standing, lambda job: called[job.id], 80, 24)][:4]
+
+    assert len({line[2:] for line in shown}) == 4
+    assert all("asks-before-it-" in line for line in shown)
+    assert [line.split("  ")[0].rsplit("-", 1)[1] for line in shown] == [
+        "one #1", "one #2", "two #1", "two #2"
+    ]  # fmt: skip
+    assert all(line.index("  ") > 79 * 2 // 5 + 2 for line in shown)
+
+
+@pytest.mark.parametrize("cells", [0, 1, 2, 5, 9, 30])
+@pytest.mark.parametrize("text", ["漢字漢字漢字 #1", "a long name of a case #12", ""])
+def test_a_name_without_its_middle_fits(text: str, cells: int) -> None:
+    assert cell_len(without_middle(text, cells)) <= max(cells, 1)

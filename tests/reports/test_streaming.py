@@ -172,3 +172,15 @@ def test_checks_that_are_not_met_look_different() -> None:
     _, asks, polite = file.getvalue().splitlines()
     assert "\x1b[31m" in polite
     assert "\x1b[31m" not in asks
+
+
+def test_what_was_expected_and_found_is_not_said_twice() -> None:
+    heard = Heard()
+    check = CheckResult(name='not_contains "x"', kind="not_contains", passed=False, score=0,
+                        expected='no "x"', found='found "x"')  # fmt: skip
+    heard.stream.checks("a", "checks", [check], details=True)
+
+    assert [line.split(maxsplit=1) for line in heard.text.splitlines()[2:]] == [
+        ["expected", 'no "x"'],
+        ["found", '"x"'],
+    ]

@@ -5,7 +5,8 @@ What is left out, and why nothing else is:
 - ids and moments, which differ between any two runs: `run_id`, `session_id`, `started_at`, and the
   ids of sessions wherever else they stand; so does the hash of a session's file, which has its id
   in it (the length of the file and the number of its messages are compared);
-- the name of the run's scratch directory, which the system chose;
+- the name of the run's scratch directory, which the system chose, and below it in which of the
+  trials' directories shared turns were held (that of the first which was still to be held);
 - durations and the use of the machine, which depend on what else it does;
 - that a trial was gone on with, or begun anew, after an earlier start of the run: the notes of the
   record that say just that.
@@ -26,7 +27,7 @@ from typing import Any
 _CHANGING = {"run_id", "session_id", "started_at", "duration_ms", "prefix_sha256"}
 _OF_THE_MACHINE = {"cpu_seconds", "peak_memory_bytes"}
 _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_SCRATCH = re.compile(r"[^\s\"=]*/skillup-[a-z0-9_]{8}/")
+_SCRATCH = re.compile(r"[^\s\"=]*/skillup-[a-z0-9_]{8}/(?:[0-9a-f]{12}/(?=shared-\d))?")
 _GONE_ON_WITH = re.compile(r"(resumed|begun anew with turn 1, not resumed) after turn \d+: ")
 
 

@@ -43,6 +43,10 @@ class DaskCluster:
         """What the scheduler, or a worker, has logged."""
         return (self.root / f"{name}.log").read_text()
 
+    def kill_scheduler(self) -> None:
+        """At once; workers stay."""
+        self._processes[0].kill()
+
     def close(self) -> None:
         """Ends whatever of it still runs."""
         for process in reversed(self._processes):

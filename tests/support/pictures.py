@@ -5,18 +5,47 @@ from __future__ import annotations
 import random
 import struct
 import zlib
+from collections.abc import Sequence
 
 
-def png(width: int, height: int, *, noise: int = 0) -> bytes:
-    """A grey PNG; `noise`: with so many bytes in it that a browser passes over."""
+def png(width: int, height: int, *, noise: int = 0, before: Sequence[bytes] = ()) -> bytes:
+    """A grey PNG; `noise`: with so many bytes in it that a browser passes over.
+
+    `before`: chunks that come before its pixels, as of :func:`png_chunk`.
+    """
     rows = (b"\0" + b"\x80" * width) * height
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    parts = [png_chunk(b"IHDR", header), *before]
     if noise:
-        parts.insert(1, (b"noIs", random.Random(1).randbytes(noise)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+        parts.append(png_chunk(b"noIs", random.Random(1).randbytes(noise)))
+    parts += [png_chunk(b"IDAT", zlib.compress(rows)), png_chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def png_chunk(kind: bytes, data: bytes) -> bytes:
+    """A chunk with its check."""
     check = struct.pack(">I", zlib.crc32(kind + data))
     return struct.pack(">I", len(data)) + kind + data + check
+
+
+def gif(screen: tuple[int, int], *frames: tuple[int, int, int, int]) -> bytes:
+    """A GIF; of each frame its left, top, width and height, and next to no pixels."""
+    parts = [b"\x2c" + struct.pack("<HHHHB", *frame, 0) + b"\2\2\x4c\1\0" for frame in frames]
+    comment = b"\x21\xfe\3a;b\0"
+    head = b"GIF89a" + struct.pack("<HHBBB", *screen, 0x80, 0, 0)
+    return head + b"\0\0\0\xff\xff\xff" + comment + b"".join(parts) + b";"
+
+
+def jpeg(*frames: tuple[int, int]) -> bytes:
+    """A JPEG; of each frame its width and height, and a scan with next to nothing in it."""
+    parts = [
+        b"\xff\xc2" + struct.pack(">HBHHB3s", 11, 8, high, wide, 1, b"\1\x11\0")
+        + b"\xff\xda\0\x08\1\1\0\0\x3f\0" + b"\x12\xff\0\xff\xd0\x34"
+        for wide, high in frames
+    ]  # fmt: skip
+    return b"\xff\xd8\xff\xe0\0\4ab" + b"".join(parts) + b"\xff\xd9"
+
+
+def webp(chunks: bytes) -> bytes:
+    """A WebP of these."""
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WEBP" + chunks

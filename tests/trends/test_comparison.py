@@ -91,6 +91,20 @@ def test_an_earlier_run_stands_in_for_what_an_error_kept_from_a_verdict() -> Non
     assert comparison.earlier == {a_key("one"): "monday"}
 
 
+def test_an_earlier_run_stands_in_for_a_skip_too() -> None:
+    """What it depends on met an error on Tuesday: that hides no regression on Wednesday."""
+    monday, tuesday = a_run("monday", {"one": "ppppp"}), a_run("tuesday", {"one": "sssss"})
+    wednesday = a_run("wednesday", {"one": "fffff"})
+    assert unanswered(tuesday, wednesday) == {a_key("one")}
+    earlier = {key: ("monday", own) for key, own in by_case(monday.trials).items()}
+    comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
+    assert [(case.change, case.sure) for case in comparison.cases] == [("newly_failing", True)]
+
+
+def test_a_case_that_both_runs_skip_asks_for_no_earlier_one() -> None:
+    assert unanswered(a_run("a", {"one": "s"}), a_run("b", {"one": "s"})) == set()
+
+
 def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:
     night, between = a_run("1", {"one": "p" * 9 + "f", "two": "p"}), a_run("2", {"two": "p"})
     after = a_run("3", {"one": "f" * 10, "two": "p", "new": "f"})
@@ -103,7 +117,7 @@ def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:
         "two": "still_passing",
         "new": "only_in_b",
     }
-    assert comparison.notes == ("1 case that A did not run is compared with 1",)
+    assert comparison.notes == ("1 case without a verdict in A is compared with 1",)
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,20 @@ def test_a_rule_that_is_none_is_refused(rule: str) -> None:
         given_gates([rule])
 
 
+@pytest.mark.parametrize("confidence", ["0.9999999999999999", "1", "1.0", "-0.1"])
+def test_a_confidence_that_nothing_can_have_is_refused_with_what_can_be(confidence: str) -> None:
+    with pytest.raises(UsageError, match=r"confidence=.*equal to 0(\.999999999)?$"):
+        given_gates([f"confidence={confidence}"])
+    assert given_gates(["confidence=0.999999999"]) == {"confidence": 0.999999999}
+
+
+def test_the_greatest_confidence_is_no_trouble_with_many_cases() -> None:
+    a = a_run("a", {f"case-{n}": "p" for n in range(402)})
+    b = a_run("b", {f"case-{n}": "pf"[n % 2] for n in range(402)})
+    gates = gates_by_suite(b, given_gates(["confidence=0.999999999"]))
+    assert compare_runs(a, b, confidence_of(gates)).scores is not None
+
+
 def test_gates_of_another_version_are_refused_rather_than_passed_over() -> None:
     run = a_run("b", {"x": "p"}, gates={"max_surprise": 1})
     with pytest.raises(UsageError, match="cannot read the gates"):

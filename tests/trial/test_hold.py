@@ -58,3 +58,25 @@ def test_a_run_directory_that_fails_ends_the_run_with_what_to_do(
     assert outcome.exit_code == 3
     assert "error: cannot" in outcome.stderr
     assert "itself failed" not in outcome.stderr
+
+
+def test_a_turn_that_outlasts_the_conversation_is_told_of_the_limit_as_it_was_given(
+    project: Project,
+) -> None:
+    case = """
+        timeout_seconds: 2
+        input: {turns: [one, two]}
+        assertions: [{contains: ok}]
+        scripted:
+          - {turn: 1, say: ok}
+          - {turn: 2, say: never, misbehave: {hang: true}}
+        """
+    own = "input: {turns: [{content: x, timeout_seconds: 1.5}]}\nassertions: [{contains: ok}]\n"
+    own += "scripted: [{say: never, misbehave: {hang: true}}]\n"
+    project.write({"eval.yaml": "name: x\n", "cases/all.yaml": case, "cases/own.yaml": own})
+
+    cases = project.run("run", ".", "--json").data["cases"]
+
+    assert [case["error"]["kind"] for case in cases] == ["timeout", "timeout"]
+    assert "no answer within the conversation's 2 s; it was ended" in cases[0]["error"]["message"]
+    assert "no answer within 1.5 s; it was ended" in cases[1]["error"]["message"]

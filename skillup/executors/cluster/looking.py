@@ -23,6 +23,19 @@ class Looked:
     """Why it gets no trials; None: it gets some."""
     about: Mapping[str, Any]
 
+    def doubts(self) -> dict[str, str]:
+        """By profile, why it may be of no use there: no login was found."""
+        profiles = self.about.get("profiles", {})
+        return {
+            name: _of(name, about["doubt"])
+            for name, about in profiles.items()
+            if about.get("doubt")
+        }
+
+
+def _of(profile: str, problem: str) -> str:
+    return problem if problem.startswith(f"{profile}: ") else f"{profile}: {problem}"
+
 
 async def look_at(client: Any, address: str, asked: Mapping[str, Any], parcel: Parcel) -> Looked:
     """Send the suites to the worker at `address`, and have it say what it lacks for them."""
@@ -54,7 +67,7 @@ def _problem(answer: Mapping[str, Any], jobs: list[str]) -> str | None:
         return str(answer["error"])
     for name, profile in answer["profiles"].items():
         if profile["problem"]:
-            return f"{name}: {profile['problem']}"
+            return _of(name, profile["problem"])
     if answer["jobs"] != jobs:
         return "the suites make another plan there than here"
     return None

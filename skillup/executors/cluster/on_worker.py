@@ -57,7 +57,7 @@ async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, An
 
     `asked`: what :mod:`skillup.cli.cluster_unit` is asked, with `program` (its name) and `version`.
     The answer: ``{"version", "python", "host"}`` and, with the same version, ``{"profiles": {name:
-    {"version", "problem"}}}`` or ``{"error": why the plan cannot be made}``.
+    {"version", "problem", "doubt"}}}`` or ``{"error": why the plan cannot be made}``.
     """
     about = {
         "version": __version__,

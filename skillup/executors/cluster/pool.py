@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -47,6 +47,7 @@ class Pool:
         self.about: dict[str, Looked] = {}
         self._known: dict[str, Worker | None] = {}
         self._changed = anyio.Event()
+        self._looked = anyio.Event()
 
     @property
     def workers(self) -> list[Worker]:
@@ -92,6 +93,8 @@ class Pool:
                 if new:
                     self._known.update(dict.fromkeys(new))
                     group.start_soon(self._take_in, new)
+                looked, self._looked = self._looked, anyio.Event()
+                looked.set()
                 if self.workers:
                     deserted = anyio.current_time()
                 elif anyio.current_time() - deserted > self._patience:
@@ -99,6 +102,11 @@ class Pool:
                         f"no worker has been left for {self._patience:g} s",
                         hint="what has finished is kept: go on with `skillup run --resume`",
                     )
+
+    async def looked_again(self) -> None:
+        """Wait until the scheduler has said anew who is there; else :meth:`watch` raises."""
+        await self._looked.wait()
+        await self._looked.wait()  # the first one may have been asked before
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[Worker]:
@@ -135,16 +143,44 @@ class Pool:
                 looked = self.about[address] = await self._look(address)
             if looked.problem is None:
                 self._known[address] = Worker(address, threads, threads)
-                self._tell()
             else:
                 self._known[address] = None
-                line = f"worker {address}: {looked.problem}; it gets no trials"
-                sys.stderr.write(" ".join(line.split()) + "\n")
 
         limiter = anyio.CapacityLimiter(16)
         async with anyio.create_task_group() as group:
             for address, threads in present.items():
                 group.start_soon(ask, address, threads)
+        self._leave_out_those_without_login()
+        if self.workers:
+            self._tell()
+            for address in present:
+                self._say_why_not(address)
+
+    def _leave_out_those_without_login(self) -> None:
+        """Where others have one: a trial there would be an error for want of it."""
+        doubts = {w.address: self.about[w.address].doubts() for w in self.workers}
+        for address, missing in doubts.items():
+            others = [doubts[other] for other in doubts if other != address]
+            lacking = [p for p in missing if any(p not in other for other in others)]
+            if lacking and not self._known_busy(address):
+                why = f"{missing[lacking[0]]} (other workers have one)"
+                self.about[address] = replace(self.about[address], problem=why)
+                self._known[address] = None
+
+    def _known_busy(self, address: str) -> bool:
+        worker = self._known[address]
+        return worker is not None and worker.free < worker.threads
+
+    def _say_why_not(self, address: str) -> None:
+        looked = self.about[address]
+        if looked.problem is not None:
+            line = f"worker {address}: {looked.problem}; it gets no trials"
+        else:
+            doubts = looked.doubts()
+            if not doubts:
+                return
+            line = f"warning: worker {address}: {'; '.join(doubts.values())}"
+        sys.stderr.write(" ".join(line.split()) + "\n")
 
     def _drop(self, address: str) -> None:
         worker = self._known.pop(address)

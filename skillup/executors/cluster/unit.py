@@ -28,6 +28,10 @@ class Lost(Exception):  # noqa: N818  it is no error but what happened
     """The worker has gone, or the process that held the trials was killed."""
 
 
+class Disconnected(Exception):  # noqa: N818  nor is this
+    """The connection to the scheduler broke; Dask takes back all tasks of a client then."""
+
+
 class Unit:
     """One attempt at having `jobs` held on `worker`."""
 
@@ -49,16 +53,21 @@ class Unit:
         self._patiences: dict[tuple[str, int], Patience] = {}
         self._group: TaskGroup | None = None
         self._lost: str | None = None
+        self.began = False
+        """A trial was begun there: whatever happened since may be that trial's doing."""
 
     async def hold(
         self, asked: Mapping[str, Any], digest: str, told: Callable[[Any], None]
     ) -> Mapping[str, Any]:
-        """What the worker answers in the end; `told` hears what all units say. Raises Lost."""
+        """What the worker answers in the end; `told` hears what all units say.
+
+        Raises Lost, Disconnected.
+        """
         # Once more each time: a client that had to connect anew is not told of anything any more.
         self._client.subscribe_topic(TOPIC, told)
         future = self._client.submit(
             hold,
-            {**asked, "unit": self.id, "jobs": list(self._jobs)},
+            {**asked, "unit": self.id, "jobs": list(self._jobs), "counted": self._counted()},
             digest,
             key=f"skillup-{self.id}",
             workers=[self._worker.address],
@@ -84,6 +93,8 @@ class Unit:
             future.release()
         if failure is not None:
             said = " ".join(str(failure).split())
+            if "scheduler-connection-lost" in said:
+                raise Disconnected from failure
             raise Lost(f"{type(failure).__name__}: {said[:300]}") from failure
         if answer is None:
             raise Lost(self._lost or "the worker has gone")
@@ -92,6 +103,11 @@ class Unit:
             raise Lost(f"the process that held it {how}")
         return answer
 
+    def _counted(self) -> dict[str, list[int]]:
+        """Of the jobs' families, what has finished, and the turns that each of those counts."""
+        known = (relative for job in self._jobs.values() for relative in job.relatives)
+        return {one.id: list(one.counts) for one in known if one.counts is not None}
+
     def told(self, said: str) -> None:
         """The process that holds the trials has said something, in a line of JSON."""
         try:
@@ -99,6 +115,7 @@ class Unit:
             if message["event"] == "asked":
                 self._asked(message)
             elif message["event"] == "started":
+                self.began = True
                 self._started(self._jobs[message["job"]], message["attempt"])
             elif message["of"]["job"] in self._jobs:
                 self._run.observer.trial_event(event_of(message["of"]))

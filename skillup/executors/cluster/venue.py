@@ -17,7 +17,7 @@ from skillup.executors.attempts import LEFT, set_aside_unused, with_note
 from skillup.executors.cluster.merging import Arrived, take_in
 from skillup.executors.cluster.pool import Pool, Worker
 from skillup.executors.cluster.trial_parcel import unpack_trials
-from skillup.executors.cluster.unit import Lost, Unit
+from skillup.executors.cluster.unit import Disconnected, Lost, Unit
 from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
 from skillup.plan import Job
@@ -26,6 +26,8 @@ from skillup.trial import TrialEvent, record_without_turns
 
 LOSSES_ALLOWED = 3
 """So often a trial begins again because its worker was lost; then it is an error."""
+LOSSES_BEFORE_IT_BEGAN = 10
+"""The same where the worker was lost before the trial had begun, which cannot be its doing."""
 
 
 class ClusterVenue:
@@ -47,29 +49,47 @@ class ClusterVenue:
 
     async def hold(self, jobs: Sequence[Job]) -> None:
         """Have the jobs held, again if they are lost, and conclude them."""
-        losses = 0
+        losses = [0, 0]
         while True:
             async with self._pool.place() as worker:
                 if self._run.is_enough():
                     return
-                lost = await self._attempt(worker, jobs)
+                try:
+                    lost, began = await self._attempt(worker, jobs)
+                except Disconnected:
+                    lost, began = None, True
+                else:
+                    if lost is None:
+                        return
             if lost is None:
-                return
-            losses += 1
-            self._run.stopping.note(f"worker {worker.address}: {lost}; trials there were lost")
-            for job in jobs:
-                self._run.directory.journal(
-                    "trial_lost", job=job.id, worker=worker.address, reason=lost
-                )
-                self._run.observer.trial_lost(job, worker.address, lost)
-            if losses > LOSSES_ALLOWED:
+                await self._wait_for_the_scheduler(jobs)
+                continue
+            self._tell_lost(jobs, worker, lost)
+            losses[began] += 1
+            if losses[True] > LOSSES_ALLOWED or losses[False] > LOSSES_BEFORE_IT_BEGAN:
                 message = (
-                    f"its worker was lost {losses} times while it was held; last {worker.address}: "
-                    f"{lost}"
+                    f"its worker was lost {sum(losses)} times while it was held; last "
+                    f"{worker.address}: {lost}"
                 )
                 for job in jobs:
                     await self._refuse(job, TurnError(kind="crash", message=message))
                 return
+
+    def _tell_lost(self, jobs: Sequence[Job], worker: Worker, lost: str) -> None:
+        self._run.stopping.note(f"worker {worker.address}: {lost}; trials there were lost")
+        for job in jobs:
+            self._run.directory.journal(
+                "trial_lost", job=job.id, worker=worker.address, reason=lost
+            )
+            self._run.observer.trial_lost(job, worker.address, lost)
+
+    async def _wait_for_the_scheduler(self, jobs: Sequence[Job]) -> None:
+        """Until it answers again; if it does not, the pool ends the run."""
+        lost = "the connection to the scheduler broke"
+        self._run.stopping.note(f"{lost}: trials that were running then began again")
+        for job in jobs:
+            self._run.directory.journal("trial_lost", job=job.id, reason=lost)
+        await self._pool.looked_again()
 
     async def skip(self, job: Job, reason: str) -> None:
         """Conclude a job that what it depends on keeps back; no worker is needed for that."""
@@ -87,8 +107,11 @@ class ClusterVenue:
             self._started[job.id] = attempt
             self._run.observer.trial_started(job, attempt)
 
-    async def _attempt(self, worker: Worker, jobs: Sequence[Job]) -> str | None:
-        """Hold the jobs on `worker`; how they were lost, None: they were not."""
+    async def _attempt(self, worker: Worker, jobs: Sequence[Job]) -> tuple[str | None, bool]:
+        """Hold the jobs on `worker`; how they were lost (None: not), and whether one had begun.
+
+        Raises Disconnected.
+        """
         for job in jobs:
             self._begin_anew(job)
         places = [self._run.directory.begin_trial(job.id) for job in jobs]
@@ -104,9 +127,9 @@ class ClusterVenue:
             with anyio.CancelScope(shield=True):
                 self._units.pop(unit.id)
                 lost = await self._conclude(answer, jobs, places[0].scratch)
-            return lost  # noqa: RET504  a scope may swallow what is raised in it
+            return lost, True  # a scope may swallow what is raised in it
         except Lost as what:
-            return str(what)
+            return str(what), unit.began
         finally:
             self._units.pop(unit.id, None)
             for job in jobs:

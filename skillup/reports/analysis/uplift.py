@@ -61,6 +61,7 @@ def _place(item: Uplift) -> tuple[str, str]:
 def _of_suite(item: Uplift, cases: Sequence[Uplift], names: Names) -> list[Cell]:
     """Rates are means over the cases, as the difference is; not of all trials together."""
     many = "1 case" if item.cases == 1 else f"{item.cases} cases"
+    many = f"mean of {many}" if item.cases > 1 else many
     told = [case for case in cases if case.uplift is not None]
     sides = [[case.with_skill.rate for case in told], [case.without_skill.rate for case in told]]
     means = [percent(fmean(r or 0.0 for r in side) if side else None) for side in sides]

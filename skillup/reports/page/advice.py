@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from skillup.schema.record import TurnError
+
+_NAME = re.compile(r"`[^`]+`")
 
 ADVICE: Mapping[str, str] = {
     "engine_not_found": "install the CLI, or set `command:` in the profile; `skillup doctor` shows "
@@ -41,14 +44,27 @@ ADVICE: Mapping[str, str] = {
 
 
 def error_data(error: TurnError | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """``{kind, message, evidence, advice}``, of a record's error or of a grade's."""
+    """``{kind, message, evidence, advice}``, of a record's error or of a grade's.
+
+    The end of a message that advises the same as the list is left out: it is said once.
+    """
     if error is None:
         return None
     told = error.model_dump() if isinstance(error, TurnError) else dict(error)
     kind = told.get("kind")
+    advice = ADVICE.get(str(kind), "")
     return {
         "kind": kind,
-        "message": told.get("message") or "",
+        "message": _without(advice, str(told.get("message") or "")),
         "evidence": told.get("evidence") or "",
-        "advice": ADVICE.get(str(kind), ""),
+        "advice": advice,
     }
+
+
+def _without(advice: str, message: str) -> str:
+    """`message` but for its last clauses that name what `advice` names, such as an option."""
+    named = set(_NAME.findall(advice))
+    clauses = message.split("; ")
+    while len(clauses) > 1 and named & set(_NAME.findall(clauses[-1])):
+        clauses.pop()
+    return "; ".join(clauses)

@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.reports.page.advice import error_data
+from skillup.reports.page.attempts import earlier_attempts
 from skillup.reports.page.captures_used import Variables, captures_of, prompt_of
 from skillup.reports.page.check_data import Asked
 from skillup.reports.page.images import Read, add_images
 from skillup.reports.page.items import history_of
 from skillup.reports.page.limits import Limits
-from skillup.reports.page.raw_files import RawFiles
+from skillup.reports.page.raw_files import RawFiles, TurnLinks
 from skillup.reports.page.turns import step_data
 from skillup.schema.case import Case
 from skillup.schema.conversation import Turn
@@ -60,6 +61,12 @@ def detail_of(
         "variant": record.variant,
         "trial": record.trial,
         "attempt": record.attempt,
+        "attempts": earlier_attempts(
+            raw,
+            job,
+            record.attempt,
+            lambda earlier, streams: _turns(job, earlier, _case(earlier), limits, streams),
+        ),
         "session_id": record.session_id,
         "started_at": record.started_at,
         "system": case.input.system if case is not None else None,
@@ -99,7 +106,7 @@ def _error(record: Record, grade: Grade | None) -> dict[str, Any] | None:
 
 
 def _turns(
-    job: str, record: Record, case: Case | None, limits: Limits, raw: RawFiles
+    job: str, record: Record, case: Case | None, limits: Limits, raw: TurnLinks
 ) -> list[dict[str, Any]]:
     variables = Variables(case, record)
     wanted = case.input.all_turns() if case is not None else []
@@ -123,7 +130,7 @@ def _turn(
     wanted: Turn | None,
     variables: Variables,
     limits: Limits,
-    raw: RawFiles,
+    raw: TurnLinks,
 ) -> dict[str, Any]:
     number = turn.turn_number
     values = variables.before(number)

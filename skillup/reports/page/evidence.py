@@ -47,9 +47,11 @@ def evidence_of(
     `asked`: the steps whose answers the check was asked of, the most likely first; `steps`: all
     that were held, for what a judge quotes from elsewhere.
     """
+    if not check.assertable:  # it looked at nothing
+        return None
     if check.kind in OF_FILES:
         return of_changes(check, asked)
-    if not check.excerpt.strip() or check.kind in _WITHOUT or not check.assertable:
+    if not check.excerpt.strip() or check.kind in _WITHOUT:
         return None
     if check.kind in _OF_TOOLS:
         if check.found.startswith(_NO_CALL):

@@ -1,10 +1,11 @@
-"""Trials that share turns, as trees: who went on from whose turns, and from which one."""
+"""Trials that share turns, as trees: which turns they share, and where each goes its own way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillup.reports.page.branching import shape_of
 from skillup.reports.page.progress import Fork
 
 Row = Mapping[str, Any]
@@ -21,7 +22,12 @@ class Families:
             self._members.setdefault(self._root(row["job"]), []).append(row)
 
     def of(self, job: str) -> dict[str, Any] | None:
-        """``{of, tree}``; None: the trial shares no turns."""
+        """``{of, tree, shape}``; None: the trial shares no turns.
+
+        `tree`: its trials, each with the one in whose name the turns before its fork were held.
+        `shape`: how they branch, a node ``{job, name, shared, own_from, children}``. One that is
+        no trial (`job` None) is turns that are shared, ``[first, last]``, and no case of its own.
+        """
         members = self._members.get(self._root(job), [])
         if len(members) < 2:
             return None
@@ -29,6 +35,7 @@ class Families:
         return {
             "of": own["branch_of"] or own["case_id"],
             "tree": [self._node(row) for row in members],
+            "shape": shape_of(self._forks, {row["job"]: row["case_id"] for row in members}),
         }
 
     def _node(self, row: Row) -> dict[str, Any]:

@@ -6,11 +6,11 @@ Only formats of pixels. SVG is a document, which may hold scripts: it is shown a
 from __future__ import annotations
 
 import base64
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from skillup.reports.page.limits import Limits
+from skillup.reports.page.picture_sizes import kind_of
 from skillup.schema.record import FileState, TurnRecord
 
 Read = Callable[[FileState], bytes | None]
@@ -19,6 +19,8 @@ Read = Callable[[FileState], bytes | None]
 _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _MOST_PIXELS = 25_000_000
 """A few bytes may stand for a picture that no browser can hold."""
+_MOST_PIXELS_IN_ALL = 250_000_000
+"""Of all frames of an animation, each as large as the whole."""
 _MOST_LISTED = 50
 
 
@@ -67,62 +69,9 @@ def _image(path: str, state: FileState, read: Read, room: int) -> dict[str, Any]
     found = kind_of(data or b"")
     if found is None or data is None:
         return told
-    kind, width, height = found
-    if not 0 < width * height <= _MOST_PIXELS:
+    kind, width, height, passes = found
+    pixels = width * height
+    if not 0 < pixels <= _MOST_PIXELS or pixels * passes > _MOST_PIXELS_IN_ALL:
         return told
     encoded = base64.b64encode(data).decode("ascii")
     return {**told, "type": kind, "width": width, "height": height, "data": encoded}
-
-
-def kind_of(data: bytes) -> tuple[str, int, int] | None:
-    """The media type of a picture, its width and height in pixels; None: it is none of ours.
-
-    By its first bytes, whatever the file is called: PNG (RFC 2083), JPEG (ITU T.81), GIF (GIF89a),
-    WebP (RFC 9649).
-    """
-    try:
-        if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
-            return ("image/png", *struct.unpack(">II", data[16:24]))
-        if data[:6] in (b"GIF87a", b"GIF89a"):
-            return ("image/gif", *struct.unpack("<HH", data[6:10]))
-        if data[:3] == b"\xff\xd8\xff":
-            return ("image/jpeg", *_jpeg(data))
-        if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-            return ("image/webp", *_webp(data))
-    except (struct.error, IndexError, ValueError):
-        pass  # cut short, or none after all
-    return None
-
-
-def _jpeg(data: bytes) -> tuple[int, int]:
-    """From its frame header, which is one of the segments before the first scan."""
-    at = 2
-    while True:
-        if data[at] != 0xFF:
-            raise ValueError("no marker where one must be")
-        marker = data[at + 1]
-        if marker == 0xFF:  # fill bytes
-            at += 1
-            continue
-        (length,) = struct.unpack(">H", data[at + 2 : at + 4])
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
-            return width, height
-        if marker == 0xDA or length < 2:
-            raise ValueError("a scan before any frame")
-        at += 2 + length
-
-
-def _webp(data: bytes) -> tuple[int, int]:
-    kind, body = data[12:16], data[20:]
-    if kind == b"VP8X":
-        if len(body) < 10:
-            raise ValueError("cut short")
-        return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
-    if kind == b"VP8L":
-        (bits,) = struct.unpack("<I", body[1:5])
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    if kind == b"VP8 ":
-        width, height = struct.unpack("<HH", body[6:10])
-        return width & 0x3FFF, height & 0x3FFF
-    raise ValueError("no WebP that we know")

@@ -28,6 +28,7 @@ def index_of(
         "summary": data.summary(),
         "analysis": analysis,
         "deciding": _deciding(analysis),
+        "decided": data.decided(),
         "rows": data.rows,
         "not_run": data.not_run(),
         "not_needed": data.not_needed(),

@@ -22,6 +22,8 @@ class PlannedJob:
     trial: int
     title: str | None = None
     """As `run.json` has it; one of an older version has none."""
+    tags: tuple[str, ...] = ()
+    """As the title."""
 
 
 def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[PlannedJob]:
@@ -35,7 +37,7 @@ def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[Plan
     found = []
     for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
         key, trial = planned_key(job, suites, known={*suites})
-        found.append(PlannedJob(n, job, key, trial, _title(suites, key)))
+        found.append(PlannedJob(n, job, key, trial, _title(suites, key), _tags(suites, key)))
     return found
 
 
@@ -43,6 +45,12 @@ def _title(suites: Mapping[str, Any], key: CaseKey) -> str | None:
     titles = suites.get(key.suite, {}).get("titles")
     title = titles.get(key.case_id) if isinstance(titles, dict) else None
     return title if isinstance(title, str) else None
+
+
+def _tags(suites: Mapping[str, Any], key: CaseKey) -> tuple[str, ...]:
+    tags = suites.get(key.suite, {}).get("tags")
+    found = tags.get(key.case_id) if isinstance(tags, dict) else None
+    return tuple(tag for tag in found if isinstance(tag, str)) if isinstance(found, list) else ()
 
 
 def _suites(suites: Any) -> dict[str, Any]:

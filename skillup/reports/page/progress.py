@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from skillup.trends.outcomes import CaseKey
+
+_DECISION = ("verdict", "threshold", "error_rate", "trials")
 _TURN = re.compile(r"turn-(\d{1,6})\b")
 
 
@@ -26,8 +29,12 @@ class Progress:
 
     started: set[str] = field(default_factory=set)
     """Jobs that were begun since the run was last opened, and are not over."""
+    since: dict[str, str] = field(default_factory=dict)
+    """When each job was begun last."""
     ever_started: set[str] = field(default_factory=set)
     forks: dict[str, Fork] = field(default_factory=dict)
+    decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
+    """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
     ended: bool = False
     """The last thing that was written is the result."""
     first_time: str | None = None
@@ -46,6 +53,9 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
         if kind in ("run_created", "run_reopened"):
             found.started.clear()
             found.ended = False
+        elif kind == "case_decided":
+            key = CaseKey(*(str(event.get(n)) for n in ("suite", "case", "engine", "variant")))
+            found.decided[key] = {name: event.get(name) for name in _DECISION}
         elif kind == "result_written":
             found.ended = True
             found.started.clear()
@@ -57,6 +67,8 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
 def _of_a_job(found: Progress, kind: Any, job: str, event: Mapping[str, Any]) -> None:
     if kind in ("trial_started", "trial_continued"):
         found.started.add(job)
+        if isinstance(event.get("time"), str):
+            found.since[job] = event["time"]
         found.ever_started.add(job)
     elif kind in ("trial_finished", "trial_left"):
         found.started.discard(job)

@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 from skillup.reports.page.progress import Fork
 from skillup.store.names import directory_of_job
+from skillup.store.regular import read_regular
 
 _STREAM = re.compile(r"turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<follow_up>\d{1,6}))?\.")
 _BESIDE = ("record.json", "grading.json")
@@ -17,6 +19,13 @@ _MOST = 200
 """Links: a trial may have collected thousands of files."""
 
 Link = dict[str, str]
+
+
+class TurnLinks(Protocol):
+    """Where the streams of turns are."""
+
+    def of_turn(self, job: str, turn: int, follow_up: int = 0) -> list[Link]:
+        """The streams of a turn, or of its follow-up, from 1."""
 
 
 class RawFiles:
@@ -32,14 +41,7 @@ class RawFiles:
 
         Turns before a fork were held in the name of the trial that was forked.
         """
-
-        def is_wanted(name: str) -> bool:
-            match = _STREAM.match(name)
-            return match is not None and (int(match["turn"]), int(match["follow_up"] or 0)) == (
-                turn,
-                follow_up,
-            )
-
+        is_wanted = _is_stream_of(turn, follow_up)
         seen: set[str] = set()
         holder: str | None = job
         while holder is not None and holder not in seen:
@@ -50,6 +52,22 @@ class RawFiles:
             fork = self._forks.get(holder)
             holder = fork.parent if fork is not None and turn <= fork.after_turn else None
         return []
+
+    def of_attempt(self, job: str, number: int) -> tuple[list[Link], TurnLinks]:
+        """What an attempt that was not counted left: its record and files, and its streams."""
+        name, folder = f"attempt-{number}.json", f"raw.attempt-{number}"
+        links = self._links(job, "", name.__eq__)
+        directory = self._run / "trials" / directory_of_job(job)
+        for part in (directory / folder, directory / f"files.attempt-{number}"):
+            links += self._within(job, directory, part)
+        return links[:_MOST], _AttemptLinks(self._links, folder)
+
+    def record_of_attempt(self, job: str, number: int) -> bytes:
+        """Raises OSError if there is none."""
+        path = self._run / "trials" / directory_of_job(job) / f"attempt-{number}.json"
+        if path.is_symlink():
+            raise FileNotFoundError(path)
+        return read_regular(path)
 
     def of_trial(self, job: str) -> list[Link]:
         """What belongs to no turn: the record, earlier attempts, the simulated user, artifacts."""
@@ -91,6 +109,24 @@ class RawFiles:
             name = path.relative_to(root if folder == "raw" else trial).as_posix()
             found.append({"name": name, "href": href})
         return found
+
+
+class _AttemptLinks:
+    def __init__(self, links: Callable[[str, str, Callable[[str], bool]], list[Link]], folder: str):
+        self._links = links
+        self._folder = folder
+
+    def of_turn(self, job: str, turn: int, follow_up: int = 0) -> list[Link]:
+        return self._links(job, self._folder, _is_stream_of(turn, follow_up))
+
+
+def _is_stream_of(turn: int, follow_up: int) -> Callable[[str], bool]:
+    def is_wanted(name: str) -> bool:
+        match = _STREAM.match(name)
+        told = match and (int(match["turn"]), int(match["follow_up"] or 0))
+        return told == (turn, follow_up)
+
+    return is_wanted
 
 
 def _entries(directory: Path) -> list[Path]:

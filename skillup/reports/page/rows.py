@@ -35,11 +35,25 @@ def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
     }
 
 
-def running_row(planned: PlannedJob, turn: int | None, doing: str = "being prepared") -> Row:
-    """A trial that is being held: it is at `turn`, or at none, and then `doing` something else."""
+def running_row(
+    planned: PlannedJob,
+    turn: int | None,
+    doing: str = "being prepared",
+    *,
+    since: str | None = None,
+) -> Row:
+    """A trial that is being held: it is at `turn`, or at none, and then `doing` something else.
+
+    `since`: when it was begun. Its turns are judged when it is over.
+    """
     row = _row(planned, "RUNNING", doing if turn is None else f"turn {turn} is held")
-    held = [{"status": "completed", "ok": None} for _ in range((turn or 1) - 1)]
-    return {**row, "turns": held}
+    held = [{"status": "completed", "ok": None, "unjudged": True} for _ in range((turn or 1) - 1)]
+    return {**row, "turns": held, "started_at": since}
+
+
+def waiting_row(planned: PlannedJob) -> Row:
+    """A trial that is still to come, of a run that goes on."""
+    return _row(planned, "WAITING", "not started yet")
 
 
 def not_held_row(planned: PlannedJob, reason: str) -> Row:
@@ -59,7 +73,7 @@ def _row(planned: PlannedJob, status: str, reason: str) -> Row:
         "suite": planned.key.suite,
         "case_id": planned.key.case_id,
         "title": planned.title,
-        "tags": [],
+        "tags": list(planned.tags),
         "engine": planned.key.engine,
         "variant": planned.key.variant,
         "trial": planned.trial,
@@ -112,10 +126,17 @@ def _is_ok(turn: TurnGrade) -> bool | None:
 
 
 def _end(grade: Grade) -> bool | None:
-    """Whether the checks of the whole conversation passed; None: there are none, or no verdict."""
+    """Whether the checks of the whole conversation passed.
+
+    None: there are none, or no verdict, or a turn's gate kept them from being evaluated.
+    """
     if not grade.assertions or grade.status not in ("PASS", "FAIL"):
         return None
-    return all(check.passed for check in grade.assertions)
+    unmet = [check for check in grade.assertions if not check.passed]
+    gated = any(turn.post_condition_passed is False for turn in grade.turns)
+    if gated and unmet and not any(check.assertable for check in unmet):
+        return None
+    return not unmet
 
 
 def _simulator(grade: Grade) -> dict[str, Any] | None:

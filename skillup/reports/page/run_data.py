@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ from skillup.reports.page.rows import (
     not_held_row,
     not_needed_row,
     running_row,
+    waiting_row,
 )
 from skillup.reports.result import summarize
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
+from skillup.store.regular import read_regular
 from skillup.store.run_directory import RESULT_FILE
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 from skillup.store.writer import writer_of
@@ -72,7 +75,7 @@ class RunData:
         self.running = not self.progress.ended and self.is_still_running()
         self.jobs = planned_jobs(self.info, self._others())
         self._by_n = {job.n: job for job in self.jobs}
-        self._saved = frozenset(self.not_needed())
+        self._saved = frozenset(() if self.running else self.not_needed())
         self._raw = RawFiles(self.path, self.progress.forks, self._base)
         self.rows = [self._row(job) for job in self.jobs]
         mark_flaky(self.rows)
@@ -161,6 +164,9 @@ class RunData:
             "started_at": self.started_at,
             "finished": bool(result.get("finished")) and not self.running,
             "running": self.running,
+            # Times that run on are reckoned from these, whatever the clock of the reader says.
+            "now": datetime.now(UTC).isoformat() if self.running else None,
+            "since": self.progress.first_time if self.running else None,
             "stopped": None if self.running else result.get("stopped"),
             "path": str(self.path),
             "engines": [
@@ -187,11 +193,23 @@ class RunData:
 
     def not_run(self) -> list[str]:
         """The trials that were planned and have no verdict of any kind, and are not needed."""
-        waiting = ("NOT_HELD", "RUNNING")
+        waiting = ("NOT_HELD", "RUNNING", "WAITING")
         return [row["job"] for row in self.rows if row["status"] in waiting]
 
+    def decided(self) -> list[dict[str, Any]]:
+        """Of a run that goes on: what `--until-decided` came to so far, as in the analysis."""
+        cases = self.progress.decided.items() if self.running else ()
+        not_needed = set(self.not_needed())
+        saved = Counter(job.key for job in self.jobs if job.id in not_needed)
+        return [
+            {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
+            for key, decision in cases
+        ]
+
     def not_needed(self) -> list[str]:
-        """Trials that `--until-decided` saved."""
+        """Trials that `--until-decided` saved; of a run that goes on, so far."""
+        if self.running:
+            return [row["job"] for row in self.rows if row["status"] == "NOT_NEEDED"]
         told = (self.result or {}).get("not_needed")
         return [str(job) for job in told] if isinstance(told, list) else []
 
@@ -216,19 +234,20 @@ class RunData:
             return dict(known.row)
         self._known.pop(job.id, None)
         has_record = (directory / RECORD_FILE).is_file()
+        since = self.progress.since.get(job.id)
         if self.running and has_record:
-            return running_row(job, None, "being judged")
+            return running_row(job, None, "being judged", since=since)
         if self.running and job.id in self.progress.started:
-            return running_row(job, turn_under_way(directory / "raw"))
-        if job.id in self._saved:
+            return running_row(job, turn_under_way(directory / "raw"), since=since)
+        if job.id in self._saved or (self.running and job.key in self.progress.decided):
             return not_needed_row(job)
         if has_record:
             return not_held_row(job, "held, but not judged: `skillup judge RUN`")
-        return not_held_row(job, "not started yet" if self.running else "not held")
+        return waiting_row(job) if self.running else not_held_row(job, "not held")
 
     def _look(self, job: PlannedJob, directory: Path, stamp: tuple[int, ...]) -> _Known | None:
         try:
-            grade = Grade.model_validate_json((directory / GRADE_FILE).read_bytes())
+            grade = Grade.model_validate_json(read_regular(directory / GRADE_FILE))
         except (OSError, ValidationError):
             return None
         branch_of, version = _of_record(directory / RECORD_FILE)
@@ -274,7 +293,7 @@ def _stamp(*paths: str) -> tuple[int, ...] | None:
 def _of_record(path: Path) -> tuple[str | None, str | None]:
     """`branch_of` and the CLI's version; of a damaged record, nothing."""
     try:
-        record = json.loads(path.read_bytes())
+        record = json.loads(read_regular(path))
         branch_of, version = record.get("branch_of"), record.get("engine", {}).get("version")
     except (OSError, ValueError, AttributeError, RecursionError):
         return None, None
@@ -287,7 +306,7 @@ def _of_record(path: Path) -> tuple[str | None, str | None]:
 def _result(run: Path) -> dict[str, Any] | None:
     """`result.json` but for its grades; None if there is none that can be read."""
     try:
-        value = json.loads((run / RESULT_FILE).read_bytes())
+        value = json.loads(read_regular(run / RESULT_FILE))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(value, dict):

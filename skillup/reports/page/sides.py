@@ -7,6 +7,7 @@ from typing import Any
 
 from skillup.reports.compare_totals import statements, taken
 from skillup.reports.how_sure import how_sure
+from skillup.reports.page.case_changes import case_changes
 from skillup.reports.page.rows import Row
 from skillup.reports.page.run_data import RunData
 from skillup.trends.changes import CaseChange
@@ -34,6 +35,7 @@ _STATUS = {
     "skip": "SKIP",
     "not_held": "NOT_HELD",
 }
+_MOST_NAMED = 5
 _ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
 
 
@@ -47,12 +49,16 @@ def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
     rows = []
     for change in compared.cases:
         held_a, held_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
+        row_a, row_b = _telling(held_a, held_b), _telling(held_b, held_a)
         rows.append(
             {
                 **change.key._asdict(),
-                "a": _side(change.a, _telling(held_a, held_b), shift),
-                "b": _side(change.b, _telling(held_b, held_a), 0),
+                "a": _side(change.a, row_a, shift),
+                "b": _side(change.b, row_b, 0),
                 "change": _word(change),
+                "case_changes": case_changes(a.path, row_a["job"], b.path, row_b["job"])
+                if row_a is not None and row_b is not None
+                else [],
                 "sure": change.sure,
                 "how_sure": how_sure(compared, change),
             }
@@ -63,9 +69,20 @@ def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         "summary": list(_summary(compared)),
         "rows": rows,
-        "notes": list(compared.notes),
+        "notes": [*compared.notes, *_edited(rows)],
         "details_of_a": True,
     }
+
+
+def _edited(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """One line on the cases that are not what they were: what they came to may be for that."""
+    names = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changes"]))
+    if not names:
+        return
+    named = ", ".join(names[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    noun = "case was" if len(names) == 1 else "cases were"
+    yield f"{len(names)} {noun} changed between the two runs: {named}{more}"
 
 
 def differing(sides: dict[str, Any], shift: int) -> list[int]:
@@ -126,7 +143,7 @@ def _word(change: CaseChange) -> str:
 def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
     found: dict[CaseKey, list[Row]] = {}
     for row in rows:
-        if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING"):
+        if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"):
             key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
             found.setdefault(key, []).append(row)
     return found

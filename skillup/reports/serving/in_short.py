@@ -11,6 +11,7 @@ from skillup.reports.page.plan_of_run import planned_jobs
 from skillup.reports.page.run_data import RunData
 from skillup.schema.grade import BASELINE
 from skillup.store import RunDirectory
+from skillup.store.regular import open_regular
 from skillup.store.run_directory import RESULT_FILE
 from skillup.store.writer import writer_of
 
@@ -99,7 +100,7 @@ def _head_of_result(run: Path) -> dict[str, Any] | None:
     A line break does not stand within a JSON text: what is cut off there is whole.
     """
     try:
-        with (run / RESULT_FILE).open("rb") as file:
+        with open_regular(run / RESULT_FILE) as file:
             head = file.read(_HEAD)
         before, found, _ = head.partition(_CASES)
         value = json.loads(before.rstrip().removesuffix(b",") + b"}") if found else None

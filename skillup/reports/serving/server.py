@@ -6,6 +6,7 @@ import secrets
 import socket
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,6 +21,8 @@ _PATIENCE = 30
 """Seconds to wait for a request to come in whole."""
 _MOST_AT_ONCE = 200
 """Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
+_GOES_WITHIN = 2.0
+"""Seconds that a connection may take to go, once it is closed for another one."""
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0
 """Seconds, so that a connection whose other end has gone is noticed."""
@@ -56,6 +59,8 @@ class ViewServer(ThreadingHTTPServer):
         self.answers = Answers(served, first)
         self.stopping = threading.Event()
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self._silent: dict[socket.socket, None] = {}
+        """Connections that have not sent a whole request, the one that is so longest first."""
         try:
             super().__init__((ADDRESS, USUAL_PORT if port is None else port), _Handler)
         except OSError as error:
@@ -84,11 +89,12 @@ class ViewServer(ThreadingHTTPServer):
         self.server_name, self.server_port = ADDRESS, self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own; beyond what there is room for, the connection is closed."""
-        if not self._room.acquire(blocking=False):
+        """In a thread of its own; beyond what there is room for, a silent connection is closed."""
+        if not self._room.acquire(blocking=False) and not self._make_room():
             self.shutdown_request(request)
             return
         try:
+            self.is_silent(request)
             super().process_request(request, client_address)
         except BaseException:  # no thread could be had
             self._room.release()
@@ -99,7 +105,25 @@ class ViewServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.is_heard(request)
             self._room.release()
+
+    def is_silent(self, connection: socket.socket) -> None:
+        """A request of it is waited for."""
+        self._silent[connection] = None
+
+    def is_heard(self, connection: socket.socket) -> None:
+        """Its request is there, or it has gone."""
+        self._silent.pop(connection, None)
+
+    def _make_room(self) -> bool:
+        """In place of the connection that has been silent longest; whether there was one."""
+        for connection in list(self._silent):
+            self.is_heard(connection)
+            with suppress(OSError):  # it has gone just now
+                connection.shutdown(socket.SHUT_RDWR)  # which its thread notices
+            return self._room.acquire(timeout=_GOES_WITHIN)
+        return False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that has gone is no news."""
@@ -118,7 +142,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer()
 
+    def handle_one_request(self) -> None:
+        self.server.is_silent(self.connection)
+        super().handle_one_request()
+
     def _answer(self) -> None:
+        self.server.is_heard(self.connection)
         refusal = self.server.guard.refusal(self.headers)
         if refusal is not None:
             self.close_connection = True

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from skillup.errors import IndexTroubleError, UsageError
 from skillup.trends.index.database import open_index
-from skillup.trends.index.reading import RunHead, kinds_of, newest_runs, stored_run
+from skillup.trends.index.nearness import Kin, Nearness
+from skillup.trends.index.reading import RunHead, newest_runs, stored_run
 from skillup.trends.outcomes import RunOutcomes
 from skillup.trends.reading import is_run, read_run
 
@@ -44,18 +45,30 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
-    """The newest run that began before `later` and held one of its suites on the same engine.
+    """The newest run that began before `later` and was asked for the same, or planned all of its
+    cases on the same engines; else the one that planned most of them.
 
-    Raises UsageError if there is none, and IndexTroubleError.
+    A run of chosen cases (`-k` and the like) is none that a whole one is compared with: what failed
+    in both would be no news to any night. Raises UsageError if there is no such run, and
+    IndexTroubleError.
     """
-    kinds = {(trial.key.suite, trial.key.engine) for trial in later.trials}
     with open_index(url, write=False) as connection:
+        kin = Kin(connection, later)
+        best: tuple[Nearness, str] | None = None
         for head in newest_runs(connection):
-            earlier = (head.started_at, head.run_id) < (later.started_at, later.run_id)
-            if earlier and kinds_of(connection, head.run_id) & kinds:
-                return stored_run(connection, head.run_id)
+            if (head.started_at, head.run_id) >= (later.started_at, later.run_id):
+                continue
+            near = kin.nearness(head.run_id)
+            if near is not None and near.unnarrowed and (best is None or near > best[0]):
+                best = (near, head.run_id)
+            if best is not None and best[0].same_kind:
+                break
+        if best is not None:
+            return stored_run(connection, best[1])
+    less = any(near is not None for near in kin.known.values())
     raise UsageError(
-        f"no earlier run in the index held a suite of {later.run_id} on the same engine",
+        f"no earlier run in the index held a suite of {later.run_id} on the same engine"
+        + (": only chosen cases of it (-k, --tag and the like)" if less else ""),
         hint="name a run, or index older ones with `skillup trends --rebuild`",
     )
 

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import Connection, Row, case, func, inspect, select
 
 from skillup.trends.index.tables import runs, trials, until_decided
+from skillup.trends.index.tables import selections as selections_table
 from skillup.trends.outcomes import VERDICTS, CaseKey, RunOutcomes, Status, TrialOutcome
+from skillup.trends.selection import Selection
 from skillup.trends.tallies import Tally
-
-_FEW_CASES = 500
-"""To be named in a query; of more, all of the suite are read."""
 
 
 class RunHead(NamedTuple):
@@ -29,10 +28,19 @@ def newest_runs(connection: Connection) -> list[RunHead]:
     return [RunHead(*row) for row in rows]
 
 
-def kinds_of(connection: Connection, run_id: str) -> set[tuple[str, str]]:
-    """The suites of the run, each with the engines that it was held on."""
-    chosen = select(trials.c.suite, trials.c.engine).where(trials.c.run_id == run_id)
-    return {(suite, engine) for suite, engine in connection.execute(chosen.distinct())}
+def planned_in(connection: Connection, run_id: str) -> set[tuple[str, str, str]]:
+    """The cases that the run planned: suite, id and engine; whatever became of them."""
+    columns = (trials.c.suite, trials.c.case_id, trials.c.engine)
+    chosen = select(*columns).where(trials.c.run_id == run_id).distinct()
+    return {(suite, case_id, engine) for suite, case_id, engine in connection.execute(chosen)}
+
+
+def selections(connection: Connection) -> dict[str, Selection]:
+    """By id, what the runs of the index were asked to choose, where it is known."""
+    if not inspect(connection).has_table(selections_table.name):
+        return {}
+    rows = connection.execute(select(selections_table))
+    return {run_id: Selection(asked, narrowed) for run_id, asked, narrowed in rows}
 
 
 def stored_run(connection: Connection, run_id: str) -> RunOutcomes:
@@ -47,6 +55,7 @@ def stored_run(connection: Connection, run_id: str) -> RunOutcomes:
         trials=tuple(_trial(row) for row in connection.execute(chosen)),
         gates=run.gates,
         until_decided=_until_decided(connection, run_id),
+        selection=selections(connection).get(run_id),
     )
 
 
@@ -122,20 +131,4 @@ def tallies_of_all_runs(
         found.append(
             CaseInRun(RunHead(run_id, started_at), CaseKey(suite, case_id, engine, variant), tally)
         )
-    return found
-
-
-def earlier_verdicts(
-    connection: Connection, run: RunOutcomes, keys: Collection[CaseKey]
-) -> dict[CaseKey, CaseInRun]:
-    """For each of `keys`, the newest run before `run` that gave it a verdict, if there is one."""
-    if not keys:
-        return {}
-    found: dict[CaseKey, CaseInRun] = {}
-    suites, cases = {key.suite for key in keys}, {key.case_id for key in keys}
-    few = cases if len(cases) <= _FEW_CASES else ()
-    for row in tallies_of_all_runs(connection, suites, few):
-        earlier = (row.run.started_at, row.run.run_id) < (run.started_at, run.run_id)
-        if row.key in keys and row.tally.judged and earlier:
-            found[row.key] = row
     return found

@@ -43,6 +43,15 @@ until_decided = Table(
 )
 """The runs that were held so. A table of its own: indexes of before it are as good without."""
 
+selections = Table(
+    "skillup_selections",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("asked", Text, nullable=False),
+    Column("narrowed", Boolean, nullable=False),
+)
+"""What runs were asked to choose. A table of its own for the same reason."""
+
 trials = Table(
     "skillup_trials",
     metadata,

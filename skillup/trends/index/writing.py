@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select
 
 from skillup.errors import RunDirectoryError
 from skillup.trends.index.database import open_index
-from skillup.trends.index.tables import runs, trials, until_decided
+from skillup.trends.index.tables import runs, selections, trials, until_decided
 from skillup.trends.outcomes import RunOutcomes
 from skillup.trends.reading import is_run, read_run
 
@@ -45,6 +45,7 @@ def _replace(connection: Connection, run: RunOutcomes) -> None:
     connection.execute(delete(trials).where(trials.c.run_id == run.run_id))
     connection.execute(delete(runs).where(runs.c.run_id == run.run_id))
     connection.execute(delete(until_decided).where(until_decided.c.run_id == run.run_id))
+    connection.execute(delete(selections).where(selections.c.run_id == run.run_id))
     gates = {suite: dict(own) for suite, own in run.gates.items()}
     connection.execute(
         runs.insert().values(
@@ -57,6 +58,10 @@ def _replace(connection: Connection, run: RunOutcomes) -> None:
     )
     if run.until_decided:
         connection.execute(until_decided.insert().values(run_id=run.run_id))
+    if run.selection is not None:
+        asked = _storable(run.selection.asked)
+        row = {"run_id": run.run_id, "asked": asked, "narrowed": run.selection.narrowed}
+        connection.execute(selections.insert().values(row))
     rows = list(_rows(run))
     if rows:
         connection.execute(trials.insert(), rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 from tests.support.check_rows import row
-from tests.support.records import call, make_record, make_turn
+from tests.support.records import Recorded, call, make_record, make_turn
 
 TOOLS = make_record(
     make_turn(
@@ -38,6 +38,23 @@ REFUSED = make_record(
         ]
     )
 )
+
+
+def _shown(
+    content: str, status: str = "error", command: str = "cat x/skills/tidy/SKILL.md"
+) -> Recorded:
+    """A shell command that names the skill's file, and what it printed."""
+    result = ToolResult.model_validate({"call_id": "s", "status": status, "content": content})
+    called = ToolCall(id="s", name="shell", kind="shell", arguments={"command": command})
+    items = [
+        TranscriptItem(type="tool_call", tool_call=called),
+        TranscriptItem(type="tool_result", tool_result=result),
+    ]
+    return make_record(make_turn(transcript=items))
+
+
+MISSING = "cat: x/skills/tidy/SKILL.md: No such file or directory\n"
+SKILL = "---\nname: tidy\ndescription: Tidies.\n---\nBe tidy.\n"
 READER = make_record(make_turn(calls=[call("Read", "read", file_path="C:\\s\\Tidy\\SKILL.md")]))
 
 
@@ -136,6 +153,17 @@ ROWS = [
     row(False, "skill_used", "tidy", make_record("I used the skill tidy/SKILL.md")),
     row(False, "skill_used", "tidy", REFUSED),
     row(True, "skill_not_used", "tidy", REFUSED),
+    row(False, "skill_used", "tidy", _shown(MISSING)),
+    row(True, "skill_not_used", "tidy", _shown(MISSING)),
+    row(False, "skill_used", "tidy", _shown("")),
+    row(False, "skill_used", "tidy", _shown(MISSING + "README.md\n", "success")),
+    row(False, "skill_used", "tidy", _shown("name: tidy-up\n")),
+    # It read the skill, and failed at something else.
+    row(True, "skill_used", "tidy", _shown(SKILL + "rg: no match\n")),
+    row(True, "skill_used", "tidy", _shown("     2\tname: 'Tidy'\n")),
+    row(True, "skill_used", "tidy", _shown("Be tidy.\n", "success")),
+    row(True, "skill_used", "tidy", _shown("", "unknown")),
+    row(True, "skill_used", "tidy", _shown("ls: a.txt: No such file or directory\n", "success")),
     row(True, "skill_not_used", "keeper", CLAUDE),
     row(True, "skill_not_used", "idy", CODEX),
     row(True, "skill_not_used", "tidy", NONE),

@@ -54,7 +54,7 @@ def test_workers_without_the_cli_get_no_trials(
     assert "there is no program `agent-cli`" in refused.stderr
     assert "trial_started" not in {event["event"] for event in project.journal()}
 
-    cluster.start_worker("with", env={"PATH": path})
+    cluster.start_worker("with", env={"PATH": path, "ANTHROPIC_API_KEY": "sk-lab"})
     outcome = project.run("run", "cases", *there)
     assert "it gets no trials" in outcome.stderr
     (sent,) = [event for event in project.journal() if event["event"] == "trial_sent"]

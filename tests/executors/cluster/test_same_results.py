@@ -87,7 +87,7 @@ FILES = {
                 - {name: left, turns: [two]}
                 - {name: right, turns: [three]}
         assertions: [{contains: said}]
-        scripted: [{say: said}]
+        scripted: [{when: two, steps: [{delay: 0.5}], say: said}, {say: said}]
         """,
 }
 VOLATILE = {
@@ -183,3 +183,22 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
 
     again = project.run("judge", "away", "--json").data
     assert not [case for case in again["cases"] if case.get("changed")]
+
+
+def test_the_rest_of_a_family_is_held_there_as_if_all_of_it_were(
+    project: Project, cluster: DaskCluster
+) -> None:
+    cluster.start_worker("one")
+    there = ("--executor", "dask", "--scheduler", cluster.address)
+    for out in ("whole", "rest"):
+        project.run("run", "work/suite", "-k", "parts", "--out", out, "--quiet")
+    trial = project.root / "rest/trials/parts/right/scripted/with_skill/1"
+    (trial / "record.json").unlink()
+    (trial / "grading.json").unlink()
+    outcome = project.run("run", "--resume", "rest", "--json", *there)
+    assert outcome.exit_code == 0, outcome.stderr
+    first, second = (case["turns"][0]["held_by"] for case in outcome.data["cases"])
+    assert (first, second) == (None, "parts/left/scripted/with_skill/1")
+    records = ("rest", "whole")
+    told = [json.loads((project.root / out / "result.json").read_text()) for out in records]
+    assert lasting(told[0]) == lasting(told[1])

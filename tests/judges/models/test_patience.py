@@ -85,3 +85,24 @@ def test_when_nothing_was_accepted_for_so_long_it_is_an_error() -> None:
     assert answer.error is not None
     assert "529" in answer.error
     assert len(server.requests) >= 2
+
+
+def test_once_patience_is_at_its_end_each_question_is_asked_once_until_one_is_answered() -> None:
+    asked: list[str] = []
+
+    def reply(request: ModelRequest) -> Reply:
+        asked.append(request.latest)
+        return Structured(RIGHT) if request.latest == "the fourth" else HttpError(429, "no")
+
+    async def work(asker: Asker) -> list[bool]:
+        texts = ("the first", "the second", "the third", "the fourth", "the fifth")
+        return [
+            (await asker.ask(question("anthropic", server.url, text))).error is None
+            for text in texts
+        ]
+
+    with ModelServer(reply) as server:
+        answered = asking(work, patience=Patience(refusals=0.5))
+    assert answered == [False, False, False, True, False]
+    assert [asked.count(text) for text in ("the second", "the third", "the fourth")] == [1, 1, 1]
+    assert asked.count("the fifth") >= 2  # patience is there again

@@ -73,3 +73,22 @@ def test_an_analysis_of_another_version_says_nothing(tmp_path: Path, analysis: A
     result = json.loads((path / "result.json").read_text()) | {"analysis": analysis}
     (path / "result.json").write_text(json.dumps(result))
     assert index_of(RunData(path), mode="report")["deciding"] == []
+
+
+def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path) -> None:
+    info = {"run_id": "r", "jobs": JOBS, "suites": SUITES}
+    about: dict[str, Any] = {"suite": "suite", "case": "a", "engine": "scripted"}
+    said: dict[str, Any] = {"verdict": "below", "threshold": 0.8, "error_rate": 0.05, "trials": 3}
+    with RunDirectory.create(tmp_path / "r", info) as run:
+        run.begin_trial(JOBS[3])
+        for job in JOBS[:3]:
+            run.write_record(job, a_record("a"))
+            run.write_grade(job, a_grade("a"))
+        run.journal("case_decided", **about, variant="with_skill", **said, passed=0)
+        data = RunData(run.path)
+        assert [row["status"] for row in data.rows[3:]] == ["RUNNING", "NOT_NEEDED"]
+        index = index_of(data, mode="view")
+        assert (index["not_run"], index["not_needed"]) == (JOBS[3:4], JOBS[4:])
+        (case,) = index["decided"]
+        assert (case["suite"], case["case_id"]) == ("suite", "a")
+        assert case["decision"] == {**said, "saved": 1}

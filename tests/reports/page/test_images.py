@@ -3,55 +3,12 @@
 from __future__ import annotations
 
 import base64
-import struct
 from pathlib import Path
 
-import pytest
-
-from skillup.reports.page.images import kind_of
 from skillup.reports.page.report import html_report
 from tests.support.pages import page_of
-from tests.support.pictures import png
+from tests.support.pictures import gif, png
 from tests.support.project import Project
-
-JPEG = b"\xff\xd8\xff\xe0\0\4ab\xff\xff\xc2\0\x0b\x08\0\x20\0\x40\1\1\x11\0\xff\xda"
-PICTURES = {
-    "image/png": png(64, 32),
-    "image/gif": b"GIF89a" + struct.pack("<HH", 64, 32) + b"\0\0\0;",
-    "image/jpeg": JPEG,
-    "image/webp": b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f"
-    + struct.pack("<I", 63 | 31 << 14)
-    + b"\0",
-}
-MORE_WEBP = (
-    b"RIFF....WEBPVP8X....\0\0\0\0\x3f\0\0\x1f\0\0",
-    b"RIFF....WEBPVP8 ....\0\0\0\x9d\x01\x2a\x40\0\x20\0",
-)
-
-
-@pytest.mark.parametrize("kind", PICTURES)
-def test_a_picture_is_known_by_its_bytes_with_its_measures(kind: str) -> None:
-    assert kind_of(PICTURES[kind]) == (kind, 64, 32)
-
-
-@pytest.mark.parametrize("data", MORE_WEBP)
-def test_each_form_of_webp_has_its_measures(data: bytes) -> None:
-    assert kind_of(data) == ("image/webp", 64, 32)
-
-
-@pytest.mark.parametrize("data", [*PICTURES.values(), *MORE_WEBP])
-def test_what_is_cut_short_anywhere_is_no_picture_or_has_measures(data: bytes) -> None:
-    found = [kind_of(data[:length]) for length in range(len(data))]
-    assert found[:10] == [None] * 10
-    assert {one for one in found if one is not None} <= {kind_of(data)}
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"<html>", b"\xff\xd8\xff\xe0\0\0" * 9],
-)
-def test_documents_and_nonsense_are_none(data: bytes) -> None:
-    assert kind_of(data) is None
 
 
 def written(**files: bytes) -> str:
@@ -67,7 +24,10 @@ def test_pictures_of_a_turn_are_in_the_page_and_others_are_named(project: Projec
     files = {
         "logo_png": png(3, 2),
         "fake_jpg": b"<svg onload=alert(1)>",
-        "huge_gif": b"GIF89a" + b"\xff\xff" * 2,
+        "huge_gif": gif((1, 1), (0, 0, 16000, 16000)),
+        "long_gif": gif((1000, 1000), *[(0, 0, 9, 9)] * 300),
+        "moves_gif": gif((100, 100), *[(0, 0, 9, 9)] * 300),
+        "half_png": png(3, 2)[:-12],
         "notes_txt": png(3, 2),
     }
     project.write(
@@ -84,11 +44,12 @@ def test_pictures_of_a_turn_are_in_the_page_and_others_are_named(project: Projec
     [run] = (project.root / ".skillup" / "runs").glob("2*")
     changes = page_of(run / "report.html").detail("draws")["turns"][0]["changes"]
     images = {one["path"]: one for one in changes["images"]}
-    assert set(images) == {"logo.png", "fake.jpg", "huge.gif"}
+    assert set(images) == {name.replace("_", ".") for name in files} - {"notes.txt"}
+    assert {path for path, one in images.items() if "data" in one} == {"logo.png", "moves.gif"}
     assert base64.b64decode(images["logo.png"]["data"]) == files["logo_png"]
     assert (images["logo.png"]["width"], images["logo.png"]["height"]) == (3, 2)
     assert set(images["fake.jpg"]) == {"path", "size"}, "it is no picture"
-    assert set(images["huge.gif"]) == {"path", "size"}, "no browser could hold it"
+    assert images["huge.gif"] == {"path": "huge.gif", "size": len(files["huge_gif"])}
 
 
 def test_large_pictures_are_named_and_all_of_a_report_have_a_limit(project: Project) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillup.reports.page.plan_of_run import planned_jobs
 from skillup.reports.page.rows import graded_row, mark_flaky
-from skillup.schema.grade import TurnGrade
+from skillup.schema.grade import CheckResult, TurnGrade
 from tests.support.stored import a_grade
 
 (JOB,) = planned_jobs({"jobs": ["a/e/with_skill/1"]})
@@ -34,6 +34,17 @@ def test_a_gate_that_skips_the_rest_is_no_failure_of_its_turn() -> None:
     assert statuses == ["completed", "skipped", "skipped"]
     failed = graded_row(JOB, grade.model_copy(update={"status": "FAIL"}), None)
     assert [turn["status"] for turn in failed["turns"]] == ["completed", "completed", "skipped"]
+
+
+def test_checks_that_a_gate_kept_from_being_evaluated_did_not_fail_at_the_end() -> None:
+    check = CheckResult(name="c", kind="contains", passed=False, score=0, assertable=False)
+    turns = [a_turn(1, status="failed", gate=False)]
+    told = {"turns": turns, "status": "FAIL", "assertions": [check]}
+    grade = a_grade("a").model_copy(update=told)
+    assert graded_row(JOB, grade, None)["end"] is None
+    asked = [check, check.model_copy(update={"assertable": True})]
+    assert graded_row(JOB, grade.model_copy(update={"assertions": asked}), None)["end"] is False
+    assert graded_row(JOB, grade.model_copy(update={"turns": []}), None)["end"] is False
 
 
 def test_the_trunk_is_no_branch_of_itself() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "r", INFO) as run:
         data = RunData(run.path)
         assert data.running
-        assert {status for status, _ in _statuses(data)} == {"NOT_HELD"}
+        assert {status for status, _ in _statuses(data)} == {"WAITING"}
         place = run.begin_trial(JOBS[0])
         run.begin_trial(JOBS[1])
         (place.raw / "turn-02.stdout.jsonl").touch()
@@ -37,7 +38,7 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         assert _statuses(data) == [
             ("RUNNING", "turn 2 is held"),
             ("RUNNING", "being prepared"),
-            ("NOT_HELD", "not started yet"),
+            ("WAITING", "not started yet"),
         ]
         assert data.running_jobs() == JOBS[:2]
         run.write_record(JOBS[0], a_record("a"))
@@ -110,12 +111,30 @@ def test_trials_that_disagree_make_a_case_flaky(tmp_path: Path) -> None:
     assert [row["flaky"] for row in RunData(run.path).rows] == [True, True, False]
 
 
-def test_titles_of_trials_that_are_not_over_come_from_the_plan(tmp_path: Path) -> None:
-    suites = {"s": {"cases": {"a": "a", "b": "b"}, "titles": {"a": "Asks", "b": ["no text"]}}}
+def test_titles_and_tags_of_trials_that_are_not_over_come_from_the_plan(tmp_path: Path) -> None:
+    told = {"titles": {"a": "Asks", "b": ["no text"]}, "tags": {"a": ["slow"], "b": "no list"}}
+    suites = {"s": {"cases": {"a": "a", "b": "b"}, **told}}
     info = {"run_id": "r", "jobs": JOBS[:2], "suites": suites}
     with RunDirectory.create(tmp_path / "r", info) as run:
         run.begin_trial(JOBS[0])
-        assert [row["title"] for row in RunData(run.path).rows] == ["Asks", None]
+        rows = RunData(run.path).rows
+        assert [row["title"] for row in rows] == ["Asks", None]
+        assert [row["tags"] for row in rows] == [["slow"], []]
+        assert [row["status"] for row in rows] == ["RUNNING", "WAITING"]
+
+
+def test_turns_of_a_trial_that_goes_on_are_held_and_not_judged(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "r", INFO) as run:
+        place = run.begin_trial(JOBS[0])
+        (place.raw / "turn-02.stdout.jsonl").touch()
+        data = RunData(run.path)
+        row = data.rows[0]
+        assert row["turns"] == [{"status": "completed", "ok": None, "unjudged": True}]
+        began = next(event["time"] for event in run.events() if event.get("job") == JOBS[0])
+        assert row["started_at"] == began
+        head = data.head()
+        times = [datetime.fromisoformat(at) for at in (head["since"], began, head["now"])]
+        assert times == sorted(times)
 
 
 def test_a_failed_check_of_the_whole_conversation_is_told_of_its_row(tmp_path: Path) -> None:

@@ -220,22 +220,44 @@ def test_a_change_in_the_folder_is_told(viewer: Viewer) -> None:
     assert "c" in [run["id"] for run in viewer.get("api/runs").data["runs"]]
 
 
-def test_connections_beyond_what_there_is_room_for_are_closed_and_the_server_goes_on(
-    viewer: Viewer,
-) -> None:
+def test_connections_that_send_no_request_make_room_for_one_that_does(viewer: Viewer) -> None:
     idle = []
     try:
         for _ in range(260):
             connection = socket.create_connection(("127.0.0.1", viewer.port), timeout=30)
             connection.sendall(b"GET /")
             idle.append(connection)
-        closed = sum(is_closed(connection) for connection in idle[-40:])
+        closed = sum(is_closed(connection) for connection in idle[:60])
+        answer = viewer.get("api/runs")
+        idle[-1].settimeout(0)
+        with pytest.raises(BlockingIOError):
+            idle[-1].recv(1)
     finally:
         for connection in idle:
             connection.close()
 
-    assert closed == 40
+    assert closed == 60
+    assert answer.status == 200
     assert answers_again(viewer)
+
+
+def test_beyond_what_there_is_room_for_connections_are_closed_if_all_others_are_served(
+    tmp_path: Path,
+) -> None:
+    served = []
+    with viewing(Project(tmp_path)) as full:
+        request = f"GET {full.path}api/events HTTP/1.1\r\nHost: 127.0.0.1:{full.port}\r\n\r\n"
+        try:
+            for _ in range(200):
+                connection = socket.create_connection(("127.0.0.1", full.port), timeout=30)
+                connection.sendall(request.encode())
+                assert connection.recv(12) == b"HTTP/1.1 200"
+                served.append(connection)
+            with socket.create_connection(("127.0.0.1", full.port), timeout=30) as beyond:
+                assert is_closed(beyond)
+        finally:
+            for connection in served:
+                connection.close()
 
 
 def is_closed(connection: socket.socket) -> bool:

@@ -16,7 +16,7 @@ def used(skill: str = "x", *, passed: bool = True, **more: Any) -> CheckResult:
 
 
 def not_used(skill: str = "x", *, passed: bool = True, **more: Any) -> CheckResult:
-    return a_check("skill_not_used", expected=skill, passed=passed, **more)
+    return a_check("skill_not_used", expected=f"no use of {skill}", passed=passed, **more)
 
 
 def of(kind: str, *children: CheckResult, **more: Any) -> CheckResult:
@@ -33,7 +33,8 @@ def seen(*checks: CheckResult, **more: Any) -> set[tuple[str, bool, bool]]:
 
 def failure(check: CheckResult) -> CheckResult:
     """As a judge's failure rule stands in a grade: turned round."""
-    return check.model_copy(update={"role": "failure", "passed": not check.passed})
+    turned = {"role": "failure", "passed": not check.passed, "expected": f"not: {check.expected}"}
+    return check.model_copy(update=turned)
 
 
 @pytest.mark.parametrize(

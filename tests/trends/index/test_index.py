@@ -13,15 +13,10 @@ import pytest
 
 from skillup.errors import IndexTroubleError
 from skillup.trends.index.database import open_index
-from skillup.trends.index.reading import (
-    earlier_verdicts,
-    newest_runs,
-    stored_run,
-    tallies_of_all_runs,
-)
-from skillup.trends.index.tables import about, until_decided
+from skillup.trends.index.reading import newest_runs, stored_run, tallies_of_all_runs
+from skillup.trends.index.tables import about, selections, until_decided
 from skillup.trends.index.writing import add_run, rebuild
-from skillup.trends.outcomes import CaseKey
+from skillup.trends.selection import Selection
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
@@ -34,12 +29,15 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
 
 
 def test_how_a_run_was_held_is_kept_also_in_an_index_of_before(index: str) -> None:
-    run = replace(a_run("run", {"one": "p"}), until_decided=True)
+    asked = Selection('{"cases": ["one"]}', narrowed=True)
+    run = replace(a_run("run", {"one": "p"}), until_decided=True, selection=asked)
     add_run(index, a_run("old", {"one": "p"}))
     with open_index(index, write=True) as connection:
         until_decided.drop(connection)
+        selections.drop(connection)
     with open_index(index, write=False) as connection:
         assert not stored_run(connection, "old").until_decided
+        assert stored_run(connection, "old").selection is None
     add_run(index, run)
     add_run(index, run)
     with open_index(index, write=False) as connection:
@@ -81,25 +79,6 @@ def test_the_database_sums_up_as_the_comparison_does(index: str) -> None:
         assert row.tally.cost_usd == wanted.cost_usd
         assert row.tally.priced == wanted.priced
         assert row.tally.duration_ms == wanted.duration_ms
-
-
-def test_the_newest_verdict_before_a_run_is_found(index: str) -> None:
-    for name, marks in (("1", "f"), ("2", "p"), ("3", "e"), ("4", "e"), ("5", "f")):
-        add_run(index, a_run(name, {"one": marks, "two": "e"}))
-    fourth = a_run("4", {"one": "e", "two": "e"})
-    with open_index(index, write=False) as connection:
-        found = earlier_verdicts(connection, fourth, {a_key("one"), a_key("two")})
-        assert earlier_verdicts(connection, fourth, set()) == {}
-    assert {key: row.run.run_id for key, row in found.items()} == {a_key("one"): "2"}
-
-
-def test_verdicts_are_found_of_as_many_cases_as_are_asked_for(index: str) -> None:
-    cases: dict[str | CaseKey, str] = {f"case-{n}": "p" for n in range(600)}
-    add_run(index, a_run("1", cases))
-    with open_index(index, write=False) as connection:
-        for count in (2, 600):
-            keys = {a_key(f"case-{n}") for n in range(count)}
-            assert set(earlier_verdicts(connection, a_run("2", {"x": "e"}), keys)) == keys
 
 
 def test_texts_may_hold_anything(index: str) -> None:

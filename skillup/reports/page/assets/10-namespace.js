@@ -13,6 +13,7 @@ window.SK = {
     NOT_HELD: { word: "not run", sign: "–" },
     NOT_NEEDED: { word: "not needed", sign: "·" }, // saved by --until-decided
     RUNNING: { word: "running", sign: "◌" },
+    WAITING: { word: "waiting", sign: "–" }, // not begun, while the run goes on
   },
   KIND_SIGN: {
     shell: "$",

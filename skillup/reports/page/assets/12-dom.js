@@ -86,6 +86,15 @@
     document.getElementById("status").textContent = text;
   };
 
+  /* The same, also for those who see, for a moment: what a key did where nothing else shows it. */
+  SK.tell = function (text) {
+    SK.announce(text);
+    document.querySelectorAll(".told").forEach((one) => one.remove());
+    const note = SK.el("p", { class: "told", "aria-hidden": "true" }, text);
+    document.body.append(note);
+    setTimeout(() => note.remove(), 4000);
+  };
+
   /* A button that is not for sending anything. */
   SK.button = function (label, onClick, attributes) {
     return SK.el("button", { type: "button", on: { click: onClick }, ...attributes }, label);

@@ -57,7 +57,7 @@
   SK.cost = function (dollars) {
     if (!known(dollars)) return NONE;
     if (dollars === 0) return "$0";
-    if (dollars < 0.01) return "$" + dollars.toPrecision(2);
+    if (dollars < 0.0995) return "$" + dollars.toPrecision(2);
     return "$" + dollars.toFixed(2);
   };
 

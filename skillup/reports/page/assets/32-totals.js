@@ -34,7 +34,7 @@
         "p",
         { class: "aside" },
         "Time: ",
-        SK.duration(summary.duration_ms),
+        index.run.since ? [SK.timeSince(index.run.since), " so far"] : SK.duration(summary.duration_ms),
         index.run.engines && index.run.engines.length
           ? [". ", index.run.engines.map((engine, at) => [at ? "; " : null, SK.engineText(engine)])]
           : null,

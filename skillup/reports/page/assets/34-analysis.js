@@ -102,14 +102,29 @@
     };
   }
 
+  /* Of a suite, over those cases that its uplift is over: so their difference is the uplift. */
+  function meanRate(all, suite, side) {
+    const cases = all.filter(
+      (one) =>
+        one.case_id && one.suite === suite.suite && one.engine === suite.engine && SK.known(one.uplift),
+    );
+    return SK.mean(cases, (one) => one[side].rate);
+  }
+
   /* With against without the skill. */
   SK.upliftTable = function (index) {
     const all = (index.analysis && index.analysis.uplift) || [];
     if (!all.length) return null;
+    const several = (key) => new Set(all.map((one) => one[key])).size > 1;
+    const place = (one) => [several("suite") ? one.suite : null, several("engine") ? one.engine : null];
     const line = (one) => [
-      { head: one.case_id || `${one.suite}, ${one.engine}` },
-      { number: rateText(one.with_skill) },
-      { number: rateText(one.without_skill) },
+      {
+        head: one.case_id
+          ? [one.case_id, ...place(one)].filter(Boolean).join(", ")
+          : `${one.suite}, ${one.engine} (${one.cases > 1 ? "mean of " : ""}${SK.plural(one.cases, "case")})`,
+      },
+      { number: one.case_id ? rateText(one.with_skill) : SK.percent(meanRate(all, one, "with_skill")) },
+      { number: one.case_id ? rateText(one.without_skill) : SK.percent(meanRate(all, one, "without_skill")) },
       { number: SK.points(one.uplift), class: "strong" },
       {
         number:

@@ -1,9 +1,12 @@
 /* The trials of one case, on one engine, in one variant, are one group: a line of the table. */
 (function () {
   /* What a group is as a whole, and how soon it is to be looked at. */
-  const RANK = { FAIL: 0, FLAKY: 1, ERROR: 2, RUNNING: 3, SKIP: 4, PASS: 5, NOT_HELD: 6 };
+  const RANK = { FAIL: 0, FLAKY: 1, ERROR: 2, RUNNING: 3, SKIP: 4, PASS: 5, WAITING: 6, NOT_HELD: 6 };
 
   SK.caseKey = (row) => [row.suite, row.case_id, row.engine, row.variant].join("\u0000");
+
+  /* How many cases those are: on each engine, with and without the skill, a case is the same. */
+  SK.casesOf = (rows) => new Set(rows.map((row) => row.suite + "\u0000" + row.case_id)).size;
 
   /* Groups in the order of the plan: {key, rows: all trials, status, telling: the trial to look at}. */
   SK.groupsOf = function (rows) {
@@ -24,7 +27,7 @@
   function statusOf(rows) {
     const has = new Set(rows.map((row) => row.status));
     if (has.has("FAIL")) return has.has("PASS") ? "FLAKY" : "FAIL";
-    return ["ERROR", "RUNNING", "PASS", "SKIP"].find((status) => has.has(status)) || "NOT_HELD";
+    return ["ERROR", "RUNNING", "PASS", "SKIP", "WAITING"].find((status) => has.has(status)) || "NOT_HELD";
   }
 
   /* Without the skill: that is no failure of the skill, and nobody has to look at it first. */

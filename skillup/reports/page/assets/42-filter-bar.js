@@ -87,11 +87,12 @@
 
   function chips(rows, changed) {
     const counts = SK.tally(rows);
-    const flaky = rows.filter((row) => row.flaky).length;
+    const flaky = SK.casesOf(rows.filter((row) => row.flaky));
     const all = Object.keys(SK.STATUS)
       .filter((status) => counts[status])
       .map((status) => [status, SK.STATUS[status].word, counts[status]]);
-    if (flaky) all.push(["FLAKY", "flaky", flaky]);
+    // Of cases, and beside the others, which are all trials together.
+    if (flaky) all.push(["FLAKY", flaky === 1 ? "flaky case" : "flaky cases", flaky]);
     return all.map(([status, word, number]) => {
       const label = [
         SK.statusSign(status),

@@ -35,7 +35,7 @@
 
   async function read(rows, progress) {
     const run = SK.page.runId;
-    const held = rows.filter((row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING)$/.test(row.status));
+    const held = rows.filter((row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status));
     const missing = held.filter((row) => !texts.has(keyOf(row.n)));
     let done = 0;
     async function worker() {

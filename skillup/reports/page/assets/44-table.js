@@ -22,7 +22,7 @@
     const suites = (index.run.suites || []).length > 1;
     const byCase = (list) => new Map((list || []).map((one) => [SK.caseKey(one), one]));
     const history = byCase(index.history);
-    const tested = byCase(index.analysis && index.analysis.cases);
+    const tested = byCase((index.analysis && index.analysis.cases) || index.decided);
     const decided = [...tested.values()].some((one) => one.decision);
     const open = openGroups();
     const body = SK.el("tbody", { id: "rows" });
@@ -106,7 +106,7 @@
       document.getElementById("clear").hidden = !filtered.some((key) => SK.page.filter[key]);
       document.getElementById("order").setAttribute("aria-pressed", String(SK.page.filter.sort === "plan"));
       const all = index.rows.filter((row) => row.status !== "NOT_NEEDED" || SK.matches(row, { status }));
-      const text = counted(SK.page.order.length, all.length, shown.length, groups.length);
+      const text = counted(SK.page.order.length, all.length, shown, groups);
       document.getElementById("shown").value = text;
       SK.announce(text + " shown");
     }
@@ -217,12 +217,16 @@
     return Object.keys(NAMES).filter((key) => !needless[key]);
   }
 
-  function counted(trials, allTrials, cases, allCases) {
+  /* "12 trials, 3 cases in 6 lines": of the groups that are shown, and of all. */
+  function counted(trials, allTrials, shown, groups) {
     const some =
       trials === allTrials
         ? SK.plural(trials, "trial")
         : `${SK.count(trials)} of ${SK.plural(allTrials, "trial")}`;
-    return allCases === allTrials ? some : `${some}, ${SK.plural(cases, "case")}`;
+    const cases = SK.casesOf(shown.map((group) => group.rows[0]));
+    const lines = SK.casesOf(groups.map((group) => group.rows[0])) < groups.length;
+    if (groups.length === allTrials && !lines) return some;
+    return `${some}, ${SK.plural(cases, "case")}` + (lines ? ` in ${SK.plural(shown.length, "line")}` : "");
   }
 
   function headCell(key, name, draw) {

@@ -12,6 +12,8 @@
 
   /* A turn's sign: "failed" too where it was held and its checks failed. */
   SK.turnMark = function (turn) {
+    if (turn.status === "completed" && turn.unjudged)
+      return { sign: "·", word: "held, not judged yet", status: "NOT_HELD" };
     const status = turn.status === "completed" && turn.ok === false ? "failed" : turn.status;
     return {
       sign: DOT[status] || "·",
@@ -123,11 +125,19 @@
       turns: () => cell("turns", {}, turns),
       engine: () => cell("engine", {}, engine),
       score: () => number("score", SK.score(SK.mean(rows, (row) => row.score))),
-      time: () => number("time", SK.duration(SK.mean(rows, (row) => row.duration_ms))),
+      time: () => timeOf(rows, number),
       tokens: () => number("tokens", SK.tokenText(SK.mean(rows, (row) => row.tokens))),
       cost: () => number("cost", SK.cost(SK.mean(rows, (row) => row.cost_usd))),
     };
     return about.columns.filter((key) => make[key]).map((key) => make[key]());
+  }
+
+  /* Of trials of which none is over, how long the first of them has gone on. */
+  function timeOf(rows, number) {
+    const over = SK.mean(rows, (row) => row.duration_ms);
+    const since = rows.map((row) => row.started_at).filter(Boolean).sort()[0];
+    if (SK.known(over) || !since) return number("time", SK.duration(over));
+    return cell("time", { class: "number", title: "so far" }, SK.timeSince(since));
   }
 
   const link = (row, text, name) =>

@@ -28,6 +28,9 @@
     return text.slice(0, 300);
   };
 
+  /* Where trials have their workspace: of a path in there, what follows is enough. */
+  const WORKSPACE = /^\/(?:[^/]+\/)*skillup-[A-Za-z0-9_]+\/[^/]+\/workspace\/(?=.)/;
+
   const RESULT = {
     success: ["✓", "succeeded", "PASS"],
     error: ["✗", "failed", "FAIL"],
@@ -53,7 +56,11 @@
         SK.KIND_SIGN[item.kind] || "·",
       ),
       SK.el("span", { class: "tool-name" }, item.name || item.kind),
-      SK.el("code", { class: "tool-main" }, main.slice(0, 300)),
+      SK.el(
+        "code",
+        { class: "tool-main", title: WORKSPACE.test(main) ? main.slice(0, 300) : null },
+        main.replace(WORKSPACE, "").slice(0, 300),
+      ),
       item.agent ? SK.el("span", { class: "tag" }, "sub-agent ", item.agent) : null,
       item.duration_ms ? SK.el("span", { class: "aside" }, SK.duration(item.duration_ms)) : null,
       SK.el(

@@ -51,6 +51,21 @@
       .slice(0, 6)
       .some((line) => /^(---|\+\+\+|diff|Binary) /.test(line) && (line + " ").includes("/" + path + " "));
 
+  const UNSHOWN = /^\[.* → .*; not shown: binary, large or not kept\]$/;
+
+  /* The diff without what it says of pictures that are shown: that they cannot be. */
+  function withoutPictures(text, images) {
+    const shown = (images || []).filter(SK.isShownImage).map((image) => image.path);
+    if (!shown.length) return text;
+    return byFile(text)
+      .filter(
+        (part) =>
+          !(part.lines.some((line) => UNSHOWN.test(line)) && shown.some((path) => isOf(part, path))),
+      )
+      .map((part) => part.text)
+      .join("\n");
+  }
+
   /* The diff, a block for each file where checks asked for one: `ranges` have its `path`. */
   function fileDiffs(text, ranges) {
     if (!ranges.some((one) => one.path)) return SK.diff(text);
@@ -79,6 +94,7 @@
       ["deleted", "−"],
     ].filter(([name]) => (changes[name] || []).length);
     if (!parts.length && !changes.diff) return null;
+    const diff = withoutPictures(changes.diff || "", changes.images);
     const words = parts.map(([name]) => `${changes[name].length} ${name}`).join(", ");
     const first = parts
       .flatMap(([name]) => changes[name])
@@ -89,7 +105,7 @@
         class: "changes",
         "data-marks":
           ranges
-            .filter((one) => !one.path || !isShown(changes, one.path))
+            .filter((one) => !one.path || !isShown(diff, one.path))
             .flatMap((one) => one.marks)
             .join(" ") || null,
         ...SK.holding(ranges),
@@ -120,11 +136,11 @@
             ),
           ),
           SK.images(changes.images),
-          changes.diff ? fileDiffs(changes.diff, ranges) : null,
+          diff ? fileDiffs(diff, ranges) : null,
         ),
       SK.opensFor(ranges),
     );
   };
 
-  const isShown = (changes, path) => byFile(changes.diff || "").some((part) => isOf(part, path));
+  const isShown = (diff, path) => byFile(diff).some((part) => isOf(part, path));
 })();

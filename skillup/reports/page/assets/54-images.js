@@ -7,8 +7,10 @@
     return SK.el("div", { class: "images" }, images.map(figure));
   };
 
+  SK.isShownImage = (image) => KINDS.test(image.type) && /^[A-Za-z0-9+/]+=*$/.test(image.data || "");
+
   function figure(image) {
-    const shown = KINDS.test(image.type) && /^[A-Za-z0-9+/]+=*$/.test(image.data || "");
+    const shown = SK.isShownImage(image);
     return SK.el(
       "figure",
       {},

@@ -35,6 +35,7 @@
 
   function verdict(check) {
     if (check.error) return ["!", "error", "ERROR"];
+    if (check.gate) return ["–", `not evaluated: the gate of turn ${check.gate} failed`, "SKIP"];
     if (check.moot) return [check.moot === "skips the rest" ? "○" : "–", check.moot, "SKIP"];
     if (check.assertable === false) return ["✗", "failed: nothing to look at", "FAIL"];
     return check.passed ? ["✓", "passed", "PASS"] : ["✗", "failed", "FAIL"];
@@ -94,6 +95,7 @@
       ),
       SK.el("span", { class: "check-name" }, check.name || check.kind),
       badges.map((badge) => SK.el("span", { class: "tag" }, badge)),
+      check.gate ? SK.el("span", { class: "why-not" }, word) : null,
     ];
     const more =
       [check.expected, check.found, check.excerpt, check.error, ...(check.notes || [])].some(Boolean) ||
@@ -140,7 +142,7 @@
         {},
         check.error ? line("could not be evaluated", check.error) : null,
         line("expected", check.expected),
-        line("found", check.found),
+        check.gate ? null : line("found", check.found), // that is the gate's, which says it itself
         inChanges || !check.key ? excerpt(check.excerpt) : null,
         (check.notes || []).map((note) => line("note", note)),
         (check.votes || []).length > 1 ? line("votes", check.votes.map(SK.score).join(", ")) : null,

@@ -1,14 +1,28 @@
 /* What checks that were not met come to, before anything is drawn: of a turn that could not be held
-   they say nothing, and a gate that skips the rest of its case is no failure. */
+   they say nothing, and a gate that skips the rest of its case is no failure. What a gate that failed
+   its case kept from being evaluated counts as failed, but nothing was found by it. */
 (function () {
-  /* Sets check.moot: null, "not evaluated" or "skips the rest". Gives `detail` back. */
+  /* What a check says that was not asked, as the turn's gate had failed. */
+  const OF_GATE = [
+    /^turn (\d{1,6}) failed: post-condition not met/,
+    /^turn \d{1,6} was skipped: not sent: turn (\d{1,6}) failed its post-condition/,
+  ];
+
+  /* Sets check.moot: null, "not evaluated" or "skips the rest"; and check.gate: the number of the turn
+     whose gate kept it from being evaluated, or null. Gives `detail` back. */
   SK.settle = function (detail) {
     const status = (detail.grade || {}).status;
     const each = (checks, why) => {
       for (const check of checks || []) {
-        check.moot = check.passed || check.error ? null : why(check);
         each(check.children, why);
+        check.gate = check.passed || check.error || status !== "FAIL" ? null : gateOf(check);
+        check.moot = check.passed || check.error ? null : check.gate ? "not evaluated" : why(check);
       }
+    };
+    const gateOf = (check) => {
+      if (check.assertable !== false) return null;
+      const said = OF_GATE.map((pattern) => pattern.exec(check.found || "")).find(Boolean);
+      return said ? Number(said[1]) : (check.children || []).map((one) => one.gate).find(Boolean) || null;
     };
     const unheld = (check) => (check.assertable === false ? "not evaluated" : null);
     for (const turn of detail.turns || []) {
@@ -27,10 +41,16 @@
     return detail;
   };
 
-  /* Checks in words: "2 of 3 failed", "not evaluated". */
+  /* Checks in words: "2 of 3 failed", "not evaluated", "1 of 3 failed; 2 checks not evaluated, and so
+     failed". */
   SK.checksText = function (checks) {
     const failed = checks.filter((check) => !check.passed && !check.moot).length;
-    if (failed) return `${failed} of ${checks.length} failed`;
+    const gated = checks.filter((check) => check.gate).length;
+    const told = [
+      failed ? `${failed} of ${checks.length} failed` : null,
+      gated ? `${SK.plural(gated, "check")} not evaluated, and so failed` : null,
+    ].filter(Boolean);
+    if (told.length) return told.join("; ");
     if (checks.some((check) => check.moot === "skips the rest")) return "not met: the rest is skipped";
     const moot = checks.filter((check) => check.moot).length;
     if (moot) return moot === checks.length ? "not evaluated" : `${moot} of ${checks.length} not evaluated`;

@@ -52,7 +52,7 @@
           "div",
           { class: "said" },
           said(turn, shared),
-          (turn.follow_ups || []).map((one) => followUp(one, shared)),
+          (turn.follow_ups || []).map((one, _, all) => followUp(one, shared, all)),
         ),
         SK.el(
           "aside",
@@ -71,7 +71,7 @@
       ? [...checks.filter((check) => check.role === "post_condition"), ...saved.checks]
       : checks;
     if (turn.status === "completed" && turn.unjudged)
-      return { sign: "·", word: "held, not judged yet", status: "NOT_HELD" };
+      return { sign: "·", word: turn.given_up ? "held" : "held, not judged yet", status: "NOT_HELD" };
     if (turn.status === "completed" && deciding.some((check) => check.moot === "skips the rest"))
       return { sign: "○", word: "skips the rest", status: "SKIP" };
     return SK.turnMark({ status: turn.status, ok: deciding.every((check) => check.passed || check.moot) });
@@ -214,12 +214,27 @@
     ];
   }
 
-  function followUp(turn, shared) {
-    const status = turn.passed ? "PASS" : turn.status === "error" ? "ERROR" : "FAIL";
+  const isBelow = (one, turn) =>
+    one !== turn &&
+    one.asked_by.length > turn.asked_by.length &&
+    turn.asked_by.every((place, at) => one.asked_by[at] === place);
+
+  /* By its own checks: one of its own follow-ups may have passed in its stead, which is said beside it. */
+  function followUp(turn, shared, all) {
+    const own = turn.passed && (turn.checks || []).every((check) => check.passed);
+    const status = own ? "PASS" : turn.status === "error" ? "ERROR" : "FAIL";
+    const saved = turn.passed && !own ? all.find((one) => isBelow(one, turn) && one.passed) : null;
     return SK.el(
       "section",
       { class: "follow-up", "aria-label": turn.label || "follow-up" },
-      SK.el("div", { class: "turn-facts" }, SK.status(status), " ", facts(turn)),
+      SK.el(
+        "div",
+        { class: "turn-facts" },
+        SK.status(status),
+        saved ? [" ", SK.el("span", { class: "tag" }, "then passed on the " + saved.label)] : null,
+        " ",
+        facts(turn),
+      ),
       said(turn, shared),
       judged(turn, shared),
     );

@@ -1,4 +1,4 @@
-/* The head of a conversation: which trial it is, its verdict, its siblings, and what it took. */
+/* The head of a conversation: which trial it is, its verdict, and what it took. */
 (function () {
   SK.caseHead = function (detail, row) {
     const grade = detail.grade || {};
@@ -32,8 +32,8 @@
       (grade.warnings || []).map((text) => SK.el("p", { class: "notice" }, text)),
       detail.skipped ? SK.el("p", { class: "notice" }, "Not held: ", detail.skipped) : null,
       SK.error(detail.error, "The trial could not be held", SK.lastRaw(detail)),
-      trials(detail),
-      SK.compareLinks(detail.n),
+      SK.attemptsTold(detail),
+      SK.el("div", { class: "siblings" }, SK.trialLinks(detail.n), SK.compareLinks(detail.n)),
       facts(detail, grade),
       SK.family(detail),
       turnLinks(detail),
@@ -53,31 +53,6 @@
       link(previous, "↑ previous failing case", "p"),
       previous && next ? " · " : null,
       link(next, "↓ next failing case", "n"),
-    );
-  }
-
-  /* The same case's other trials, engines and variants. */
-  function trials(detail) {
-    const row = SK.page.index.rows.find((one) => one.n === detail.n);
-    const same = row ? SK.trialsOf(row) : [];
-    if (same.length < 2) return null;
-    return SK.el(
-      "nav",
-      { class: "trials", "aria-label": "Trials of this case" },
-      same.map((row) =>
-        SK.el(
-          "a",
-          {
-            href: SK.trialAddress(row.n),
-            class: "trial-link status-" + row.status,
-            "aria-current": row.n === detail.n ? "page" : null,
-          },
-          SK.statusSign(row.status),
-          " ",
-          SK.trialName(row, same),
-          SK.el("span", { class: "visually-hidden" }, " " + SK.STATUS[row.status].word),
-        ),
-      ),
     );
   }
 

@@ -95,17 +95,21 @@
     if (problem) return SK.noDetail(row, problem);
     if (detail.waiting) return SK.waitingPage(row, detail);
     if (detail.problem) return SK.noDetail(row, new Error(detail.problem));
+    const conversation = SK.conversation(detail);
+    const hits = SK.hits(conversation, SK.page.filter);
     const article = SK.el(
       "article",
       { class: "case" },
       SK.caseHead(detail, row),
-      SK.conversation(detail),
+      hits ? hits.bar : null,
+      conversation,
+      SK.attempts(detail),
       detail.live ? SK.liveEnd(detail) : null,
     );
     SK.followJumps(article, (part) => SK.trialAddress(n, part));
-    SK.page.keys = keysOf(article);
+    SK.page.keys = [...(hits ? hits.keys : []), ...keysOf(article)];
     SK.page.back = () => SK.go(SK.page.tableAddress || SK.address(""));
-    SK.page.shown = turn ? () => SK.jumpTo(article, turn) : null;
+    SK.page.shown = turn ? () => SK.jumpTo(article, turn) : hits && hits.first;
     document.title = `${detail.case_id} · ${SK.page.index.run.run_id} · skillup`;
     return article;
   };
@@ -135,7 +139,7 @@
     const here = () => SK.parseRoute(location.hash).n;
     const open = (row, none) => {
       if (row) SK.go(SK.trialAddress(row.n));
-      else SK.announce(none);
+      else SK.tell(none);
     };
     return [
       ["n", "next failing case", () => open(SK.failingNeighbours(here()).next, "No more failing cases")],
@@ -194,7 +198,7 @@
   };
 
   function step(article, by) {
-    const turns = [...article.querySelectorAll(".turn")];
+    const turns = [...article.querySelectorAll(".turn:not(.of-attempt)")];
     let at = turns.findIndex((turn) => turn.contains(document.activeElement));
     if (at < 0) at = by > 0 ? -1 : turns.length;
     const turn = turns[Math.max(0, Math.min(turns.length - 1, at + by))];
@@ -222,7 +226,7 @@
       SK.el(
         "p",
         { class: "notice" },
-        row && /RUNNING|NOT_HELD|NOT_NEEDED/.test(row.status)
+        row && /RUNNING|WAITING|NOT_HELD|NOT_NEEDED/.test(row.status)
           ? "This conversation has not been held to its end."
           : `It cannot be shown: ${problem.message}`,
       ),

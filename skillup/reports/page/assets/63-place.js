@@ -4,21 +4,21 @@
 
   /* The rows in the order of the table, as filtered. */
   const ordered = () =>
-    SK.page.order && SK.page.order.length ? SK.page.order : (SK.page.index || { rows: [] }).rows;
+    SK.page.order || (SK.page.index || { rows: [] }).rows;
 
-  /* The next and previous case with a trial that failed or met an error, in the order of the table:
-     the first such trial of it. `n`: the trial that is shown, or null. */
+  /* The next and previous line of the table (a case on an engine) with a trial that failed or met an
+     error, in its order: the first such trial of it. `n`: the trial that is shown, or null. */
   SK.failingNeighbours = function (n) {
     const cases = new Map();
     for (const row of ordered()) {
-      const key = caseOf(row);
+      const key = SK.caseKey(row);
       if (!cases.has(key)) cases.set(key, null);
       const bad = row.status === "ERROR" || (row.status === "FAIL" && !SK.isBaseline(row));
       if (!cases.get(key) && bad) cases.set(key, row);
     }
     const here = SK.page.index.rows.find((row) => row.n === n);
     const keys = [...cases.keys()];
-    const at = here ? keys.indexOf(caseOf(here)) : -1;
+    const at = here ? keys.indexOf(SK.caseKey(here)) : -1;
     const first = (list) => list.map((key) => cases.get(key)).find(Boolean) || null;
     return { next: first(keys.slice(at + 1)), previous: at < 0 ? null : first(keys.slice(0, at).reverse()) };
   };

@@ -116,6 +116,7 @@
           " ",
           SK.el("span", { class: "case-title" }, SK.changeWord(row.change)),
         ),
+        ...edited(row.case_changes || []),
       ],
       heads: columns.map(([letter, run, side], place) => [
         SK.el("h2", { class: "minor" }, SK.runText(run, letter)),
@@ -128,6 +129,18 @@
     SK.page.shown = turn ? () => SK.jumpTo(page, turn) : null;
     return page;
   };
+
+  const edited = (changes) =>
+    changes.length
+      ? [
+          SK.el(
+            "p",
+            { class: "notice case-changes" },
+            SK.el("strong", {}, "The case was changed between the two runs"),
+            `: ${changes.join(", ")}.`,
+          ),
+        ]
+      : [];
 
   /* A column's verdict. */
   function head(detail, status) {

@@ -1,7 +1,6 @@
 /* Two trials of one case side by side: what was different where it came out otherwise. */
 (function () {
-  const MOST = 6;
-  const held = (row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING)$/.test(row.status);
+  const held = (row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status);
 
   /* The other trials of a case that were held, those that tell most first: with the same engine, with
      another verdict (one that passed beside one that failed), then the nearest. */
@@ -18,40 +17,6 @@
       .map((one) => [rank(one), one])
       .sort(([a], [b]) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
       .map(([, one]) => one);
-  };
-
-  /* On a trial's page, and over a comparison: the trials to put beside it. `shown`: the one that is. */
-  SK.compareLinks = function (n, shown = null) {
-    const others = SK.comparable(n);
-    if (!others.length) return null;
-    const all = SK.trialsOf(others[0]);
-    const link = (row) =>
-      SK.el(
-        "a",
-        {
-          href: SK.compareAddress(n, row.n),
-          class: "trial-link status-" + row.status,
-          "aria-current": row.n === shown ? "page" : null,
-        },
-        SK.statusSign(row.status),
-        " ",
-        SK.trialName(row, all),
-        SK.el("span", { class: "visually-hidden" }, " " + SK.STATUS[row.status].word),
-      );
-    return SK.el(
-      "nav",
-      { class: "trials compare", "aria-label": "Compare with another trial" },
-      SK.el("span", { class: "label" }, "compare with"),
-      others.slice(0, MOST).map(link),
-      others.length > MOST
-        ? SK.fold(
-            { class: "more-trials" },
-            `${others.length - MOST} more`,
-            () => SK.el("span", { class: "trials" }, others.slice(MOST).map(link)),
-            others.slice(MOST).some((row) => row.n === shown),
-          )
-        : null,
-    );
   };
 
   SK.comparePage = async function (n, other, turn) {

@@ -70,7 +70,7 @@
     const shown = route.page === "trial" ? SK.detailAtHand(route.n) : null;
     const before = route.page === "trial" && !(shown && shown.grade) ? JSON.stringify(shown) : null;
     if (runId) {
-      SK.page.index = index;
+      Object.assign(SK.page, { index, toldAt: Date.now() });
       SK.forgetDetails();
       SK.showTop();
     }

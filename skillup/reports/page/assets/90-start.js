@@ -33,7 +33,7 @@
         SK.fetchIndex(route.runId),
       ]);
       if (SK.page.route !== route) return null;
-      Object.assign(SK.page, { runs, index });
+      Object.assign(SK.page, { runs, index, toldAt: Date.now() });
     }
     return null;
   }
@@ -61,6 +61,7 @@
         () => {
           const row = SK.failingNeighbours(null).next;
           if (row) SK.go(SK.trialAddress(row.n));
+          else SK.tell("No failing conversation here");
         },
       ],
     ];

@@ -1,0 +1,90 @@
+"""Ctrl-C at every moment: it is never lost, and never shows a traceback.
+
+While a verb is at work, Ctrl-C is a KeyboardInterrupt, so that what was begun is cleaned up. Before
+(libraries are being imported, some of which would make another error of it) and afterwards there is
+nothing to clean up: skillup leaves at once.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SAID = "interrupted\n"
+CODE = 130
+_SOON_SECONDS = 0.02
+
+
+class Interrupted(BaseException):
+    """A KeyboardInterrupt that a verb ended with; of one itself Typer would make an exit code."""
+
+
+def leave_when_interrupted() -> None:
+    """From now on Ctrl-C ends the process with :data:`CODE`; not where it is ignored (`nohup`)."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+        atexit.register(_let_end)
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`Interrupted`.
+
+    Where :func:`leave_when_interrupted` was not called, signals are left as they are.
+    """
+    ours = signal.getsignal(signal.SIGINT) is _leave
+    before = sys.unraisablehook
+    try:
+        if ours:
+            sys.unraisablehook = _unraisable
+            # This one, as it is what event loops look for.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted from error
+    finally:
+        if ours:
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, _leave)
+            sys.unraisablehook = before
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether a KeyboardInterrupt is it, in it, or what led to it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(is_interrupt, error.exceptions)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _leave(*_: object) -> None:
+    os.write(2, SAID.encode())  # sys.stderr may be in the middle of something
+    os._exit(CODE)
+
+
+def _let_end() -> None:
+    """While Python takes itself down it would end by the signal, though all is done."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _unraisable(what: Any) -> None:
+    """Where Python calls back (a finalizer, a weak reference) it drops what is raised."""
+    if issubclass(what.exc_type, KeyboardInterrupt):
+        _thread.start_new_thread(_again, ())  # threading's own may be in the middle of something
+    else:
+        sys.__unraisablehook__(what)
+
+
+def _again() -> None:
+    time.sleep(_SOON_SECONDS)
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,56 @@
+"""What shared turns took, noted in the journal: they count even if no trial with them ever ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.executors.stopping import Stopping
+from skillup.schema.record import TurnRecord
+from skillup.store import RunDirectory
+
+_EVENT = "turns_shared"
+_KEPT = {"turn_number", "status", "session_id", "started_at", "usage", "cost_usd", "simulator"}
+
+
+def note_shared(
+    directory: RunDirectory,
+    stopping: Stopping,
+    profile: str,
+    jobs: Iterable[str],
+    turns: Sequence[TurnRecord],
+) -> None:
+    """`turns` were held for `jobs`, on the engine of `profile`: they count now.
+
+    What judges took for their gates counts with the record that has it.
+    """
+    # A turn is known again, in a record, by its session.
+    told = [_told(turn) for turn in turns if turn.session_id is not None]
+    if told:
+        directory.journal(_EVENT, durable=True, jobs=list(jobs), profile=profile, turns=told)
+        stopping.count_shared(profile, [_turn(turn) for turn in told])
+
+
+def count_noted(events: Iterable[Mapping[str, Any]], stopping: Stopping) -> None:
+    """What earlier starts of the run have noted counts; what a record has too, counts once."""
+    for event in events:
+        if event.get("event") != _EVENT:
+            continue
+        try:
+            turns = [_turn(turn) for turn in event["turns"]]
+        except (KeyError, TypeError, ValidationError):
+            continue
+        stopping.count_shared(str(event.get("profile")), turns)
+
+
+def _told(turn: TurnRecord) -> dict[str, Any]:
+    told = turn.model_dump(mode="json", include=_KEPT)
+    return told | {"follow_ups": [_told(one) for one in turn.follow_ups]}
+
+
+def _turn(told: Mapping[str, Any]) -> TurnRecord:
+    """What was said is in the records."""
+    follow_ups = [_turn(one) for one in told["follow_ups"]]
+    return TurnRecord.model_validate({**told, "content": "", "follow_ups": follow_ups})

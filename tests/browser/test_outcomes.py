@@ -1,0 +1,165 @@
+"""How conversations came out: after second chances, failed gates, retries, and in branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.conftest import Opener
+from tests.browser.pages import Opened, address_of
+from tests.browser.test_conversation import open_case
+from tests.support.project import Project
+
+SUITE = {
+    "s/eval.yaml": "name: s\nreport: {formats: [html]}",
+    "s/chances.yaml": """
+        input:
+          turns:
+            - content: Delete it.
+              assertions:
+                - contains: are you sure
+                  prompt: You have not asked me.
+                  assertions:
+                    - contains: are you sure
+                    - prompt: What does your guide say?
+                      assertions: [{contains: ask}]
+        scripted:
+          - {when: guide, say: That I must ask.}
+          - {say: I will.}
+    """,
+    "s/gated.yaml": """
+        context: {files: {a.log: x}}
+        input:
+          turns:
+            - content: Delete the log.
+              post_condition: {must_contain: confirm}
+              assertions: [{tool_not_called: {kind: shell}}]
+            - content: "Yes."
+              assertions: [{contains: deleted}]
+        assertions: [{files_not_exist: [a.log]}]
+        scripted: [{steps: [{run: rm a.log}], say: It is gone.}]
+    """,
+    "s/branchy.yaml": """
+        input:
+          turns:
+            - content: Delete it.
+              branches:
+                - {name: refuse, turns: ["No."], assertions: [{contains: kept}]}
+                - name: agree
+                  turns:
+                    - content: "Yes."
+                      assertions: [{contains: gone}]
+                      branches:
+                        - {name: thanks, turns: [Thanks.]}
+                        - {name: undo, turns: [Undo.]}
+            - content: Which?
+              assertions: [{contains: log}]
+        scripted:
+          - {when: ^yes, say: Gone.}
+          - {when: ^no, say: Kept.}
+          - {say: a.log}
+    """,
+    "s/retried.yaml": """
+        input: {turns: [Hello, More]}
+        assertions: [{contains: hello}]
+        retry_policy: {max_retries: 1, retry_on: [crash]}
+        scripted: [{turn: 1, say: Hello.}, {say: Hello., misbehave: {exit_code: 1, times: 1}}]
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report of a run of all these cases."""
+    project = Project(tmp_path_factory.mktemp("run")).write(SUITE)
+    outcome = project.run("run", "s", "--out", "r")
+    report = project.root / "r/report.html"
+    assert report.is_file(), outcome.stderr
+    return address_of(report)
+
+
+@pytest.fixture
+def told(open_page: Opener, address: str) -> Iterator[Opened]:
+    """It, opened."""
+    with open_page(address) as seen:
+        yield seen
+
+
+def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
+    open_case(told, "chances")
+    heads = told.texts(".follow-up > .turn-facts")
+    assert [" ".join(head.split("score")[0].split()) for head in heads] == [
+        "✗ failed then passed on the second follow-up",
+        "● passed",
+    ]
+
+
+def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:
+    open_case(told, "gated")
+    assert told.texts(".checks h4") == [
+        "Checks 1 of 2 failed; 1 check not evaluated, and so failed",
+        "Checks 1 check not evaluated, and so failed",
+        "Checks of the whole conversation 1 check not evaluated, and so failed",
+    ]
+    assert told.texts(".check .why-not") == ["not evaluated: the gate of turn 1 failed"] * 3
+    assert told.page.locator(".check-FAIL").count() == 1
+    ending = told.page.locator(".conversation-checks .check")
+    ending.locator("summary").click()
+    assert "post-condition" not in ending.inner_text()
+    assert told.page.locator(".show-evidence").count() == 0
+    assert told.page.locator(".verdict .status").inner_text() == "✗ failed"
+    told.go("#/")
+    row = told.page.locator('#rows tr:has(.case-link:text-is("gated"))')
+    assert "end" not in row.locator(".dots").inner_text()
+
+
+def test_branches_of_a_branch_stand_beneath_what_they_share(told: Opened) -> None:
+    open_case(told, "branchy/agree/undo")
+    lines = told.page.locator(".family li").evaluate_all(
+        """(all) => all.map((one) => {
+          const own = [...one.childNodes].filter((node) => node.nodeName !== 'UL');
+          const above = one.parentElement.closest('li');
+          return [
+            own.map((node) => node.textContent).join('').replace(/\\s+/g, ' ').trim(),
+            above ? above.querySelector('a, span').textContent.trim() : null,
+          ];
+        })"""
+    )
+    parents = {line.split(" passed")[0].lstrip("● "): above for line, above in lines}
+    assert list(parents) == [
+        "branchy",
+        "branchy/refuse",
+        "branchy/agree turn 2 shared",
+        "branchy/agree/thanks",
+        "branchy/agree/undo",
+    ]
+    assert str(parents["branchy/agree turn 2 shared"]).startswith("● branchy passed")
+    assert parents["branchy/agree/undo"] == "branchy/agree"
+    assert parents["branchy/agree/thanks"] == "branchy/agree"
+    assert [line.split("passed ")[-1] for line, _ in lines[3:]] == ["its own from turn 3"] * 2
+
+
+def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: Opened) -> None:
+    open_case(told, "retried")
+    notice = told.page.inner_text(".attempts")
+    assert "This is attempt 2." in notice
+    assert "Attempt 1 ended as ! error crash: " in notice
+    links = told.page.locator(".attempts a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert any(link.endswith("/attempt-1.json") for link in links)
+    assert any(link.endswith("/raw.attempt-1/turn-02.stdout.jsonl") for link in links)
+    assert told.page.locator(".attempt .turn").count() == 0
+    told.page.click(".attempts button")
+    assert told.texts(".attempt .turn-head .status") == ["· held", "! error"]
+    assert told.texts(".attempt .error-box h4 code") == ["crash"]
+    for _ in range(3):
+        told.page.keyboard.press("j")
+    assert told.page.evaluate("document.activeElement.dataset.turn") == "2"
+    assert told.page.locator(".conversation .turn:focus").count() == 1
+
+
+def test_an_error_advises_once(told: Opened) -> None:
+    open_case(told, "retried")
+    told.page.click(".attempts button")
+    said = told.page.inner_text(".attempt .error-box")
+    assert said.count("doctor --probe") == 1

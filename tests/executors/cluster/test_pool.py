@@ -1,0 +1,67 @@
+"""Which workers get trials, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import pytest
+
+from skillup.errors import SkillupError
+from skillup.executors.cluster.looking import Looked
+from skillup.executors.cluster.pool import Pool
+
+DOUBT = "claude: no login was found: log in; --probe tells whether it works"
+
+
+class Scheduler:
+    """Knows who is there."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.present = dict.fromkeys(addresses, 2)
+
+    async def nthreads(self) -> Mapping[str, int]:
+        return self.present
+
+
+def looked(problem: str | None = None, doubt: str | None = None) -> Looked:
+    return Looked(problem, {"profiles": {"claude": {"problem": problem, "doubt": doubt}}})
+
+
+def opened(found: Mapping[str, Looked]) -> list[str]:
+    """The workers that get trials."""
+
+    async def look(address: str) -> Looked:
+        return found[address]
+
+    async def main() -> list[str]:
+        client: Any = Scheduler(*found)
+        pool = Pool(client, look, lambda _: None)
+        await pool.open()
+        return [worker.address for worker in pool.workers]
+
+    return anyio.run(main)
+
+
+def test_without_a_login_they_get_none_where_others_have_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert opened({"a": looked(), "b": looked(doubt=DOUBT), "c": looked()}) == ["a", "c"]
+    assert capsys.readouterr().err == (
+        f"worker b: {DOUBT} (other workers have one); it gets no trials\n"
+    )
+
+
+def test_where_none_has_a_login_that_can_be_seen_all_get_trials_and_it_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert opened({"a": looked(doubt=DOUBT), "b": looked(doubt=DOUBT)}) == ["a", "b"]
+    assert capsys.readouterr().err == f"warning: worker a: {DOUBT}\nwarning: worker b: {DOUBT}\n"
+
+
+def test_where_none_is_left_each_reason_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SkillupError) as refused:
+        opened({"a": looked("claude: there is no program `claude`"), "b": looked("it has none")})
+    assert "a: claude: there is no program `claude`; b: it has none" in refused.value.message
+    assert capsys.readouterr().err == ""

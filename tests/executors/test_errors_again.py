@@ -1,0 +1,205 @@
+"""`--resume RUN --retry-errors`: what met an error is held again, what had a verdict is not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.executors.errors_again import errors_again, take_back
+from skillup.store import RunDirectory
+from tests.support.held_plans import hold_plan
+from tests.support.moody import set_mood
+from tests.support.plans import a_plan
+from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+CASE = """
+    input: {turns: [one, two]}
+    assertions: [{contains: one two}]
+    scripted:
+      - {turn: 1, say: fine}
+      - {turn: 2, say: "{{turns.1.user}} two"}
+    """
+AFTER = """
+    depends_on: [a]
+    input: {prompt: x}
+    assertions: [{contains: x}]
+    scripted: [{say: x}]
+    """
+PRICES = "prices: {input: 1000, output: 1000}\n"
+TRIAL = "trials/a/moody/with_skill/1"
+
+
+@pytest.fixture
+def failed(project: Project) -> Path:
+    """A run in which `a` met an error in its second turn, and `b` was skipped for it."""
+    project.write({"eval.yaml": "name: d\n", "a.yaml": CASE, "b.yaml": AFTER})
+    set_mood(project, 2, error="rate_limit")
+    profile = project.root / "engines/moody.yaml"
+    profile.write_text(profile.read_text(encoding="utf-8") + PRICES, encoding="utf-8")
+    outcome = project.run(
+        "run", ".", "-e", "moody", "--out", "out", "--rate-limit-wait", "0", "--index", "index.db"
+    )
+    assert outcome.exit_code == 3
+    command = f"skillup run --resume {project.root / 'out'} --index index.db --retry-errors"
+    assert f"1 trial met an error; once that is mended: {command}" in outcome.stderr
+    return project.root / "out"
+
+
+def resume(project: Project, *arguments: str) -> Outcome:
+    return project.run("run", "--resume", "out", "--json", "--index", "index.db", *arguments)
+
+
+def statuses(outcome: Outcome) -> list[str]:
+    return [case["status"] for case in outcome.data["cases"]]
+
+
+def behave(project: Project) -> None:
+    (project.root / "mood.json").unlink()
+
+
+def events(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+
+
+def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
+    project: Project, failed: Path
+) -> None:
+    before = (failed / TRIAL / "record.json").read_bytes()
+    behave(project)
+    assert statuses(resume(project)) == ["ERROR", "SKIP"]
+    again = resume(project, "--retry-errors")
+    assert again.exit_code == 0, again.stderr
+    assert statuses(again) == ["PASS", "PASS"]
+    assert (
+        "held again: 1 trial that met an error (rate_limit), and 1 that was skipped for that"
+        in again.stderr
+    )
+    assert "--retry-errors" not in again.stderr
+    assert (failed / TRIAL / "attempt-1.json").read_bytes() == before
+    told = [event for event in events(failed) if event["event"] == "errors_retried"]
+    assert told[0]["held_again"] == ["a/moody/with_skill/1"]
+    assert told[0]["skipped_before"] == ["b/moody/with_skill/1"]
+    trend = project.run("trends", "--index", "index.db", "--json").data
+    assert "ERROR" not in json.dumps(trend)
+    nothing = resume(project, "--retry-errors")
+    assert "no trial of this run met an error" in nothing.stderr
+    assert len(list((failed / TRIAL).glob("attempt-*"))) == 1
+
+
+def test_an_error_that_is_there_still_is_met_again_and_both_are_kept(
+    project: Project, failed: Path
+) -> None:
+    again = resume(project, "--retry-errors", "--rate-limit-wait", "0")
+    assert again.exit_code == 3
+    assert statuses(again) == ["ERROR", "SKIP"]
+    behave(project)
+    assert statuses(resume(project, "--retry-errors")) == ["PASS", "PASS"]
+    kept = sorted(path.name for path in (failed / TRIAL).glob("attempt-*"))
+    assert kept == ["attempt-1.json", "attempt-1.json.earlier-1"]
+
+
+def test_what_the_earlier_attempt_took_counts_once_for_a_budget(
+    project: Project, failed: Path
+) -> None:
+    behave(project)
+    first = json.loads((failed / "result.json").read_text())["cases"][0]["cost_usd"]
+    assert first > 0
+    spent = resume(project, "--retry-errors", "--max-cost-usd", f"{first:g}")
+    assert spent.data["not_run"] == ["a/moody/with_skill/1", "b/moody/with_skill/1"]
+    assert f"({first:.2f} USD)" in spent.data["stopped"]["message"]
+    more = resume(project, "--max-cost-usd", f"{first * 1.01:g}")
+    assert statuses(more)[0] == "PASS"
+
+
+def test_killed_while_it_is_held_again_nothing_is_lost(project: Project, failed: Path) -> None:
+    before = (failed / TRIAL / "record.json").read_bytes()
+    set_mood(project, 2, hang=True)
+    arguments = ["run", "--resume", "out", "--retry-errors"]
+    with project.start(*arguments) as process:
+        end = time.monotonic() + GUARD_SECONDS / 2
+        while not (failed / TRIAL / "checkpoint.json").exists():
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert (failed / TRIAL / "attempt-1.json").read_bytes() == before
+    assert not (failed / "result.json").exists()
+    behave(project)
+    assert statuses(resume(project)) == ["PASS", "PASS"]
+
+
+def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
+    plan = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}})
+    run = tmp_path / "run"
+    hold_plan(plan, run)
+    kinds = dict(zip("abc", ("template", "engine_not_found", "internal"), strict=True))
+    for path in run.glob("trials/*/*/*/*/record.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record["error"] = {"kind": kinds[record["case_id"]], "message": "so it is"}
+        path.write_text(json.dumps(record), encoding="utf-8")
+        path.with_name("grading.json").unlink()
+    found = errors_again(plan, RunDirectory.open(run))
+    assert found.left == {"a/p/with_skill/1": "template"}
+    assert sorted(found.held.values()) == ["engine_not_found", "internal"]
+
+
+def test_without_a_run_it_is_a_wrong_use(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": CASE})
+    outcome = project.run("run", ".", "--retry-errors")
+    assert outcome.exit_code == 2
+    assert "--resume RUN --retry-errors" in outcome.stderr
+
+
+JUDGED = """
+    input: {prompt: hi}
+    assertions: [{script: {path: judge.sh}}]
+    scripted: [{say: fine, steps: [{run: "echo held >> HELD"}]}]
+    """
+
+
+def test_where_only_judging_met_an_error_only_that_is_done_again(project: Project) -> None:
+    held = project.root / "held.txt"
+    project.write(
+        {
+            "eval.yaml": "name: d\n",
+            "a.yaml": JUDGED.replace("HELD", str(held)),
+            "b.yaml": AFTER,
+            "judge.sh": f"#!/bin/sh\n[ -e {project.root}/mended ] || kill -9 $$\n",
+        }
+    )
+    (project.root / "judge.sh").chmod(0o755)
+    first = project.run("run", ".", "--out", "out", "--json")
+    assert [(c["status"], (c["error"] or {}).get("kind")) for c in first.data["cases"]] == [
+        ("ERROR", "judge"),
+        ("SKIP", None),
+    ]
+    record = project.root / "out/trials/a/scripted/with_skill/1/record.json"
+    before = record.read_bytes()
+    (project.root / "mended").touch()
+    again = project.run("run", "--resume", "out", "--retry-errors", "--json")
+    assert [case["status"] for case in again.data["cases"]] == ["PASS", "PASS"], again.stderr
+    assert "judged again: 1 trial, held whole before" in again.stderr
+    assert record.read_bytes() == before
+    assert held.read_text() == "held\n"
+
+
+def test_killed_while_it_is_taken_back_it_is_counted_once(tmp_path: Path) -> None:
+    plan = a_plan(tmp_path, {"a": {"context": {"setup": ["exit 1"]}}})
+    (job,) = plan.jobs
+    hold_plan(plan, tmp_path / "run")
+    with RunDirectory.open(tmp_path / "run", writable=True) as directory:
+        record = directory.read_record(job.id)
+        directory.write_attempt(job.id, record)
+        # Killed here, it is as finished as before.
+        assert list(directory.attempts(job.id)) == []
+        found = errors_again(plan, directory)
+        assert found.held == {job.id: "setup"}
+        take_back(found, directory)
+        assert directory.finished_record(job.id) is None
+        assert directory.read_grade(job.id) is None
+        assert list(directory.attempts(job.id)) == [record]

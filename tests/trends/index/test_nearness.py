@@ -1,0 +1,81 @@
+"""Which run is the one before: a night for a night."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from skillup.errors import UsageError
+from skillup.trends.index.finding import run_before
+from skillup.trends.index.writing import add_run
+from skillup.trends.outcomes import CaseKey, RunOutcomes
+from skillup.trends.selection import Selection
+from tests.support.outcomes import a_key, a_run
+
+NIGHT = Selection("night", narrowed=False)
+CHOSEN = Selection("chosen", narrowed=True)
+
+
+def held(
+    run_id: str, cases: Sequence[str | CaseKey], selection: Selection | None = None
+) -> RunOutcomes:
+    """A run that planned these; for what it planned it is all the same how they fared."""
+    return replace(a_run(run_id, dict.fromkeys(cases, "e")), selection=selection)
+
+
+def before(index: str, later: RunOutcomes, *runs: RunOutcomes) -> str:
+    """The id of the one of `runs` that is the run before `later`."""
+    for run in (*runs, later):
+        add_run(index, run)
+    return run_before(later, index).run_id
+
+
+@pytest.mark.parametrize("selection", [CHOSEN, None])
+def test_a_run_of_few_cases_is_passed_over(index: str, selection: Selection | None) -> None:
+    night, day = held("1", "abc"), held("2", "b", selection)
+    assert before(index, held("3", "abc"), night, day) == "1"
+
+
+def test_a_run_of_more_cases_will_do_for_a_run_of_few(index: str) -> None:
+    night, day = held("2", "abc", NIGHT), held("1", "b", CHOSEN)
+    assert before(index, held("3", "b", CHOSEN), day, night) == "2"
+
+
+def test_what_was_asked_for_decides_where_a_case_came_or_went(index: str) -> None:
+    """`c` was taken out for one night: the one before is that night, and not the last with `c`."""
+    with_it, without = held("1", "abc", NIGHT), held("2", "ab", NIGHT)
+    assert before(index, held("3", "abc", NIGHT), with_it, without) == "2"
+
+
+def test_of_runs_that_planned_less_the_one_with_most_of_the_cases(index: str) -> None:
+    older, newer, day = held("1", "abc"), held("2", "abc"), held("3", "ab")
+    assert before(index, held("4", "abcd"), older, newer, day) == "2"
+
+
+def test_many_chosen_cases_are_no_night_either(index: str) -> None:
+    night, day = held("1", "abc"), held("2", "abc", CHOSEN)
+    assert before(index, held("3", "abcd", NIGHT), night, day) == "1"
+
+
+def test_one_engine_of_two_is_less_than_both(index: str) -> None:
+    other = a_key("a", engine="other")
+    both = held("1", ["a", other])
+    assert before(index, held("3", ["a", other]), both, held("2", ["a"])) == "1"
+
+
+def test_a_baseline_makes_no_other_night_of_it(index: str) -> None:
+    bare = a_key("a", variant="without_skill")
+    assert before(index, held("3", ["a", bare]), held("1", ["a", bare]), held("2", "a")) == "2"
+
+
+def test_where_only_chosen_cases_were_held_there_is_no_night_before(index: str) -> None:
+    with pytest.raises(UsageError, match=r"no earlier run .*: only chosen cases of it"):
+        before(index, held("2", "ab", NIGHT), held("1", "b", CHOSEN))
+
+
+def test_runs_of_chosen_cases_are_compared_with_each_other(index: str) -> None:
+    """As pytest's are, which names each case that it holds."""
+    first = held("1", "ab", CHOSEN)
+    assert before(index, held("2", "abc", Selection("others", narrowed=True)), first) == "1"
