@@ -55,7 +55,7 @@ def may_have_codes(text: str) -> bool:
         "\x1b" in text
         or "\x9b" in text
         or "\udc9b" in text
-        or "^[[" in text
+        or ("^" in text and "^[[" in text)
         or ("\\" in text and _WRITTEN_SIGN.search(text) is not None)
     )
 
@@ -64,7 +64,7 @@ def may_have_codes_bytes(data: bytes) -> bool:
     """As :func:`may_have_codes`, of UTF-8."""
     return (
         b"\x1b" in data
-        or b"^[[" in data
+        or (b"^" in data and b"^[[" in data)
         or (b"\x9b" in data and _ONE_CHARACTER_BYTES.search(data) is not None)
         or (b"\\" in data and _WRITTEN_SIGN_BYTES.search(data) is not None)
     )

@@ -30,7 +30,8 @@ _MORE = """
     background_event benchmark billing_error bridge-session bridge_status bypassPermissions
     cache_creation_input_tokens cache_read_input_tokens cache_write_input_tokens
     cacheCreationInputTokens cached_input_tokens cacheReadInputTokens call_history call_id
-    callId case_decided check_address checkpoint.json classname claude-code claude_code_version
+    callId case_decided case_digests check_address checkpoint.json classname
+    claude-code claude_code_version
     claude_session claude_stream claudeMdExcludes cli_version close_agent closing_gracefully
     codex_exec codex_rollout collab_agent_interaction_end collab_agent_spawn_end
     collab_close_end collab_resume_end collab_tool_call collab_waiting_end command_execution

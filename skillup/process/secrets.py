@@ -148,7 +148,7 @@ class Secrets:
             if core in text:
                 for form in forms:
                     hits += _places(text, form, mask)
-        if self._texts and "\\u00" in text and _ESCAPED_ASCII.search(text):
+        if self._texts and "\\" in text and _ESCAPED_ASCII.search(text):
             plain = plainly(text)
             for one in self._spellings():
                 if one.plain is None or one.plain in plain:
@@ -161,7 +161,7 @@ class Secrets:
             if core in data:
                 for form in forms:
                     hits += _places(data, form, mask)
-        if self._bytes and b"\\u00" in data and _ESCAPED_ASCII_BYTES.search(data):
+        if self._bytes and b"\\" in data and _ESCAPED_ASCII_BYTES.search(data):
             plain = plainly_bytes(data)
             for one in self._spellings():
                 if one.plain is None or one.plain.encode() in plain:

@@ -20,6 +20,7 @@ _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
 _MOST_TOLD = 50
+_ROWS_AT_ONCE = 30
 _MOST_ROWS = 1000
 _MOST_BYTES = 1 << 20
 """GitHub shows no job summary that is larger."""
@@ -34,7 +35,7 @@ def markdown(result: RunResult) -> str:
         "trial": any(grade.trial > 1 for grade in result.cases),
     }
     shown = [name for name, wanted in several.items() if wanted]
-    lines += _table(result, shown)
+    lines += _tables(result, shown)
     again = tried_again((_name(grade, shown), grade.attempt) for grade in result.cases)
     if again is not None:
         lines += ["", f"⚠️ {escape(again, 1000)}"]
@@ -121,13 +122,29 @@ def _percent(rate: float | None) -> str:
     return "–" if rate is None else f"{rate:.0%}"
 
 
-def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
+def _tables(result: RunResult, shown: list[str]) -> Iterator[str]:
+    """A row for each trial; of many, those that did not pass, and the others folded below."""
+    passed = [grade for grade in result.cases if grade.status == "PASS"]
+    others = [grade for grade in result.cases if grade.status != "PASS"]
+    if len(result.cases) <= _ROWS_AT_ONCE or not passed:
+        yield from _table(result.cases[:_MOST_ROWS], shown)
+    else:
+        if others:
+            yield from _table(others[:_MOST_ROWS], shown)
+            yield ""
+        many = "1 trial" if len(passed) == 1 else f"{len(passed)} trials"
+        yield from (f"<details><summary>{many} passed</summary>", "")
+        yield from _table(passed[: max(0, _MOST_ROWS - len(others))], shown)
+        yield from ("", "</details>")
+    if len(result.cases) > _MOST_ROWS:
+        yield ""
+        yield f"… and {len(result.cases) - _MOST_ROWS} more trials; `result.json` has them all."
+
+
+def _table(rows: Sequence[Grade], shown: list[str]) -> Iterator[str]:
     heads = ["", "case", *shown, "turns", "checks", "score", "time", "cost"]
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
-    rows = result.cases
-    if len(rows) > _MOST_ROWS:
-        rows = sorted(rows, key=lambda grade: grade.status == "PASS")[:_MOST_ROWS]
     for grade in rows:
         held = sum(turn.status == "completed" for turn in grade.turns)
         checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
@@ -142,9 +159,6 @@ def _table(result: RunResult, shown: list[str]) -> Iterator[str]:
             money(grade.cost_usd),
         ]
         yield "| " + " | ".join(cells) + " |"
-    if len(rows) < len(result.cases):
-        yield ""
-        yield f"… and {len(result.cases) - len(rows)} more trials; `result.json` has them all."
 
 
 def _attempt(grade: Grade) -> str:

@@ -46,7 +46,7 @@ def test_the_records_are_whole_and_the_variable_is_named_before(
 
 def test_a_key_that_is_named_and_a_word_is_refused_before_the_first_turn(project: Project) -> None:
     suite = "name: lab\njudge: {model: 'anthropic:m', api_key_env: LAB}\n"
-    judged = CASE + "judge: {criteria: [It is done]}\n"
+    judged = CASE + "judge: {type: agent_judge, criteria: [It is done]}\n"
     project.write({"cases/eval.yaml": suite, "cases/one.yaml": judged.replace("\n    ", "\n")})
 
     run = project.run("run", "cases", "--out", "run", env={"LAB": "completed"})

@@ -13,6 +13,7 @@ from skillup.reports.markdown import escape, markdown
 from skillup.reports.result import build_result
 from skillup.schema.grade import CheckResult, Grade
 from tests.reports.test_junit import make_grade
+from tests.support.graded import a_result, grades_of
 
 
 def written(*grades: Grade, planned: list[str] | None = None) -> str:
@@ -105,3 +106,14 @@ def test_what_is_larger_still_is_cut_at_a_line_and_says_so() -> None:
 
     assert len(page.encode()) <= 1 << 20
     assert page.endswith("`result.json` has all of it.\n")
+
+
+def test_of_many_trials_those_that_passed_are_folded_below_the_others() -> None:
+    many = [*grades_of("good", "p" * 30), *grades_of("bad", "fe")]
+    text = markdown(a_result(many))
+    head, folded = text.split("<details><summary>30 trials passed</summary>\n\n| ")
+    rows = [line for line in head.splitlines() if line.startswith(("| ❌", "| ⚠️", "| ✅"))]
+    assert [row.split(" | ")[1] for row in rows] == ["bad", "bad"]
+    assert folded.partition("\n\n</details>\n")[0].count("| ✅ PASS | good |") == 30
+    few = markdown(a_result(many[3:]))
+    assert "<details>" not in few

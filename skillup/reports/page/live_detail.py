@@ -73,6 +73,7 @@ def _empty(row: Row, n: int) -> dict[str, Any]:
         "grade": None,
         "engine": {"profile": row["engine"]},
         "attempt": 1,
+        "attempts": [],
         "session_id": None,
         "started_at": None,
         "system": None,

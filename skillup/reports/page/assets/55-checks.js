@@ -142,7 +142,8 @@
         {},
         check.error ? line("could not be evaluated", check.error) : null,
         line("expected", check.expected),
-        check.gate ? null : line("found", check.found), // that is the gate's, which says it itself
+        // After a failed gate it is the gate's, which says it itself.
+        check.gate ? null : line("found", (check.found || "").replace(/^found /, "")),
         inChanges || !check.key ? excerpt(check.excerpt) : null,
         (check.notes || []).map((note) => line("note", note)),
         (check.votes || []).length > 1 ? line("votes", check.votes.map(SK.score).join(", ")) : null,

@@ -208,10 +208,21 @@
   function toggleAll(article) {
     const all = [...article.querySelectorAll("details.tool, details.reasoning, details.changes")];
     const open = !all.every((one) => one.open);
+    const { activeElement } = document;
+    const parts = [...article.querySelectorAll(".turn-head, .who, details.tool")];
+    const box = (one) => one.getBoundingClientRect();
+    const anchor = parts.find((one) => box(one).height && box(one).top >= 0);
+    const top = anchor && box(anchor).top;
+    // Where it is laid out, each of thousands would cost as much as all of them do at once.
+    const place = document.createComment("");
+    article.replaceWith(place);
     for (const one of all) {
       if (open) one.buildInside();
       one.open = open;
     }
+    place.replaceWith(article);
+    if (article.contains(activeElement)) activeElement.focus({ preventScroll: true });
+    if (anchor) scrollBy({ top: box(anchor).top - top, behavior: "instant" });
     SK.announce(open ? "All tool calls unfolded" : "All tool calls folded");
   }
 
