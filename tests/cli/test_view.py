@@ -55,7 +55,7 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
             time.sleep(0.05)
         with viewing(project, "runs/r") as viewer:
             row = _until(viewer, "r", "RUNNING")
-            assert row["turns"] == [{"status": "completed", "ok": None}]
+            assert row["turns"] == [{"status": "completed", "ok": None, "unjudged": True}]
             index = viewer.get("api/runs/r/index.json").data
             assert index["run"]["running"] is True
             assert index["run"]["finished"] is False
