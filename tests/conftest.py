@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -21,6 +22,11 @@ def pytest_configure() -> None:
     settings.load_profile("unhurried")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: every fifth second of a test is waiting."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_a_call_that_should_not_be_is_unfolded_with_its_piece_marked(tour: Opene
 def test_failed_checks_say_at_once_what_was_expected_and_found(tour: Opened) -> None:
     failed = tour.page.locator('.check[open]:has-text("three weeks")').first
     assert "expected" in failed.inner_text()
-    assert "found none of" in failed.inner_text()
+    assert "found\nnone of" in failed.inner_text()
 
 
 def test_long_texts_are_folded_and_evidence_in_them_unfolds_them(tour: Opened) -> None:

@@ -101,6 +101,7 @@ def test_times_run_on_while_nothing_happens(seen: Opened) -> None:
             "([place, before]) => document.querySelector(place).textContent !== before",
             arg=[f"{place} .running-time", before],
         )
+        assert seen.page.inner_text(f"{place} .running-time") != before
 
 
 def test_trials_that_are_not_over_are_found_by_their_tags(seen: Opened) -> None:

@@ -44,7 +44,7 @@ def test_the_counts_and_the_exit_code_are_those_with_the_skill(suite: Project) -
     assert summary["usage"]["requests"] == 4  # sums are of all
     page = (suite.root / "out/summary.md").read_text("utf-8")
     assert page.startswith("# skillup: 2 of 2 passed; without the skill: 0 passed, 2 failed\n")
-    assert "| pass rate | without the skill |" in page
+    assert "| of trials passed | without the skill |" in page
     assert "| 100% | 0% |" in page
     assert "## What did not pass" not in page
     tests = ET.parse(suite.root / "out/junit.xml").getroot()

@@ -51,4 +51,8 @@ def test_each_is_judged_again_and_resumed_by_its_own_case(tmp_path: Path) -> Non
     assert judged.exit_code == 0, judged.stderr
     cases = [(case["grade"]["suite"], case["changes"] is None) for case in judged.data["cases"]]
     assert cases == [("keeper (a)", True), ("keeper (b)", False)]
+    refused = project.run("run", "--resume", "r")  # what was held is not mixed with what is edited
+    assert refused.exit_code == 2
+    assert "keeper (b)" in refused.stderr
+    project.write({"s/b/c.yaml": FILES["s/b/c.yaml"]})
     assert project.run("run", "--resume", "r").exit_code == 1

@@ -110,11 +110,12 @@ PLACES = re.compile(
 
 
 def lasting(value: Any) -> Any:
-    """`value` without times, ids and the places where trials worked."""
+    """`value` without times, ids, places where trials worked, and who was kept back meanwhile."""
     if isinstance(value, Mapping):
         return {k: lasting(v) for k, v in value.items() if k not in VOLATILE}
     if isinstance(value, list):
-        return [lasting(item) for item in value]
+        kept = [item for item in value if not str(item).endswith("the provider had refused others")]
+        return [lasting(item) for item in kept]
     return PLACES.sub("…", value) if isinstance(value, str) else value
 
 
