@@ -12,10 +12,14 @@ from typing import Any
 from skillup.cli.request import RunRequest
 from skillup.errors import UsageError
 from skillup.executors.deciding import Deciding
+from skillup.executors.pace import Paces
 from skillup.executors.sequential import fewest_trials
 from skillup.executors.stopping import Limits, Stopping
 from skillup.plan import Plan
 from skillup.schema.grade import Stop
+
+PATIENCE_SECONDS = 600.0
+"""How long rate limits and overload are waited out, where nobody says."""
 
 _PASSWORD = re.compile(r"^([^:]+://[^:@/]*:).*@")
 """In the URL of an index: what comes before it, and it."""
@@ -58,6 +62,12 @@ def stopping_of(request: RunRequest, warn: Callable[[str], None]) -> Stopping:
         time_limit_seconds=request.time_limit,
     )
     return Stopping(limits, warn)
+
+
+def paces_of(request: RunRequest, stopping: Stopping) -> Paces:
+    """How the run waits for providers that refuse; one that goes on refusing ends it."""
+    wait = request.rate_limit_wait
+    return Paces(PATIENCE_SECONDS if wait is None else wait, stopping.end_for_quota)
 
 
 def deciding_of(

@@ -19,7 +19,13 @@ from skillup.cli.plan_secrets import secrets_of_plan, warn_of_spared
 from skillup.cli.reporters import reporter_for
 from skillup.cli.request import RunRequest
 from skillup.cli.retrying import print_retry, taken_back
-from skillup.cli.run_limits import deciding_of, go_on_command, go_on_with, stopping_of
+from skillup.cli.run_limits import (
+    deciding_of,
+    go_on_command,
+    go_on_with,
+    paces_of,
+    stopping_of,
+)
 from skillup.cli.run_loop import run_until_stopped
 from skillup.cli.run_plan import check_same_trials, plan_of
 from skillup.cli.runs_named import name_of_newest
@@ -44,9 +50,6 @@ from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.json_text import to_json
 from skillup.trends.analysis import with_analysis
 from skillup.trial.message import now
-
-PATIENCE_SECONDS = 600.0
-"""How long rate limits and overload are waited out, where nobody says."""
 
 
 def hold_run(
@@ -88,16 +91,15 @@ def hold_run(
     with directory:
         info = directory.run_info()
         again = taken_back(plan, directory, console) if retry_errors else ErrorsAgain()
+        stopping = stopping_of(request, warn)
         options = RunOptions(
             run_id=info["run_id"],
             environment=environment,
             secrets=secrets,
             parallel=request.parallel or parallelism,
-            stopping=stopping_of(request, warn),
+            stopping=stopping,
             deciding=deciding_of(request, plan, info, warn),
-            patience_seconds=(
-                PATIENCE_SECONDS if request.rate_limit_wait is None else request.rate_limit_wait
-            ),
+            paces=paces_of(request, stopping),
             variables=parse_vars(list(request.variables)),
             seed=request.seed,
             keep_scratch=keep,

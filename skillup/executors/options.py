@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skillup.executors.deciding import Deciding
+from skillup.executors.pace import Paces
 from skillup.executors.register import default_register_dir
 from skillup.executors.stopping import Stopping
 from skillup.judges.settling import Reader
@@ -34,8 +35,11 @@ class RunOptions:
     """When no more trials are started; afterwards, why none were."""
     deciding: Deciding | None = None
     """Which trials need not be held (`--until-decided`); None: all of them are."""
-    patience_seconds: float = 0.0
-    """How long rate limits and overload are waited out; 0: they are errors at once."""
+    paces: Paces = field(default_factory=Paces)
+    """How rate limits and overload are waited out; as it is: they are errors at once.
+
+    Who judges the run's trials, or plays their users, has the same.
+    """
     patience: Callable[[Job, int], Patience] | None = None
     """Who decides about that for an attempt at a trial, where others share the providers, too.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Literal
 
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
+from skillup.trial.asked_wait import asked_wait
+from skillup.trial.pacing import MANY_REFUSALS, Kind, OwnPacing, Passage, account_of_agent
 from skillup.trial.slow_down import SlowDown
 
-MANY_REFUSALS = 8
-"""So often in a row one message is refused, while others are not, before that is its error."""
 MOST_ANEW = 5
 """So often a trial is held anew because of refusals: every attempt asks its earlier turns again."""
 
@@ -19,13 +18,6 @@ _DOUBLED_BY_ATTEMPT = 3
 """An attempt more is dear, so the pause before it is longer."""
 
 _NAMES = {"rate_limit": "rate limit", "overloaded": "overload"}
-_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|sec|s|min|m|hour|h|day)[a-z]*", re.IGNORECASE)
-_ASKED = re.compile(
-    r"(?:try again|retry|wait)\s+(?:in|after|for)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)",
-    re.IGNORECASE,
-)
-_HEADER = re.compile(r"retry[-_]after[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\b", re.IGNORECASE)
 
 
 class Pace(SlowDown):
@@ -113,28 +105,48 @@ class TrialPatience:
         self._pace.accept(self._sent_in)
 
 
-class Paces:
-    """Of all providers of a run."""
+class Paces(OwnPacing):
+    """Of all providers of a run; :class:`~skillup.trial.pacing.Pacing` for who judges in it."""
 
-    def __init__(self, patience_seconds: float, end: Callable[[str], None]) -> None:
-        self._patience = patience_seconds
+    def __init__(
+        self, patience_seconds: float = 0.0, end: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`end` is told why no more messages are worth sending, see :class:`Pace`."""
+        super().__init__(patience_seconds)
         self._end = end
-        self._paces: dict[tuple[str, str | None, str | None], Pace] = {}
+        self._paces: dict[str, Pace] = {}
 
     def of(self, profile: Profile) -> Pace:
         """That of the profile's provider: profiles with the same account share it."""
-        key = (profile.engine, profile.base_url, profile.api_key_env)
-        if key not in self._paces:
-            self._paces[key] = Pace(self._patience, self._end)
-        return self._paces[key]
+        return self._pace(account_of_agent(profile))
+
+    def passage(self, kind: Kind, account: str) -> Passage:
+        if kind == "agent":
+            return _AgentPassage(self._pace(account))
+        return super().passage(kind, account)
+
+    def _pace(self, account: str) -> Pace:
+        if account not in self._paces:
+            self._paces[account] = Pace(self.patience_seconds, self._end)
+        return self._paces[account]
 
 
-def asked_wait(error: TurnError) -> float | None:
-    """How many seconds the provider asks to wait for; None: it does not say."""
-    found = _ASKED.search(error.message)
-    if found:
-        parts = _DURATION.findall(found[1])
-        if parts:
-            return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts)
-    header = _HEADER.search(error.message) or _HEADER.search(error.evidence)
-    return float(header[1]) if header else None
+class _AgentPassage:
+    """:class:`~skillup.trial.pacing.Passage` of an agent that is no trial's, at their pace."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._patience = TrialPatience(pace, lambda _: None)
+        self._row = 0
+
+    async def ready(self) -> bool:
+        return await self._patience.ready() is not None
+
+    async def refused(self, error: TurnError) -> str | None:
+        self._row += 1
+        if await self._patience.refused(error, self._row) == "again":
+            return None
+        often = "once" if self._row == 1 else f"{self._row} times"
+        return f"the provider refused it {often}"
+
+    async def accepted(self) -> None:
+        self._patience.accepted()

@@ -16,14 +16,14 @@ from skillup.engines.registry import get_engine
 from skillup.executors.admission import Admission
 from skillup.executors.deciding import Deciding
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.pace import Paces, TrialPatience
+from skillup.executors.pace import TrialPatience
 from skillup.executors.shared_costs import count_noted
 from skillup.judges import grade, grade_record
 from skillup.judges.settling import LiveJudge
 from skillup.judges.users.casting import Place
 from skillup.plan import Job, Plan
 from skillup.schema.checkpoint import Checkpoint
-from skillup.schema.grade import Grade, Stop
+from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
@@ -63,7 +63,6 @@ class Run:
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.unplayable: dict[str, TurnError] = {}
         self.stopping = options.stopping
-        self.paces = Paces(options.patience_seconds, self._end_for_quota)
         self.deciding = options.deciding
         self.admission = Admission(
             options.parallel,
@@ -171,9 +170,6 @@ class Run:
             self.observer.trial_started(job, 1)
             await self.conclude(job, record_without_turns(self.request(job, 1), skipped=reason))
 
-    def _end_for_quota(self, why: str) -> None:
-        self.stopping.stop(Stop(kind="quota", message=why))
-
     def is_enough(self) -> bool:
         """No more trials are to be started; `stopping.reason` says why."""
         return self.stopping.reason is not None
@@ -238,7 +234,7 @@ class Run:
         def note(error: TurnError, times: int) -> None:
             self.directory.journal("message_refused", job=job.id, error=error.kind, times=times)
 
-        return TrialPatience(self.paces.of(job.profile), tell, note, attempt=attempt)
+        return TrialPatience(self.options.paces.of(job.profile), tell, note, attempt=attempt)
 
     def _note_down(self, job: Job, uncounted: int, checkpoint: Checkpoint) -> None:
         noted = checkpoint.model_copy(update={"uncounted": uncounted})

@@ -68,6 +68,10 @@ class Stopping:
         """Start no more trials; the first reason stands."""
         self._reason = self._reason or reason
 
+    def end_for_quota(self, why: str) -> None:
+        """Start no more trials: their provider accepts nothing more."""
+        self.stop(Stop(kind="quota", message=why))
+
     def count(self, record: Record, grade: Grade) -> None:
         """A trial has finished."""
         # That the agent fails without the skill is what a baseline is there to show.

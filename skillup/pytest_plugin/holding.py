@@ -14,12 +14,14 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from skillup.cli.indexing import index_finished_run
 from skillup.cli.judges import answer_cache, desk_of
 from skillup.cli.plan_secrets import secrets_of_plan
+from skillup.cli.run_limits import paces_of
 from skillup.cli.run_loop import first_refusal
-from skillup.cli.running import PATIENCE_SECONDS, directory_for, formats_of
+from skillup.cli.running import directory_for, formats_of
 from skillup.cli.simulators import casting_of
 from skillup.executors import RunOptions
 from skillup.executors.register import end_what_was_left
 from skillup.executors.stepwise import Stepwise
+from skillup.executors.stopping import Stopping
 from skillup.judges.models.client import Models
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
@@ -64,19 +66,21 @@ class Holding:
             self._request, plan, path, None, self.secrets, run_id
         )
         self._base = base
+        stopping = Stopping()
         options = RunOptions(
             run_id=self.directory.run_info()["run_id"],
             environment=environment,
             secrets=self.secrets,
             parallel=1,
-            patience_seconds=PATIENCE_SECONDS,
+            stopping=stopping,
+            paces=paces_of(self._request, stopping),
         )
         cache = answer_cache(self.directory.judge_answers, base, self.secrets.mask, anew=False)
         desk = desk_of(plan, base, environment, self.secrets, cache)
         self._models: Models = desk.models
         simulators = casting_of(desk.models, base, environment, self.secrets)
         options = replace(options, reader=desk, simulators=simulators)
-        self._stopping = options.stopping
+        self._stopping = stopping
         observer = PlainReporter(plan, make_console(), quiet=True)
         self._steps = Stepwise(plan, self.directory, options, observer, self.grades)
         self._exits = ExitStack()

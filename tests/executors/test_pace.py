@@ -10,9 +10,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from skillup.executors.pace import MANY_REFUSALS, Pace, Paces, TrialPatience, asked_wait
+from skillup.executors.pace import Pace, Paces, TrialPatience
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, TurnError
+from skillup.trial.pacing import MANY_REFUSALS
 
 pytestmark = pytest.mark.anyio
 
@@ -238,23 +239,6 @@ async def test_one_that_was_sent_before_the_slow_down_does_not_end_it_but_shows_
         await late.ready()
         await time.sleep(20)
         assert await late.refused(error, 2) == "again"
-
-
-@pytest.mark.parametrize(
-    ("message", "seconds"),
-    [
-        ("Rate limit reached for x. Please try again in 1.898s.", 1.898),
-        ("try again in 20ms", 0.02),
-        ("try again in 2 days 17 hours 14 minutes", 2 * 86400 + 17 * 3600 + 14 * 60),
-        ("please wait for 30 seconds", 30),
-        ("429, retry-after: 12", 12),
-        ("try again later", None),
-        ("You've hit your limit · resets 8pm", None),
-    ],
-)
-async def test_how_long_a_provider_asks_to_wait(message: str, seconds: float | None) -> None:
-    found = asked_wait(TurnError(kind="rate_limit", message=message))
-    assert found == (None if seconds is None else pytest.approx(seconds))
 
 
 async def test_profiles_with_the_same_account_share_a_pace() -> None:

@@ -18,7 +18,9 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from skillup.plan import Job
+from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
+from skillup.trial.pacing import Kind, Passage, account_of_agent, account_of_model
 
 
 def lines_of(descriptor: int) -> Iterator[bytes]:
@@ -62,17 +64,16 @@ class Asking:
         """Of an attempt at a trial; what it wants to know is asked here."""
         return AskedPatience(self, job.id, attempt)
 
-    def tell(self, what: str, job: str, attempt: int, **more: Any) -> int:
+    def tell(self, what: str, **about: Any) -> int:
         """Say something that needs no answer; its number."""
         number = next(self._numbers)
-        told = {"number": number, "what": what, "job": job, "attempt": attempt, **more}
-        self._say({"event": "asked", **told})
+        self._say({"event": "asked", "number": number, "what": what, **about})
         return number
 
-    async def ask(self, what: str, job: str, attempt: int, **more: Any) -> Any:
+    async def ask(self, what: str, **about: Any) -> Any:
         """Ask something, and wait for its answer."""
         answered = anyio.Event()
-        number = self.tell(what, job, attempt, **more)
+        number = self.tell(what, **about)
         self._waiting[number] = answered
         try:
             await answered.wait()
@@ -95,16 +96,16 @@ class AskedPatience:
         self.left = False
         self.anew: str | None = None
         self._asking = asking
-        self._of = (job, attempt)
+        self._of = {"job": job, "attempt": attempt}
 
     async def ready(self) -> float | None:
-        waited = cast("float | None", await self._asking.ask("ready", *self._of))
+        waited = cast("float | None", await self._asking.ask("ready", **self._of))
         self.left = waited is None
         return waited
 
     async def refused(self, error: TurnError, times: int) -> Literal["again", "error", "leave"]:
         said = error.model_dump(mode="json")
-        answer = await self._asking.ask("refused", *self._of, error=said, times=times)
+        answer = await self._asking.ask("refused", **self._of, error=said, times=times)
         self.left = answer == "leave"
         return cast('Literal["again", "error", "leave"]', answer)
 
@@ -112,4 +113,40 @@ class AskedPatience:
         self.anew = why
 
     def accepted(self) -> None:
-        self._asking.tell("accepted", *self._of)
+        self._asking.tell("accepted", **self._of)
+
+
+class AskedPacing:
+    """:class:`skillup.trial.pacing.Pacing` for who judges or plays the user in the unit."""
+
+    def __init__(self, asking: Asking, run_id: str) -> None:
+        self._asking = asking
+        self._run_id = run_id
+        self._numbers = itertools.count(1)
+
+    def of_model(self, base_url: str, key: str | None) -> Passage:
+        # Of the key only what tells it from others is said, and in another run that is different.
+        return self._passage("model", account_of_model(f"{self._run_id}\n{base_url}", key))
+
+    def of_agent(self, profile: Profile) -> Passage:
+        return self._passage("agent", account_of_agent(profile))
+
+    def _passage(self, kind: Kind, account: str) -> Passage:
+        return _AskedPassage(self._asking, kind, account, next(self._numbers))
+
+
+class _AskedPassage:
+    def __init__(self, asking: Asking, kind: Kind, account: str, number: int) -> None:
+        self._asking = asking
+        self._of = {"kind": kind, "account": account, "passage": number}
+
+    async def ready(self) -> bool:
+        return cast("bool", await self._asking.ask("passage_ready", **self._of))
+
+    async def refused(self, error: TurnError) -> str | None:
+        said = error.model_dump(mode="json")
+        answer = await self._asking.ask("passage_refused", **self._of, error=said)
+        return cast("str | None", answer)
+
+    async def accepted(self) -> None:
+        self._asking.tell("passage_accepted", **self._of)
