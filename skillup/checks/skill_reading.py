@@ -26,7 +26,7 @@ def was_read(result: ToolResult | None, names: Iterable[str]) -> bool:
         return True
     wanted = "|".join(map(re.escape, names))
     # Line numbers may stand before it: `cat -n`, `nl`, `rg -n`.
-    begins = rf"^[\s\d:|-]*name:[ \t]*['\"]?(?:{wanted})['\"]?[ \t]*\r?$"
+    begins = rf"^[ \t\d:|-]*+name:[ \t]*['\"]?(?:{wanted})['\"]?[ \t]*\r?$"
     if re.search(begins, result.content, re.IGNORECASE | re.MULTILINE):
         return True
     if result.status == "error":

@@ -123,6 +123,7 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
             secrets=secrets,
             parallel=1,
             patience=asking.patience,
+            turns_shared=telling.turns_shared,
             variables=parse_vars(list(request.variables)),
             seed=request.seed,
             reader=desk,

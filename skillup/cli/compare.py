@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from skillup.cli.options import AsJson, IndexUrl
-from skillup.errors import ExitCode
+from skillup.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from skillup.trends.outcomes import CaseKey, RunOutcomes
@@ -54,6 +54,14 @@ def compare(
     folder = runs_folder(root)
     later = find_run(b, url, folder)
     earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
+    if (earlier.run_id, os.path.realpath(earlier.path)) == (
+        later.run_id,
+        os.path.realpath(later.path),
+    ):
+        raise UsageError(
+            f"A and B are the same run, {later.run_id}",
+            hint="`skillup compare previous RUN` compares a run with the one before",
+        )
     gates = gates_by_suite(later, given)
     comparison = compare_runs(
         earlier, later, confidence_of(gates), _standing_in(earlier, later, url)

@@ -17,7 +17,7 @@ _PATIENCE_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
 
 
-class Interrupted(Protocol):
+class Display(Protocol):
     """Who shows a run, and says what becomes of a signal."""
 
     def stopping(self, times: int) -> None:
@@ -36,9 +36,9 @@ class Departure:
     """
 
     def __init__(
-        self, observer: Interrupted, go_on: str, *, patience_seconds: float = _PATIENCE_SECONDS
+        self, display: Display, go_on: str, *, patience_seconds: float = _PATIENCE_SECONDS
     ) -> None:
-        self._observer = observer
+        self._display = display
         self._go_on = go_on
         self._patience_seconds = patience_seconds
         self._times = 0
@@ -49,7 +49,7 @@ class Departure:
         if self._times > 2:
             return
         with suppress(OSError):  # a terminal that was closed
-            self._observer.stopping(self._times)
+            self._display.stopping(self._times)
         if self._times == 2:
             kill_running()
             # Agents that are dead are waited for no more. Only a defect could hold it up now.
@@ -65,6 +65,6 @@ class Departure:
 
     def _say_goodbye(self) -> None:
         with suppress(OSError, ValueError):  # ValueError: it was closed
-            self._observer.abandon()
+            self._display.abandon()
             sys.stderr.write(f"interrupted; go on with: {self._go_on}\n")
             sys.stderr.flush()

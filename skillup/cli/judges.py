@@ -11,7 +11,6 @@ from skillup.errors import RunDirectoryError
 from skillup.judges.desk import DeskOptions, JudgeDesk, Whereabouts
 from skillup.judges.models.choice import with_judge_model
 from skillup.judges.models.client import ModelOptions, Models
-from skillup.judges.models.patience import Patience
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
 from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
@@ -21,6 +20,7 @@ from skillup.process.secrets import Secrets
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.store.place import shared_answers_path
+from skillup.trial.pacing import PATIENCE_SECONDS, OwnPacing, Pacing
 
 
 def with_judges(
@@ -63,6 +63,7 @@ def desk_of(
     secrets: Secrets,
     cache: AnswerCache,
     rate_limit_wait: float | None = None,
+    pacing: Pacing | None = None,
 ) -> JudgeDesk:
     """The desk for the cases of `plan`; other profiles are those of the workspace of `base`.
 
@@ -81,6 +82,6 @@ def desk_of(
         suite = plan.jobs[0].suite.path
         return known or load_profile(name, root_with_engines(base, suite), environment)
 
-    patience = Patience() if rate_limit_wait is None else Patience(refusals=rate_limit_wait)
-    models = Models(ModelOptions(environment, secrets.mask, cache, patience=patience))
+    pacing = pacing or OwnPacing(PATIENCE_SECONDS if rate_limit_wait is None else rate_limit_wait)
+    models = Models(ModelOptions(environment, secrets.mask, cache, pacing=pacing))
     return JudgeDesk(models, DeskOptions(environment, secrets.mask, profile, whereabouts))

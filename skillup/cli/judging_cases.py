@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.plan import is_named
+from skillup.process.secrets import masking_bytes
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
-from skillup.store.json_text import masking_bytes
 
 if TYPE_CHECKING:
     from skillup.load.model import LoadedSuite

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from skillup.cli.options import parse_vars
 from skillup.errors import RunDirectoryError, UsageError
 
 
@@ -70,28 +72,47 @@ def request_from(data: dict[str, Any]) -> RunRequest:
         raise RunDirectoryError(
             "its run.json was written by another version", hint="start a new run instead"
         )
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
-    return RunRequest(**values)  # type: ignore[arg-type]  # as it was written there
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
+    }
+    return RunRequest(**values)
+
+
+def hidden_variables(variables: Sequence[str], mask: Callable[[str], str]) -> list[str]:
+    """The names of those of `variables` (``name=value``) whose values `run.json` must not have."""
+    values = parse_vars(list(variables))
+    return [name for name, value in values.items() if mask(value) != value]
 
 
 def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
     """The request of the run that is resumed; only `-j` and the like may be given anew.
 
-    Raises UsageError if anything else is given besides, RunDirectoryError if it is no run.
+    Values of `--var` that were secrets have to be. Raises UsageError if one of these is missing or
+    anything else is given besides, RunDirectoryError if it is no run.
     """
     from skillup.store import RunDirectory
 
+    run_info = RunDirectory.open(resume).run_info()
+    stored = request_from(run_info)
+    values, anew = parse_vars(list(stored.variables)), parse_vars(list(given.variables))
+    hidden = set(run_info.get("hidden_variables") or ()) & set(values)
     rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
-    if out is not None or rest != RunRequest():
+    if out is not None or replace(rest, variables=()) != RunRequest() or set(anew) - hidden:
         raise UsageError(
             "--resume goes on with what the run was asked to do",
             hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
             "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
             "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
         )
-    stored = request_from(RunDirectory.open(resume).run_info())
+    missing = sorted(hidden - set(anew))
+    if missing:
+        raise UsageError(
+            f"--var {missing[0]}: its value was a secret, so the run has not kept it",
+            hint="give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing),
+        )
     return replace(
         stored,
+        variables=tuple(f"{name}={value}" for name, value in (values | anew).items()),
         parallel=given.parallel or stored.parallel,
         max_fail=given.max_fail,
         max_cost_usd=given.max_cost_usd,

@@ -26,24 +26,26 @@ def check_retrying(*, retry_errors: bool, resume: str | None) -> None:
         )
 
 
-def taken_back(plan: Plan, directory: RunDirectory, console: Console) -> ErrorsAgain:
+def taken_back(
+    plan: Plan, directory: RunDirectory, console: Console, *, until_decided: bool
+) -> ErrorsAgain:
     """Make the trials that met an error unfinished, and say which."""
     found = errors_again(plan, directory)
     take_back(found, directory)
-    for line in _lines(found):
+    for line in _lines(found, ", unless cases are decided without them" if until_decided else ""):
         console.print(line, markup=False, soft_wrap=True)
     return found
 
 
-def _lines(found: ErrorsAgain) -> Iterator[str]:
+def _lines(found: ErrorsAgain, unless: str) -> Iterator[str]:
     if found.held:
-        waiting = ""
+        again = f"{_trials(found.held)} that met an error ({_kinds(found.held)})"
         if found.waiting:
-            waiting = f", and {len(found.waiting)} that {_were(found.waiting)} skipped for that"
-        yield f"held again: {_trials(found.held)} that met an error ({_kinds(found.held)}){waiting}"
+            again += f", and {len(found.waiting)} that {_were(found.waiting)} skipped for that"
+        yield f"held again: {again}{unless}"
     elif found.waiting:
-        were = _were(found.waiting)
-        yield f"held again: {_trials(found.waiting)} that {were} skipped for an error of others"
+        again = f"{_trials(found.waiting)} that {_were(found.waiting)} skipped"
+        yield f"held again: {again} for an error of others{unless}"
     if found.judged:
         yield f"judged again: {_trials(found.judged)}, held whole before"
     if found.left:

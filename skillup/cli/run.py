@@ -85,7 +85,9 @@ def run(
     ] = None,
     rate_limit_wait: Annotated[
         str | None,
-        typer.Option(help="How long a rate limit or overload is waited out: 10m; 0: not at all."),
+        typer.Option(
+            help="How long agents, judges and users wait out rate limits and overload: 10m; 0: not at all."
+        ),
     ] = None,
     executor: Annotated[str, typer.Option(help="local, or dask: on a cluster.")] = "local",
     scheduler: Annotated[

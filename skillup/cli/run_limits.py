@@ -17,9 +17,7 @@ from skillup.executors.sequential import fewest_trials
 from skillup.executors.stopping import Limits, Stopping
 from skillup.plan import Plan
 from skillup.schema.grade import Stop
-
-PATIENCE_SECONDS = 600.0
-"""How long rate limits and overload are waited out, where nobody says."""
+from skillup.trial.pacing import PATIENCE_SECONDS
 
 _PASSWORD = re.compile(r"^([^:]+://[^:@/]*:).*@")
 """In the URL of an index: what comes before it, and it."""
@@ -66,8 +64,13 @@ def stopping_of(request: RunRequest, warn: Callable[[str], None]) -> Stopping:
 
 def paces_of(request: RunRequest, stopping: Stopping) -> Paces:
     """How the run waits for providers that refuse; one that goes on refusing ends it."""
+    return Paces(patience_of(request), stopping.end_for_quota)
+
+
+def patience_of(request: RunRequest) -> float:
+    """For how many seconds it waits for one that accepts nothing."""
     wait = request.rate_limit_wait
-    return Paces(PATIENCE_SECONDS if wait is None else wait, stopping.end_for_quota)
+    return PATIENCE_SECONDS if wait is None else wait
 
 
 def deciding_of(

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from skillup.cli.departure import Departure
-from skillup.errors import SkillupError
+from skillup.errors import InterruptedRunError, SkillupError
 
 _RESUME = "skillup run --resume"
 
@@ -21,9 +21,19 @@ def run_until_stopped(
     A run directory that fails in the middle is infrastructure, not a wrong use of skillup: what
     its error says of resuming is said with `go_on`, the command that does it.
     """
+    begun = False
+
+    async def watched() -> bool:
+        nonlocal begun
+        begun = True
+        return await until_signalled(hold, departure.signalled)
+
     try:
-        return anyio.run(until_signalled, hold, departure.signalled)
+        return anyio.run(watched)
     except KeyboardInterrupt:
+        if not begun:  # asyncio may be half imported: no report of the run could be written
+            hint = f"go on with: {go_on}"
+            raise InterruptedRunError("interrupted before the first trial", hint=hint) from None
         # Another Ctrl-C, in the moment after the first was obeyed: whatever has finished counts.
         _ignore_signals()
         return True

@@ -17,7 +17,7 @@ from skillup.cli.judges import answer_cache, desk_of
 from skillup.cli.options import default_paths, parse_vars
 from skillup.cli.plan_secrets import secrets_of_plan, warn_of_spared
 from skillup.cli.reporters import reporter_for
-from skillup.cli.request import RunRequest
+from skillup.cli.request import RunRequest, hidden_variables
 from skillup.cli.retrying import print_retry, taken_back
 from skillup.cli.run_limits import (
     deciding_of,
@@ -90,7 +90,9 @@ def hold_run(
     go_on = go_on_command(directory.path, request, index)
     with directory:
         info = directory.run_info()
-        again = taken_back(plan, directory, console) if retry_errors else ErrorsAgain()
+        again = ErrorsAgain()
+        if retry_errors:
+            again = taken_back(plan, directory, console, until_decided=request.until_decided)
         stopping = stopping_of(request, warn)
         options = RunOptions(
             run_id=info["run_id"],
@@ -108,7 +110,7 @@ def hold_run(
         cache = answer_cache(
             directory.judge_answers, base, secrets.mask, anew=request.no_judge_cache
         )
-        desk = desk_of(plan, base, environment, secrets, cache, request.rate_limit_wait)
+        desk = desk_of(plan, base, environment, secrets, cache, pacing=options.paces)
         simulators = casting_of(desk.models, base, environment, secrets)
         options = replace(options, reader=desk, simulators=simulators)
         taken_before = 0 if resume is None else milliseconds_of_starts(directory.events())
@@ -184,7 +186,7 @@ def directory_for(
         earlier = RunDirectory.open(resume)
         info = earlier.run_info()
         check_same_trials(plan, info)
-        check_same_cases(plan, earlier, info, retry_errors=retry_errors)
+        check_same_cases(plan, earlier, info, secrets, retry_errors=retry_errors)
         directory = RunDirectory.open(resume, writable=True, mask=secrets.mask)
         note_changed_cases(plan, directory, info)
         return directory
@@ -196,6 +198,7 @@ def directory_for(
         "skillup_version": __version__,
         "started_at": now(),
         "request": asdict(request),
+        "hidden_variables": hidden_variables(request.variables, secrets.mask),
         "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in plan.jobs},
         "suites": recorded_suites(plan),
         "jobs": [job.id for job in plan.jobs],

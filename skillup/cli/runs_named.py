@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.errors import UsageError
+from skillup.store.runs_in_order import runs_in
 
 LAST = "last"
 _SHOWN = 5
@@ -75,13 +76,3 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # a name that is too long for the system
         return False
-
-
-def runs_in(folder: Path) -> list[str]:
-    """The names of the run directories in `folder`; by default they sort by their time."""
-    from skillup.store.run_directory import RUN_FILE
-
-    try:
-        return sorted(path.name for path in folder.iterdir() if (path / RUN_FILE).is_file())
-    except OSError:
-        return []

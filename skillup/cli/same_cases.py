@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from skillup.errors import UsageError
 from skillup.executors.errors_again import errors_again
 from skillup.plan import Job, Plan
+from skillup.process.secrets import Secrets
 from skillup.reports.text import listed
 from skillup.schema.case import Case
 from skillup.store import RunDirectory
@@ -30,12 +31,18 @@ def case_digests(plan: Plan) -> dict[str, str]:
 
 
 def check_same_cases(
-    plan: Plan, directory: RunDirectory, run_info: Mapping[str, Any], *, retry_errors: bool
+    plan: Plan,
+    directory: RunDirectory,
+    run_info: Mapping[str, Any],
+    secrets: Secrets,
+    *,
+    retry_errors: bool,
 ) -> None:
     """Raises UsageError if a case of which trials have finished is not what they were held by.
 
     Half of its trials would tell of another case than the rest. Trials that are held again, because
-    of `retry_errors`, tell of none. A run that noted no digests is gone on with as it is.
+    of `retry_errors`, tell of none. A run that noted no digests is gone on with as it is. Records
+    have cases without `secrets`.
     """
     changed = _changed(plan, run_info)
     if not changed:
@@ -43,8 +50,9 @@ def check_same_cases(
     again = errors_again(plan, directory).jobs() if retry_errors else set()
     mixed: dict[str, int] = {}
     for job in plan.jobs:
-        if _name(job) in changed and job.id not in again and _was_held_by_another(job, directory):
-            mixed[_name(job)] = mixed.get(_name(job), 0) + 1
+        name = _name(job)
+        if name in changed and job.id not in again and _is_of_another(job, directory, secrets):
+            mixed[name] = mixed.get(name, 0) + 1
     if mixed:
         raise UsageError(
             f"cases of which trials have finished were changed since: {_counted(mixed)}",
@@ -73,19 +81,21 @@ def _changed(plan: Plan, run_info: Mapping[str, Any]) -> set[str]:
     return {name for name, digest in now.items() if before.get(name) != digest}
 
 
-def _was_held_by_another(job: Job, directory: RunDirectory) -> bool:
+def _is_of_another(job: Job, directory: RunDirectory, secrets: Secrets) -> bool:
     """Whether the trial's record is of another case: an earlier resuming may have taken the new."""
     record = directory.finished_record(job.id)
     if record is None:
         return False
     try:
-        return _digest(Case.model_validate(record.case)) != _digest(job.loaded.case)
+        return _digest(Case.model_validate(record.case)) != _digest(job.loaded.case, secrets)
     except ValidationError:
         return True
 
 
-def _digest(case: Case) -> str:
+def _digest(case: Case, secrets: Secrets | None = None) -> str:
     data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    if secrets:
+        data = secrets.mask_data(data)
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
 

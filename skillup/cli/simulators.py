@@ -25,7 +25,9 @@ def casting_of(
     def profile(name: str, root: Path) -> Profile:
         return load_profile(name, root_with_engines(base, root), environment)
 
-    return Casting(models.seen_from, models.problem, profile, environment, secrets.mask)
+    return Casting(
+        models.seen_from, models.problem, profile, environment, secrets.mask, models.pacing
+    )
 
 
 def unplayable_users(

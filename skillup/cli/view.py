@@ -60,11 +60,12 @@ def view(
 
 def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
     """What is served, and the run that is shown first. Raises UsageError if it is not there."""
-    from skillup.cli.runs_named import run_path, runs_in
+    from skillup.cli.runs_named import run_path
     from skillup.load.discover import workspace_root
     from skillup.reports.serving.runs import Served
     from skillup.store.place import runs_folder
     from skillup.store.run_directory import RUN_FILE
+    from skillup.store.runs_in_order import runs_in
 
     usual = runs_folder(workspace_root(Path()))
     if run is None:

@@ -11,6 +11,7 @@ from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.pace import MOST_ANEW
 from skillup.executors.retry import retry_reason
 from skillup.executors.stopping import Stopping
+from skillup.judges.users.casting import USER
 from skillup.plan import Job
 from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.record import Record, TurnError
@@ -174,8 +175,10 @@ def set_aside_unused(directory: RunDirectory, job: Job, noted: Checkpoint, why: 
 def _tidy(run: AttemptsOf, job: Job, scratch: Path, finished: bool) -> None:
     """Remove the scratch, or of it what nobody needs any more."""
     if not finished and run.directory.read_checkpoint(job.id) is not None:
-        remove_logins(scratch / "home")
+        for place in (scratch, scratch / USER):
+            remove_logins(place / "home")
     elif run.options.keep_scratch:
-        remove_tree(scratch / COPIES)
+        for place in (scratch, scratch / USER):
+            remove_tree(place / COPIES)
     else:
         run.directory.remove_scratch(job.id)

@@ -90,6 +90,23 @@ def with_relatives(
     ]
 
 
+def without_finished(
+    jobs: Sequence[Job], finished: Mapping[str, Sequence[int] | None]
+) -> list[Job]:
+    """Those of `jobs`, which are of one family, that are still to be held.
+
+    `finished` has, by job, what :func:`counted_turns` says of its record.
+    """
+    if not finished:
+        return list(jobs)
+    family = jobs[0].relatives or tuple(Relative(job.id, job.steps) for job in jobs)
+    counted = {name: tuple(turns) for name, turns in finished.items() if turns is not None}
+    known = tuple(
+        replace(one, counts=counted[one.id]) if one.id in counted else one for one in family
+    )
+    return [replace(job, relatives=known) for job in jobs if job.id not in finished]
+
+
 def counted_turns(record: Record) -> list[int] | None:
     """The turns, from 1, that no other record counts; None if none was held at all."""
     if all(turn.started_at is None for turn in record.turns):

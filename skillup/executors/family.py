@@ -12,7 +12,7 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine, SessionResumer
 from skillup.executors.attempts import Again, AttemptsOf, another_attempt, hold_attempts, with_note
 from skillup.executors.common_turns import Node, Span, node_of, owned
-from skillup.executors.shared_costs import note_shared
+from skillup.executors.shared_costs import note_shared, shared_costs
 from skillup.judges.settling import LiveJudge
 from skillup.plan import Job
 from skillup.schema.record import Record, TurnRecord
@@ -220,7 +220,10 @@ class _Attempt:
 
     def _note_shared(self, node: Node, turns: Sequence[TurnRecord]) -> None:
         profile, jobs = node.jobs[0].profile.name, [job.id for job in node.jobs]
-        note_shared(self.holder.directory, self.holder.stopping, profile, jobs, turns)
+        costs = shared_costs(profile, jobs, turns)
+        if costs is not None:
+            note_shared(self.holder.directory, self.holder.stopping, costs)
+            self.holder.options.turns_shared(costs)
 
     def _request(self, job: Job) -> TrialRequest:
         """The job's own; its directories are made when they are first needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from skillup.executors.deciding import Deciding
 from skillup.executors.pace import Paces
@@ -54,6 +54,8 @@ class RunOptions:
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: Casting | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
+    turns_shared: Callable[[Mapping[str, Any]], None] = lambda _: None
+    """Told of what turns took that were held for several trials, where it counts elsewhere, too."""
     judge_again: Collection[str] = ()
     """Finished jobs whose grade does not stand (`--retry-errors`)."""
     keep_scratch: bool = False

@@ -8,7 +8,16 @@ from typing import Any, Literal
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.trial.asked_wait import asked_wait
-from skillup.trial.pacing import MANY_REFUSALS, Kind, OwnPacing, Passage, account_of_agent
+from skillup.trial.pacing import (
+    MANY_REFUSALS,
+    NOT_WAITED,
+    USED_UP,
+    Kind,
+    OwnPacing,
+    Passage,
+    account_of_agent,
+    refused_alone,
+)
 from skillup.trial.slow_down import SlowDown
 
 MOST_ANEW = 5
@@ -109,10 +118,13 @@ class Paces(OwnPacing):
     """Of all providers of a run; :class:`~skillup.trial.pacing.Pacing` for who judges in it."""
 
     def __init__(
-        self, patience_seconds: float = 0.0, end: Callable[[str], None] = lambda _: None
+        self,
+        patience_seconds: float = 0.0,
+        end: Callable[[str], None] = lambda _: None,
+        **more: Any,
     ) -> None:
-        """`end` is told why no more messages are worth sending, see :class:`Pace`."""
-        super().__init__(patience_seconds)
+        """`end` is told why no more messages are worth sending; `more` as of :class:`Pace`."""
+        super().__init__(patience_seconds, **more)
         self._end = end
         self._paces: dict[str, Pace] = {}
 
@@ -127,7 +139,7 @@ class Paces(OwnPacing):
 
     def _pace(self, account: str) -> Pace:
         if account not in self._paces:
-            self._paces[account] = Pace(self.patience_seconds, self._end)
+            self._paces[account] = Pace(self.patience_seconds, self._end, **self._more)
         return self._paces[account]
 
 
@@ -135,6 +147,7 @@ class _AgentPassage:
     """:class:`~skillup.trial.pacing.Passage` of an agent that is no trial's, at their pace."""
 
     def __init__(self, pace: Pace) -> None:
+        self._pace = pace
         self._patience = TrialPatience(pace, lambda _: None)
         self._row = 0
 
@@ -143,10 +156,14 @@ class _AgentPassage:
 
     async def refused(self, error: TurnError) -> str | None:
         self._row += 1
-        if await self._patience.refused(error, self._row) == "again":
+        what_next = await self._patience.refused(error, self._row)
+        if what_next == "again":
             return None
-        often = "once" if self._row == 1 else f"{self._row} times"
-        return f"the provider refused it {often}"
+        if error.kind == "quota":
+            return USED_UP
+        if what_next == "leave":
+            return "the provider accepts nothing, and the run ends"
+        return refused_alone(self._row) if self._pace.patience_seconds > 0 else NOT_WAITED
 
     async def accepted(self) -> None:
         self._patience.accepted()

@@ -15,7 +15,8 @@ def default_register_dir() -> Path:
 
     Where that cannot be written, a place of this user's among the system's temporary files.
     """
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    home = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's raises where there is no home
+    cache = os.environ.get("XDG_CACHE_HOME") or home
     directory = Path(cache) / "skillup" / "processes"
     try:
         directory.mkdir(parents=True, exist_ok=True)

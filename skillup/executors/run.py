@@ -20,7 +20,7 @@ from skillup.executors.pace import TrialPatience
 from skillup.executors.shared_costs import count_noted
 from skillup.judges import grade, grade_record
 from skillup.judges.settling import LiveJudge
-from skillup.judges.users.casting import Place
+from skillup.judges.users.casting import USER, Place
 from skillup.plan import Job, Plan
 from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade
@@ -242,7 +242,7 @@ class Run:
 
     def _player(self, job: Job, place: TrialPlace, attempt: int) -> UserSimulator | None:
         simulators = self.options.simulators
-        where = Place(place.scratch / "user", place.raw / "user", attempt, self._seed(job))
+        where = Place(place.scratch / USER, place.raw / USER, attempt, self._seed(job))
         return simulators.player(job, where) if simulators is not None else None
 
     def problem(self, job: Job) -> TurnError | None:

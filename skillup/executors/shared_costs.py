@@ -15,22 +15,25 @@ _EVENT = "turns_shared"
 _KEPT = {"turn_number", "status", "session_id", "started_at", "usage", "cost_usd", "simulator"}
 
 
-def note_shared(
-    directory: RunDirectory,
-    stopping: Stopping,
-    profile: str,
-    jobs: Iterable[str],
-    turns: Sequence[TurnRecord],
-) -> None:
-    """`turns` were held for `jobs`, on the engine of `profile`: they count now.
+def shared_costs(
+    profile: str, jobs: Iterable[str], turns: Sequence[TurnRecord]
+) -> dict[str, Any] | None:
+    """What `turns` took, which were held for `jobs` on the engine of `profile`, as JSON-like data.
 
-    What judges took for their gates counts with the record that has it.
+    What judges took for their gates counts with the record that has it. None: nothing was held.
     """
     # A turn is known again, in a record, by its session.
     told = [_told(turn) for turn in turns if turn.session_id is not None]
-    if told:
-        directory.journal(_EVENT, durable=True, jobs=list(jobs), profile=profile, turns=told)
-        stopping.count_shared(profile, [_turn(turn) for turn in told])
+    return {"jobs": list(jobs), "profile": profile, "turns": told} if told else None
+
+
+def note_shared(directory: RunDirectory, stopping: Stopping, costs: Mapping[str, Any]) -> None:
+    """It counts now. Raises KeyError or ValueError if :func:`shared_costs` did not make it."""
+    turns = [_turn(turn) for turn in costs["turns"]]
+    directory.journal(
+        _EVENT, durable=True, jobs=costs["jobs"], profile=costs["profile"], turns=costs["turns"]
+    )
+    stopping.count_shared(costs["profile"], turns)
 
 
 def count_noted(events: Iterable[Mapping[str, Any]], stopping: Stopping) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import anyio
 
@@ -13,6 +14,14 @@ from skillup.executors.run import Run
 from skillup.plan import Job, Plan
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
+
+Claim = Callable[[Job], AbstractAsyncContextManager[Grade | None]]
+"""While within, nobody else holds the trial; the grade, if somebody else has held it."""
+
+
+def unclaimed(_: Job) -> AbstractAsyncContextManager[None]:
+    """For a process that is the only one to hold the plan."""
+    return nullcontext()
 
 
 class Stepwise:
@@ -29,7 +38,10 @@ class Stepwise:
         options: RunOptions,
         observer: RunObserver,
         grades: dict[str, Grade],
+        claim: Claim = unclaimed,
     ) -> None:
+        """`claim` is asked before a trial is held: other processes may hold the same plan."""
+        self._claim = claim
         self._plan = plan
         self._jobs = {job.id: job for job in plan.jobs}
         self._grades = grades
@@ -77,7 +89,12 @@ class Stepwise:
                 continue
             waiting.pop()
             if not self._run.done[current.id].is_set():
-                await self._run.hold([current], _Alone(self._run))
+                async with self._claim(current) as known:
+                    if known is None:
+                        await self._run.hold([current], _Alone(self._run))
+                    else:
+                        self._grades[current.id] = known
+                        self._run.done[current.id].set()
 
 
 class _Alone:

@@ -167,6 +167,7 @@ class JudgeDesk:
             scratch=scratch,
             profiles=lambda name: self._options.profiles(name or own_profile),
             suite_root=suite_root,
+            pacing=self.models.pacing,
             answers=self.models.answers,
         )
 

@@ -32,6 +32,13 @@ class Ledger:
         self.usages.append(usage)
         self.costs.append(cost_usd)
 
+    def add_refused(self, usage: Usage | None, cost_usd: float | None) -> None:
+        """What a provider took for refusing; the call is the one that is made in its place."""
+        if usage is not None:
+            self.usages.append(usage)
+        if cost_usd is not None:
+            self.costs.append(cost_usd)
+
     def take(self, other: Ledger) -> None:
         """All calls of another account."""
         self.calls += other.calls

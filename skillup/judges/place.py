@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skillup.judges.models.stored import AnswerCache
 from skillup.schema.profile import Profile
+from skillup.trial.pacing import Pacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +25,7 @@ class JudgePlace:
     """A profile by its name; None: the record's own. Raises UsageError if there is none."""
     suite_root: Path
     """What the paths of the case are relative to; it need not be there any more."""
+    pacing: Pacing
+    """The ways to the providers of agents, shared with whoever else asks them."""
     answers: AnswerCache | None = None
     """What agents have answered; None: nothing is kept."""

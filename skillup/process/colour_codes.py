@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable
-from typing import AnyStr
 
 _OF_COLOURS = r"[0-?]*[ -/]*[@-~]"
 # Of a command (ESC ]) that nothing ends the text stays: a terminal would hide all that follows.
@@ -38,15 +37,8 @@ _WRITTEN = rf"(?P<slashes>\\(?<!\\\\)\\*+){_BODY}(?:{_SAME}{_BODY})*+|\^\[\[{_OF
 # Every branch begins with one character, by which the search is quick. Python shows a byte that is
 # no UTF-8 as a surrogate.
 CODES = re.compile(f"{_CODE}|\x9b{_OF_COLOURS}|\udc9b{_OF_COLOURS}|{_WRITTEN}")
-_LONE_BYTE = r"\x9b(?<![\x80-\xff]\x9b)"
-CODES_BYTES = re.compile(
-    rf"{_CODE}|\xc2\x9b{_OF_COLOURS}|{_LONE_BYTE}{_OF_COLOURS}|{_WRITTEN}".encode()
-)
 
-_SIGN = r"\\(?:u00[19]|x[19]|033|e\[|233)"
-_WRITTEN_SIGN = re.compile(_SIGN)
-_WRITTEN_SIGN_BYTES = re.compile(_SIGN.encode())
-_ONE_CHARACTER_BYTES = re.compile(rf"\xc2\x9b|{_LONE_BYTE}".encode())
+_WRITTEN_SIGN = re.compile(r"\\(?:u00[19]|x[19]|033|e\[|233)")
 
 
 def may_have_codes(text: str) -> bool:
@@ -60,30 +52,18 @@ def may_have_codes(text: str) -> bool:
     )
 
 
-def may_have_codes_bytes(data: bytes) -> bool:
-    """As :func:`may_have_codes`, of UTF-8."""
-    return (
-        b"\x1b" in data
-        or (b"^" in data and b"^[[" in data)
-        or (b"\x9b" in data and _ONE_CHARACTER_BYTES.search(data) is not None)
-        or (b"\\" in data and _WRITTEN_SIGN_BYTES.search(data) is not None)
-    )
-
-
-def replaced_between_codes(
-    text: AnyStr, codes: re.Pattern[AnyStr], spans: Iterable[tuple[int, int, AnyStr]]
-) -> AnyStr:
-    """`text` with each of `spans` replaced, and all of its codes.
+def replaced_between_codes(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    """`text` with each of `spans` replaced, and all of its :data:`CODES`.
 
     A span is begin, end and what comes there instead, begin and end counted without the codes;
     spans are in order and do not overlap. Codes within one come after what replaces it: else one
     that ends a colour would be lost.
     """
     left = deque(spans)
-    parts: list[AnyStr] = []
+    parts: list[str] = []
     begin = at = 0
 
-    def add(piece: AnyStr) -> None:
+    def add(piece: str) -> None:
         nonlocal begin
         end, done = begin + len(piece), begin
         while left and left[0][0] < end:
@@ -97,9 +77,9 @@ def replaced_between_codes(
         parts.append(piece[done - begin :])
         begin = end
 
-    for code in codes.finditer(text):
+    for code in CODES.finditer(text):
         add(text[at : code.start()])
         parts.append(code[0])
         at = code.end()
     add(text[at:])
-    return text[:0].join(parts)
+    return "".join(parts)

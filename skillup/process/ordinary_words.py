@@ -45,9 +45,10 @@ _MORE = """
     exit_code exited_review_mode expectations failures file-history-snapshot file_change
     file_path file_text filename files_before files_persisted finished_at follow-up
     forked_from_id function_call_output ghost_snapshot grading.json grep_files
-    guardian_assessment history_base history_mode hook_progress hook_response hook_started
-    image_generation_call image_generation_end in_progress index.sqlite informational input_text
-    inputTokens inter_agent_communication_metadata interrupted invalid_request invocation
+    guardian_assessment hidden_variables history_base history_mode hook_progress hook_response
+    hook_started image_generation_call image_generation_end in_progress index.sqlite
+    informational input_text inputTokens inter_agent_communication_metadata interrupted
+    invalid_request invocation
     is_error isCompactSummary isError isMeta isolation isSidechain isVisibleInTranscriptOnly
     item.completed item.started item.updated item_completed item_started judge-answers
     judge-cache judge_cost_usd judge_model_fallback judgement.json judgement_id judgements

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ _ENTITIES = (
 )
 _OCTET = re.compile("%[0-9A-F]{2}")
 _ESCAPED = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
-_ESCAPED_BYTES = re.compile(rb"(?<!\\)\\++u([0-9a-fA-F]{4})")
 
 
 def parts_of(value: str) -> Iterator[str]:
@@ -70,31 +68,19 @@ class AnySpelling:
 
     mask: str
     pattern: re.Pattern[str]
-    pattern_bytes: re.Pattern[bytes]
     plain: str | None
     """The value without backslashes, to see quickly whether it may be there; None: look."""
 
     @classmethod
     def of(cls, value: str, mask: str) -> AnySpelling:
         """`mask`: what comes in its place."""
-        pattern = _any_spelling(value)
         plain = value.replace("\\", "") if value.isascii() else None
-        return cls(mask, re.compile(pattern), re.compile(os.fsencode(pattern)), plain)
+        return cls(mask, re.compile(_any_spelling(value)), plain)
 
 
 def plainly(text: str) -> str:
     """The text without escapes and backslashes, for :attr:`AnySpelling.plain`."""
     return _ESCAPED.sub(lambda unit: chr(int(unit[1], 16)), text).replace("\\", "")
-
-
-def plainly_bytes(data: bytes) -> bytes:
-    """As :func:`plainly`, of UTF-8; only ASCII is of use."""
-
-    def character(unit: re.Match[bytes]) -> bytes:
-        code = int(unit[1], 16)
-        return bytes([code]) if code < 0x80 else b"?"
-
-    return _ESCAPED_BYTES.sub(character, data).replace(b"\\", b"")
 
 
 def _any_spelling(value: str) -> str:

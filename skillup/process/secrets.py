@@ -6,28 +6,15 @@ secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, AnyStr
+from typing import Any
+from urllib.parse import unquote
 
-from skillup.process.colour_codes import (
-    CODES,
-    CODES_BYTES,
-    may_have_codes,
-    may_have_codes_bytes,
-    replaced_between_codes,
-)
+from skillup.process.colour_codes import CODES, may_have_codes, replaced_between_codes
 from skillup.process.ordinary_words import is_ordinary
-from skillup.process.secret_forms import (
-    AnySpelling,
-    core_of,
-    forms_of,
-    parts_of,
-    plainly,
-    plainly_bytes,
-)
+from skillup.process.secret_forms import AnySpelling, core_of, forms_of, parts_of, plainly
 
 # Shorter values are words ("true", "none") that would be masked all over the place.
 _SHORTEST = 6
@@ -42,11 +29,22 @@ _NAME = re.compile(
 _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 # Printable ASCII as JSON may write it, and hardly any program does.
 _ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
-_ESCAPED_ASCII_BYTES = re.compile(rb"\\u00[2-7]")
-_URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@")
+# An @ within it should be written as %40, and is not always.
+_URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#@\s:]*:([^/?#\s]+)@")
 
-Hit = tuple[int, int, AnyStr]
+Hit = tuple[int, int, str]
 """A secret in a text: its begin, its end, and what comes in its place."""
+
+
+def masking_bytes(mask: Callable[[str], str]) -> Callable[[bytes], bytes]:
+    """The same mask for UTF-8, and for files whatever bytes they hold."""
+
+    def masked(content: bytes) -> bytes:
+        text = content.decode(errors="surrogateescape")
+        clean = mask(text)
+        return content if clean == text else clean.encode(errors="surrogateescape")
+
+    return masked
 
 
 class Secrets:
@@ -60,16 +58,11 @@ class Secrets:
         self._spared = dict(spared or {})
         self._values = {name: value for name, value in values.items() if len(value) >= _SHORTEST}
         self._any_spellings: list[AnySpelling] | None = None
-        parts: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
         for name, value in self._values.items():
             for part in parts_of(value):
-                parts.setdefault(part, f"***{name}***")
-        self._texts = [(core_of(part), forms_of(part), mask) for part, mask in parts.items()]
-        # Variables may hold bytes that are no UTF-8; Python shows them as surrogates.
-        self._bytes = [
-            (os.fsencode(core), tuple(map(os.fsencode, forms)), mask.encode())
-            for core, forms, mask in self._texts
-        ]
+                self._parts.setdefault(part, f"***{name}***")
+        self._texts = [(core_of(part), forms_of(part), mask) for part, mask in self._parts.items()]
 
     @classmethod
     def from_environment(
@@ -129,21 +122,16 @@ class Secrets:
         if self._texts and may_have_codes(text):
             hits = self._hits(CODES.sub("", text))
             if hits:
-                text = replaced_between_codes(text, CODES, _covered(hits))
+                text = replaced_between_codes(text, _covered(hits))
         hits = self._hits(text)
         return _replaced(text, hits) if hits else text
 
     def mask_bytes(self, data: bytes) -> bytes:
         """Like :meth:`mask`, of UTF-8."""
-        if self._bytes and may_have_codes_bytes(data):
-            hits = self._hits_bytes(CODES_BYTES.sub(b"", data))
-            if hits:
-                data = replaced_between_codes(data, CODES_BYTES, _covered(hits))
-        hits = self._hits_bytes(data)
-        return _replaced(data, hits) if hits else data
+        return masking_bytes(self.mask)(data) if self._texts else data
 
-    def _hits(self, text: str) -> list[Hit[str]]:
-        hits: list[Hit[str]] = []
+    def _hits(self, text: str) -> list[Hit]:
+        hits: list[Hit] = []
         for core, forms, mask in self._texts:
             if core in text:
                 for form in forms:
@@ -155,27 +143,9 @@ class Secrets:
                     hits += [(*hit.span(), one.mask) for hit in one.pattern.finditer(text)]
         return hits
 
-    def _hits_bytes(self, data: bytes) -> list[Hit[bytes]]:
-        hits: list[Hit[bytes]] = []
-        for core, forms, mask in self._bytes:
-            if core in data:
-                for form in forms:
-                    hits += _places(data, form, mask)
-        if self._bytes and b"\\" in data and _ESCAPED_ASCII_BYTES.search(data):
-            plain = plainly_bytes(data)
-            for one in self._spellings():
-                if one.plain is None or one.plain.encode() in plain:
-                    mask = one.mask.encode()
-                    hits += [(*hit.span(), mask) for hit in one.pattern_bytes.finditer(data)]
-        return hits
-
     def _spellings(self) -> list[AnySpelling]:
         if self._any_spellings is None:
-            self._any_spellings = [
-                AnySpelling.of(part, f"***{name}***")
-                for name, value in self._values.items()
-                for part in parts_of(value)
-            ]
+            self._any_spellings = [AnySpelling.of(*part) for part in self._parts.items()]
         return self._any_spellings
 
     def mask_data(self, data: Any) -> Any:
@@ -191,7 +161,7 @@ class Secrets:
         return data
 
 
-def _places(text: AnyStr, form: AnyStr, mask: AnyStr) -> Iterator[Hit[AnyStr]]:
+def _places(text: str, form: str, mask: str) -> Iterator[Hit]:
     """Where `form` stands, those that overlap as one."""
     begin, end = text.find(form), 0
     if begin < 0:
@@ -207,7 +177,7 @@ def _places(text: AnyStr, form: AnyStr, mask: AnyStr) -> Iterator[Hit[AnyStr]]:
     yield begin, end, mask
 
 
-def _covered(hits: Iterable[Hit[AnyStr]]) -> Iterator[Hit[AnyStr]]:
+def _covered(hits: Iterable[Hit]) -> Iterator[Hit]:
     """In order and without overlaps; of two that do overlap, both are hidden."""
     end = 0
     # The longest first: a secret that contains another goes as a whole.
@@ -217,14 +187,14 @@ def _covered(hits: Iterable[Hit[AnyStr]]) -> Iterator[Hit[AnyStr]]:
             end = last
 
 
-def _replaced(text: AnyStr, hits: Iterable[Hit[AnyStr]]) -> AnyStr:
-    parts: list[AnyStr] = []
+def _replaced(text: str, hits: Iterable[Hit]) -> str:
+    parts: list[str] = []
     at = 0
     for begin, end, mask in _covered(hits):
         parts += [text[at:begin], mask]
         at = end
     parts.append(text[at:])
-    return text[:0].join(parts)
+    return "".join(parts)
 
 
 def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) -> dict[str, str]:
@@ -234,6 +204,8 @@ def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) ->
         password = _URL_PASSWORD.match(value)
         if password:
             found[f"{name}.password"] = password[1]
+            if "%" in password[1]:  # whoever logs in by it has it as it was meant
+                found[f"{name}.password'"] = unquote(password[1])
         elif name in explicit or (_NAME.search(name) and not _is_path(value)):
             found[name] = value.strip()
     return found

@@ -20,18 +20,21 @@ from skillup.cli.running import directory_for, formats_of
 from skillup.cli.simulators import casting_of
 from skillup.executors import RunOptions
 from skillup.executors.register import end_what_was_left
-from skillup.executors.stepwise import Stepwise
+from skillup.executors.stepwise import Stepwise, unclaimed
 from skillup.executors.stopping import Stopping
 from skillup.judges.models.client import Models
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
+from skillup.process.secrets import Secrets
 from skillup.pytest_plugin.asked import Asked
+from skillup.pytest_plugin.claims import Claims
 from skillup.reports.console import make_console
 from skillup.reports.formats import write_reports
 from skillup.reports.plain_reporter import PlainReporter
 from skillup.reports.result import Ending, build_result
-from skillup.schema.grade import Grade
+from skillup.schema.grade import Grade, RunResult
 from skillup.store import RunDirectory
+from skillup.store.trials import RECORD_FILE
 from skillup.trends.analysis import with_analysis
 
 
@@ -43,46 +46,54 @@ class Holding:
     """
 
     def __init__(
-        self, asked: Asked, plan: Plan, path: Path | None, run_id: str | None, *, indexed: bool
+        self, asked: Asked, plan: Plan, run: Path, run_id: str, worker: str | None
     ) -> None:
-        """`path`: the run directory to make, None: one in the usual place; `run_id`: of the run.
+        """`run`: the session's run directory, which is made; `run_id`: its id.
 
-        Raises SkillupError if it cannot be made.
+        A `worker` of pytest-xdist has a directory of its own in it, see :class:`Claims`. Raises
+        SkillupError if it cannot be made.
         """
         self.grades: dict[str, Grade] = {}
+        self._asked = asked
         self._plan = plan
-        self._indexed = indexed
+        self._run = run
+        self._claims = Claims(run, worker) if worker is not None else None
         self._started = time.monotonic()
         end_what_was_left()
         environment, base = dict(os.environ), asked.directory
         names = tuple(dict.fromkeys(job.loaded.family for job in plan.jobs))
-        self._request = replace(
+        request = replace(
             asked.request,
             paths=tuple(path for given in asked.suites.values() for path in given),
             cases=tuple(_literally(name) for name in names),
         )
         self.secrets = secrets_of_plan(plan, base, environment)
         self.directory: RunDirectory = directory_for(
-            self._request, plan, path, None, self.secrets, run_id
+            request,
+            plan,
+            self._claims.own if self._claims is not None else run,
+            None,
+            self.secrets,
+            run_id,
         )
-        self._base = base
         stopping = Stopping()
         options = RunOptions(
-            run_id=self.directory.run_info()["run_id"],
+            run_id=run_id,
             environment=environment,
             secrets=self.secrets,
             parallel=1,
             stopping=stopping,
-            paces=paces_of(self._request, stopping),
+            paces=paces_of(request, stopping),
         )
         cache = answer_cache(self.directory.judge_answers, base, self.secrets.mask, anew=False)
-        desk = desk_of(plan, base, environment, self.secrets, cache)
+        desk = desk_of(plan, base, environment, self.secrets, cache, pacing=options.paces)
         self._models: Models = desk.models
         simulators = casting_of(desk.models, base, environment, self.secrets)
         options = replace(options, reader=desk, simulators=simulators)
         self._stopping = stopping
         observer = PlainReporter(plan, make_console(), quiet=True)
-        self._steps = Stepwise(plan, self.directory, options, observer, self.grades)
+        claim = self._claims.claim if self._claims is not None else unclaimed
+        self._steps = Stepwise(plan, self.directory, options, observer, self.grades, claim)
         self._exits = ExitStack()
         self._exits.enter_context(ProcessRegister(options.register_dir))
         self._portal: BlockingPortal = self._exits.enter_context(start_blocking_portal())
@@ -108,8 +119,9 @@ class Holding:
         return self._steps.stopped
 
     def record_of(self, job: Job) -> Path:
-        """Where the trial's record is."""
-        return self.directory.trial_directory(job.id) / "record.json"
+        """Where the trial's record is; that of a worker, when the session has ended."""
+        place = self.directory.trial_directory(job.id).relative_to(self.directory.path)
+        return self._run / place / RECORD_FILE
 
     def close(self, wanted: Sequence[str]) -> None:
         """End what is being held, and write the result: of the jobs `wanted`, and those held.
@@ -131,10 +143,14 @@ class Holding:
             )
             result = with_analysis(result, info)
             self.directory.write_result(result)
-            formats = formats_of(self._request, self._plan)
-            write_reports(result, formats, self.directory.path, self.secrets.mask, index=None)
-        if self._indexed:
-            index_finished_run(self.directory.path, self._base, None)
+        if self._claims is None:
+            publish(self._run, result, self._asked, self._plan, self.secrets)
+
+
+def publish(run: Path, result: RunResult, asked: Asked, plan: Plan, secrets: Secrets) -> None:
+    """Write the reports of `run` that the suites ask for, and index it. Raises SkillupError."""
+    write_reports(result, formats_of(asked.request, plan), run, secrets.mask, index=None)
+    index_finished_run(run, asked.directory, None)
 
 
 def _literally(name: str) -> str:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillup.cli.runs_named import runs_in
+from skillup.cli.plan_secrets import secrets_of_plan, warn_of_spared
 from skillup.errors import SkillupError
+from skillup.executors.register import end_what_was_left
 from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
 from skillup.pytest_plugin.asked import add_to_arguments, asked_for
-from skillup.pytest_plugin.holding import Holding
+from skillup.pytest_plugin.claims import WORKERS
+from skillup.pytest_plugin.holding import Holding, publish
 from skillup.pytest_plugin.items import SuiteFile, TrialItem
 from skillup.pytest_plugin.markers import Markers
+from skillup.pytest_plugin.merging import merge_workers
 from skillup.pytest_plugin.planning import Planned, planned
 from skillup.reports.problems import shown_path
-from skillup.reports.text import listed_ids
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
+from skillup.store.run_directory import check_free
+from skillup.store.runs_in_order import runs_in
 
-_RUN = "skillup_run"
+_RUN, _RUN_ID = "skillup_run", "skillup_run_id"
 
 
 class SkillupPlugin:
-    """One for each process: with pytest-xdist, each worker has a run directory of its own.
+    """One for each process. With pytest-xdist workers hold the cases, each in a directory of its
+    own, of which the controller makes the session's run when they have ended.
 
     No properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
     """
@@ -38,8 +46,10 @@ class SkillupPlugin:
         self._holding: Holding | None = None
         self._planned: Planned | None = None
         self._run_path: Path | None = None
-        self._run_id = new_run_id()
+        self._worker: dict[str, str] | None = getattr(config, "workerinput", None)
+        self._run_id = new_run_id() if self._worker is None else self._worker[_RUN_ID]
         self._selected: list[Job] = []
+        self._warnings: list[str] = []
         self._trouble: str | None = None
         add_to_arguments(config, list(self._asked.suites))
 
@@ -49,29 +59,26 @@ class SkillupPlugin:
         return self._planned
 
     def run_path(self) -> Path:
-        """The run directory; with xdist, the one that holds those of the workers.
-
-        Raises SkillupError if its parents cannot be made.
-        """
+        """The session's run directory. Raises SkillupError if its parents cannot be made."""
         if self._run_path is None:
-            given: dict[str, str] = getattr(self.config, "workerinput", {})
-            root = workspace_root(self._asked.directory)
-            if _RUN in given:
-                self._run_path = Path(given[_RUN])
+            if self._worker is not None:
+                self._run_path = Path(self._worker[_RUN])
             else:
+                root = workspace_root(self._asked.directory)
                 self._run_path = self._asked.out or default_run_path(root, self._run_id)
+                # With xdist it is only made in the end, which is too late to find that out.
+                check_free(self._run_path)
         return self._run_path
 
     def holding(self) -> Holding:
         """The session's run; made when it is first asked for. Raises SkillupError."""
         if self._holding is None:
-            worker = getattr(self.config, "workerinput", {}).get("workerid")
             self._holding = Holding(
                 self._asked,
                 self._selected_plan(),
-                self.run_path() / worker if worker else self.run_path(),
-                None if worker else self._run_id,
-                indexed=worker is None,
+                self.run_path(),
+                self._run_id,
+                self._worker["workerid"] if self._worker is not None else None,
             )
         return self._holding
 
@@ -107,38 +114,66 @@ class SkillupPlugin:
         """What is left after `-k`, `-m` and the like is what the run is about."""
         self._selected = [item.job for item in session.items if isinstance(item, TrialItem)]
 
-    def pytest_report_collectionfinish(self) -> list[str]:
-        """Warnings of validation."""
-        return [f"skillup: {line}" for line in self.planned().warnings] if self._selected else []
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
+        """Warnings of validation; `self._selected` may not be known yet."""
+        if not any(isinstance(item, TrialItem) for item in items):
+            return []
+        return [f"skillup: {line}" for line in self.planned().warnings]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """The controller of pytest-xdist tells each worker where the session's run is."""
+        """The controller of pytest-xdist tells each worker what the session's run is."""
         try:
-            node.workerinput[_RUN] = str(self.run_path())
+            node.workerinput.update({_RUN: str(self.run_path()), _RUN_ID: self._run_id})
         except SkillupError as error:
             raise pytest.UsageError(error.message) from None
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """End agents that are still there, and write the result."""
-        holding, self._holding = self._holding, None
-        if holding is None:
-            return
-        workers = "workerinput" in vars(self.config)
-        wanted = [] if workers else [job.id for job in self._selected]
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self) -> Generator[None, object, object]:
+        """End agents that are still there, and write the result.
+
+        A worker has told the controller that it has ended, and before that nothing is merged, when
+        this goes on; pytest's summary comes after it.
+        """
+        with self._told():
+            holding, self._holding = self._holding, None
+            if holding is not None:
+                warn_of_spared(holding.secrets, self._warn)
+                holding.close([job.id for job in self._selected])
         try:
-            holding.close(wanted)
+            return (yield)
+        finally:
+            if self._worker is None and self._run_path is not None:
+                with self._told():
+                    self._merge(self._run_path)
+
+    def _merge(self, run: Path) -> None:
+        if not runs_in(run / WORKERS):
+            return
+        end_what_was_left()  # a worker may have been killed
+        plan = self.planned().plan
+        # The workers' own lines nobody sees.
+        self._warnings += self.planned().warnings
+        secrets = secrets_of_plan(plan, self._asked.directory, dict(os.environ))
+        warn_of_spared(secrets, self._warn)
+        publish(run, merge_workers(run, secrets.mask), self._asked, plan, secrets)
+
+    def _warn(self, text: str) -> None:
+        self._warnings.append(f"warning: {text}")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Trouble at the end is a line of pytest's summary."""
+        try:
+            yield
         except SkillupError as error:
             self._trouble = error.message
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Where the records are; with xdist, in which runs."""
+        """What people should know, and where the records are."""
+        for line in self._warnings:
+            terminalreporter.write_line(f"skillup: {line}")
         if self._trouble is not None:
             terminalreporter.write_line(f"skillup: the result was not written: {self._trouble}")
         if self._run_path is not None and self._run_path.is_dir():
-            where = f"skillup: {shown_path(self._run_path)}"
-            workers = runs_in(self._run_path)
-            if workers:
-                where += f": a run of each worker, none of them indexed: {listed_ids(workers)}"
-            terminalreporter.write_line(where)
+            terminalreporter.write_line(f"skillup: {shown_path(self._run_path)}")

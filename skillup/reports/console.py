@@ -38,7 +38,10 @@ def make_console(stream: TextIO | None = None) -> Console:
     from skillup.reports.orderly_console import OrderlyConsole
 
     file = cast("TextIO", Forgiving(sys.stderr)) if stream is None else stream
-    return OrderlyConsole(file=file, highlight=False, width=None if file.isatty() else _WIDE)
+    # Without `emoji`: of others' texts ``:key:`` and the like are not to become pictures.
+    return OrderlyConsole(
+        file=file, highlight=False, emoji=False, width=None if file.isatty() else _WIDE
+    )
 
 
 def print_result(

@@ -31,7 +31,7 @@ from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
 
 # What XML 1.0 cannot hold, however it is written: https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ANSWER_CHARACTERS = 4000
+_MESSAGE_CHARACTERS = 4000
 
 
 class _Suite(TestSuite):
@@ -168,19 +168,19 @@ def _unmet(where: str, check: CheckResult) -> Iterator[str]:
 def _conversation(grade: Grade) -> Iterator[str]:
     for turn in grade.turns:
         if turn.status == "skipped":
-            yield f"[turn {turn.turn_number}, not sent] {turn.content}"
+            yield f"[turn {turn.turn_number}, not sent] {_shortened(turn.content)}"
             continue
-        yield f"[turn {turn.turn_number}] {turn.content}"
+        yield f"[turn {turn.turn_number}] {_shortened(turn.content)}"
         yield f"[answer] {_shortened(turn.response)}"
         for follow_up in turn.follow_ups:
-            yield f"[{follow_up.label}] {follow_up.content}"
+            yield f"[{follow_up.label}] {_shortened(follow_up.content)}"
             yield f"[answer] {_shortened(follow_up.response)}"
 
 
 def _shortened(text: str) -> str:
-    if len(text) <= _ANSWER_CHARACTERS:
+    if len(text) <= _MESSAGE_CHARACTERS:
         return text
-    return f"{text[:_ANSWER_CHARACTERS]}… ({len(text)} characters in all)"
+    return f"{text[:_MESSAGE_CHARACTERS]}… ({len(text)} characters in all)"
 
 
 def _text(text: str) -> str:

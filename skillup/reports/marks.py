@@ -22,7 +22,7 @@ class Row:
     marks: Text
     """The newest run at the right."""
     numbers: Sequence[str]
-    """One for each header, or none at all."""
+    """One for each header."""
 
 
 def print_marked(console: Console, headers: Sequence[str], rows: Sequence[Row]) -> None:
@@ -34,7 +34,7 @@ def print_marked(console: Console, headers: Sequence[str], rows: Sequence[Row]) 
     from rich.text import Text
 
     head = Row(Text(""), Text("runs", style="dim"), headers)
-    columns = [[r.numbers[n] for r in (head, *rows) if r.numbers] for n in range(len(headers))]
+    columns = zip(*(row.numbers for row in (head, *rows)), strict=True)
     widths = [max(map(len, column)) for column in columns]
     name = max(row.name.cell_len for row in (head, *rows))
     marks = max(row.marks.cell_len for row in (head, *rows))
@@ -53,7 +53,7 @@ def print_marked(console: Console, headers: Sequence[str], rows: Sequence[Row]) 
 def _numbers(row: Row, widths: Sequence[int], style: str) -> Text:
     from rich.text import Text
 
-    pairs = zip(row.numbers, widths[: len(row.numbers)], strict=True)
+    pairs = zip(row.numbers, widths, strict=True)
     return Text("".join(" " * _GAP + cell.rjust(width) for cell, width in pairs), style=style)
 
 

@@ -26,7 +26,8 @@ class Pace:
         `at_once` is how many are held at a time. A trial takes the mean of its like, or of all, and
         no less than those of its like that go on have taken already.
         """
-        ended = [taken for some in self._taken.values() for taken in some]
+        # In one step: the display reckons in a thread of its own, while others tell of trials.
+        ended = [taken for some in list(self._taken.values()) for taken in some]
         if len(ended) < _FEWEST:
             return None
         running, waiting = list(running), list(waiting)

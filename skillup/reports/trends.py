@@ -14,6 +14,8 @@ from skillup.trends.index.reading import RunHead
 from skillup.trends.outcomes import WITH_SKILL
 from skillup.trends.relevance import most_telling
 from skillup.trends.statistics.change_point import Passes
+from skillup.trends.statistics.proportions import Interval
+from skillup.trends.tallies import Tally
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +26,7 @@ _MARKS: dict[SuiteState, tuple[str, str, str, str]] = {
     "pass_of_some": ("◐", "o", "green", "passed, but not all cases were in it"),
     "mixed": ("~", "~", "yellow", "passed in part"),
     "fail": ("✗", "x", "red", "failed"),
+    "fail_and_not_run": ("!", "!", "red", "failed, and not all was run"),
     "error": ("E", "E", "magenta", "error: not run"),
     "not_held": ("?", "?", "magenta", "not held"),
     "skip": ("-", "-", "dim", "skipped"),
@@ -92,24 +95,37 @@ def _table(
     """The numbers' headers, and the rows: all cases together, then `cases`."""
     from rich.text import Text
 
-    with_cost = any(case.mean("cost_usd") is not None for case in cases)
-    headers = ["passed", "rate", "95 %", "score", "time", *(["cost"] if with_cost else [])]
+    totals = [case.total for case in cases]
+    if len(suite.cases) > 1:
+        totals.append(suite.total)
+    columns = ["passed", "rate", "95 %", "score", "time"]
+    if any(total.not_run for total in totals):
+        columns.insert(3, "not run")
+    if any(total.cost_usd is not None for total in totals):
+        columns.append("cost")
     rows = []
     if len(suite.cases) > 1:
-        rows.append(Row(Text("(all)", style="dim"), _line(suite.states(), fancy), []))
-    for case in cases:
-        interval, duration = case.interval, case.mean("duration_ms")
-        score = case.mean("score")
-        numbers = [
-            f"{case.passed}/{case.judged}" if case.judged else "–",
-            f"{case.passed / case.judged:.0%}" if case.judged else "–",
-            f"{interval.low:.0%}–{interval.high:.0%}" if interval else "–",
-            "–" if score is None else f"{score:.2f}",
-            "–" if duration is None else seconds(round(duration)),
-            *([money(case.mean("cost_usd"))] if with_cost else []),
-        ]
+        numbers = _numbers(suite.total, suite.interval, columns)
+        rows.append(Row(Text("(all)", style="dim"), _line(suite.states(), fancy), numbers))
+    for case, total in zip(cases, totals, strict=False):
+        numbers = _numbers(total, case.interval, columns)
         rows.append(Row(Text(_name(suite, case)), _line(_states(case), fancy), numbers))
-    return headers, rows
+    return columns, rows
+
+
+def _numbers(total: Tally, interval: Interval | None, columns: Sequence[str]) -> list[str]:
+    """What is in each of the columns; a dash where there is nothing to tell."""
+    rate, score, duration = total.rate, total.score, total.duration_ms
+    cells = {
+        "passed": "–" if rate is None else f"{total.passed}/{total.judged}",
+        "rate": "–" if rate is None else f"{rate:.0%}",
+        "95 %": "–" if interval is None else f"{interval.low:.0%}–{interval.high:.0%}",
+        "not run": str(total.not_run or "–"),
+        "score": "–" if score is None else f"{score:.2f}",
+        "time": "–" if duration is None else seconds(round(duration)),
+        "cost": money(total.cost_usd),
+    }
+    return [cells[column] for column in columns]
 
 
 def _name(suite: SuiteHistory, case: CaseHistory) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from skillup.reports.compare_json import tally_json
 from skillup.trends.history import CaseHistory, SuiteHistory
+from skillup.trends.statistics.proportions import Interval
+from skillup.trends.tallies import Tally
 
 TRENDS_VERSION = "skillup.trends/1"
 
@@ -21,6 +23,7 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
 def _suite(suite: SuiteHistory) -> dict[str, Any]:
     return {
         "suite": suite.suite,
+        **_numbers(suite.total, suite.interval),
         "runs": [
             {**run._asdict(), "state": state}
             for run, state in zip(suite.runs, suite.states(), strict=True)
@@ -29,15 +32,27 @@ def _suite(suite: SuiteHistory) -> dict[str, Any]:
     }
 
 
+def _numbers(total: Tally, interval: Interval | None) -> dict[str, Any]:
+    """Over the runs shown."""
+    return {
+        "passed": total.passed,
+        "judged": total.judged,
+        "pass_rate": total.rate,
+        "interval": interval,
+        "errors": total.errors,
+        "not_held": total.not_held,
+        "skipped": total.skipped,
+        "score": total.score,
+        "cost_usd": total.cost_usd,
+        "duration_ms": total.duration_ms,
+    }
+
+
 def _case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
     failing, fell = case.failing, case.fell
     return {
         **case.key._asdict(),
-        "passed": case.passed,
-        "judged": case.judged,
-        "pass_rate": case.passed / case.judged if case.judged else None,
-        "interval": case.interval,
-        **{name: case.mean(name) for name in ("score", "cost_usd", "duration_ms")},
+        **_numbers(case.total, case.interval),
         "failing_since": None
         if failing is None
         else {

@@ -23,17 +23,6 @@ def no_mask(text: str) -> str:
     return text
 
 
-def masking_bytes(mask: Mask) -> Callable[[bytes], bytes]:
-    """The same mask for the contents of files, whatever bytes they hold."""
-
-    def masked(content: bytes) -> bytes:
-        text = content.decode(errors="surrogateescape")
-        clean = mask(text)
-        return content if clean == text else clean.encode(errors="surrogateescape")
-
-    return masked
-
-
 def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None) -> bytes:
     """``value`` as JSON text with a final newline.
 

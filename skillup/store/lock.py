@@ -11,6 +11,10 @@ from skillup.errors import RunDirectoryError
 from skillup.store.errors_of_disk import disk_errors
 
 
+class BeingWrittenError(RunDirectoryError):
+    """Another process has the lock."""
+
+
 class RunLock:
     """An exclusive lock on a file, held until ``release`` or the end of the process.
 
@@ -19,7 +23,10 @@ class RunLock:
     """
 
     def __init__(self, path: Path) -> None:
-        """Takes the lock. Raises RunDirectoryError, naming its holder, if another one has it."""
+        """Takes the lock.
+
+        Raises BeingWrittenError, naming its holder, if another one has it; RunDirectoryError.
+        """
         with disk_errors("lock", path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -35,7 +42,7 @@ class RunLock:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 pid = os.pread(self._file, 32, 0).decode(errors="replace").strip()
                 holder = f"process {pid}" if pid else "another process"
-                raise RunDirectoryError(
+                raise BeingWrittenError(
                     f"{path.parent} is being written by {holder}",
                     hint=f"wait until {holder} has ended, or stop it, then try again",
                 ) from None

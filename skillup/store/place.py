@@ -16,9 +16,13 @@ def new_run_id() -> str:
 
     Of these, three are the part of the second, so that quick runs sort, too; three are random.
     """
-    now = datetime.now(UTC)
-    part = now.microsecond * 4096 // 1_000_000
-    return f"{now:%Y%m%dT%H%M%SZ}-{part:03x}{secrets.randbelow(4096):03x}"
+    return f"{beginning_of_id(datetime.now(UTC))}{secrets.randbelow(4096):03x}"
+
+
+def beginning_of_id(started: datetime) -> str:
+    """What the ids of runs begin with that were started at this time, which is in UTC."""
+    part = started.microsecond * 4096 // 1_000_000
+    return f"{started:%Y%m%dT%H%M%SZ}-{part:03x}"
 
 
 def default_run_path(workspace_root: Path, run_id: str) -> Path:

@@ -13,7 +13,7 @@ RUN/lock                     held by the process that writes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError
+from skillup.process.secrets import masking_bytes
 from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
@@ -36,7 +37,7 @@ from skillup.store.atomic import (
 )
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.journal import Journal, read_journal
-from skillup.store.json_text import Mask, masking_bytes, no_mask, to_json
+from skillup.store.json_text import Mask, no_mask, to_json
 from skillup.store.lock import RunLock
 from skillup.store.regular import read_regular
 from skillup.store.scratch import Scratch
@@ -67,17 +68,25 @@ class RunDirectory:
         self._journal = Journal(path / JOURNAL_FILE, mask) if lock is not None else None
 
     @classmethod
-    def create(cls, path: Path, run_info: Mapping[str, Any], *, mask: Mask = no_mask) -> Self:
+    def create(
+        cls,
+        path: Path,
+        run_info: Mapping[str, Any],
+        *,
+        mask: Mask = no_mask,
+        beside: Collection[str] = (),
+    ) -> Self:
         """Makes the directory and its ``run.json``, for writing.
 
-        Raises RunDirectoryError if something is there already, or if another process writes there.
+        Raises RunDirectoryError if something is there already that is not named in `beside`, or if
+        another process writes there.
         """
         path = path.absolute()
-        _check_free(path)
+        check_free(path, beside)
         make_directory(path)
         lock = RunLock(path / LOCK_FILE)
         try:
-            _check_free(path)  # another process may have come and gone
+            check_free(path, beside)  # another process may have come and gone
             remove_temporary_files(path)
             write_atomic(path / RUN_FILE, to_json(run_info, mask, indent=2))
             run = cls(path, lock, mask)
@@ -258,9 +267,10 @@ class RunDirectory:
         if not any(_is_same(record, kept) for kept in self._kept_attempts(job_id)):
             self.write_attempt(job_id, record)
         directory = self.trial_directory(job_id)
-        # The grade first: it must never stand beside the record that comes next.
-        remove_file(directory / trials.GRADE_FILE)
-        remove_file(directory / trials.RECORD_FILE)
+        # The grade before the record: it must never stand beside the one that comes next. A
+        # checkpoint is left where skillup was killed right after the record was written.
+        for name in (checkpoints.CHECKPOINT_FILE, trials.GRADE_FILE, trials.RECORD_FILE):
+            remove_file(directory / name)
 
     def attempts(self, job_id: str) -> Iterator[Record]:
         """What was held of a trial and is not part of its record; damaged ones are left out.
@@ -375,13 +385,16 @@ def _is_same(one: Record, other: Record) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-def _check_free(path: Path) -> None:
-    """Raises RunDirectoryError if anything is there but what a killed `create` leaves."""
+def check_free(path: Path, beside: Collection[str] = ()) -> None:
+    """Raises RunDirectoryError if anything is there but `beside` and what a killed `create` leaves.
+
+    It looks and does no more: in the next moment there may be something.
+    """
     with disk_errors("read", path):
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     if RUN_FILE in names:
         hint = f"go on with it by --resume {path}, or choose another --out"
         raise RunDirectoryError(f"{path} holds a run already", hint=hint)
-    if any(name != LOCK_FILE and not is_temporary(name) for name in names):
+    if any(name not in (LOCK_FILE, *beside) and not is_temporary(name) for name in names):
         hint = "choose a new or empty directory with --out"
         raise RunDirectoryError(f"{path} is not empty", hint=hint)

@@ -10,8 +10,9 @@ from typing import Literal
 from skillup.trends.index.reading import CaseInRun, RunHead
 from skillup.trends.outcomes import WITH_SKILL, CaseKey
 from skillup.trends.statistics.change_point import Passes, fall, rise
+from skillup.trends.statistics.clusters import interval_over_cases
 from skillup.trends.statistics.proportions import Interval, wilson
-from skillup.trends.tallies import ABSENT, State, Tally
+from skillup.trends.tallies import ABSENT, State, Tally, together
 
 _ALPHA = 0.05 + 1e-9
 """The chance of a false alarm; p-values that it equals but for rounding are within it."""
@@ -86,33 +87,21 @@ class CaseHistory:
     """The same for a case that was held several times in a run."""
 
     @property
-    def passed(self) -> int:
-        """Trials that passed, in the runs shown."""
-        return sum(tally.passed for tally in self.tallies)
-
-    @property
-    def judged(self) -> int:
-        """Trials with a verdict, in the runs shown."""
-        return sum(tally.judged for tally in self.tallies)
+    def total(self) -> Tally:
+        """Over the runs shown."""
+        return together(self.tallies)
 
     @property
     def interval(self) -> Interval | None:
         """Wilson's, at 95 %, of the pass rate over the runs shown; None without a verdict."""
-        return wilson(self.passed, self.judged) if self.judged else None
-
-    def mean(self, name: str) -> float | None:
-        """Of `score`, `cost_usd` or `duration_ms`, over those trials of the runs that tell it."""
-        known = [
-            (value, own.priced if name == "cost_usd" else own.judged)
-            for own in self.tallies
-            if (value := getattr(own, name)) is not None
-        ]
-        trials = sum(count for _, count in known)
-        return sum(value * count for value, count in known) / trials if trials else None
+        total = self.total
+        return wilson(total.passed, total.judged) if total.judged else None
 
 
-SuiteState = State | Literal["pass_of_some"]
-"""`pass_of_some`: what was held passed, but a case of earlier runs was not in this one."""
+SuiteState = State | Literal["pass_of_some", "fail_and_not_run"]
+"""`pass_of_some`: what was held passed, but a case of earlier runs was not in this one.
+`fail_and_not_run`: a case failed, at least at times, and another has no verdict, for an error or
+the end of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,27 +114,47 @@ class SuiteHistory:
     older: frozenset[CaseKey] = frozenset()
     """Those of them that were held before, too, in runs that are not shown."""
 
+    @property
+    def counted(self) -> Sequence[CaseHistory]:
+        """Without the skill, cases count only if there are no others."""
+        return [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
+
+    @property
+    def total(self) -> Tally:
+        """Of all cases that count, over the runs shown."""
+        return together(own for case in self.counted for own in case.tallies)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the pass rate, at 95 %; None without a verdict. A case on several engines is one."""
+        cases: dict[str, list[Tally]] = {}
+        for case in self.counted:
+            cases.setdefault(case.key.case_id, []).extend(case.tallies)
+        totals = [together(tallies) for tallies in cases.values()]
+        return interval_over_cases([(own.passed, own.judged) for own in totals if own.judged])
+
     def states(self) -> list[SuiteState]:
         """The suite in each run: failing where a case failed, an error where one was not run.
 
         A run that lacks a case that an earlier one held passed with some of them, at best.
-        Without the skill, cases count only if there are no others.
         """
-        cases = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
+        cases = self.counted
         found: list[SuiteState] = []
         known = {case.key for case in cases} & self.older
         for place in range(len(self.runs)):
             here = {case.key: case.tallies[place] for case in cases}
             held = {key for key, own in here.items() if own.state != "absent"}
-            together = _together(here.values())
-            found.append("pass_of_some" if together == "pass" and known - held else together)
+            state = _in_one_word(here.values())
+            found.append("pass_of_some" if state == "pass" and known - held else state)
             known |= held
         return found
 
 
-def _together(tallies: Iterable[Tally]) -> State:
+def _in_one_word(tallies: Iterable[Tally]) -> SuiteState:
     states = {tally.state for tally in tallies}
     if states & {"fail", "mixed"}:
+        if states & {"error", "not_held"}:
+            return "fail_and_not_run"
         return "fail" if not states & {"pass", "mixed"} else "mixed"
     order: tuple[State, ...] = ("error", "not_held", "pass", "skip")
     return next((state for state in order if state in states), "absent")

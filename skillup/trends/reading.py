@@ -24,12 +24,17 @@ from skillup.trends.selection import selection_of
 _LONGEST_REASON = 500
 
 
-def is_run(path: Path) -> bool:
-    """Whether it is a run directory; not if nobody here may look, as of another machine's paths."""
-    try:
-        return (path / RUN_FILE).is_file()
-    except OSError:
-        return False
+def run_told_in(path: Path) -> tuple[str, str] | None:
+    """When the run in the directory `path` began, and its id; None: there is none.
+
+    Raises RunDirectoryError if that cannot be read.
+    """
+    info = _json_object(path / RUN_FILE)
+    return None if info is None else _begin(info, path)
+
+
+def _begin(info: Mapping[str, Any], path: Path) -> tuple[str, str]:
+    return str(info.get("started_at") or ""), str(info.get("run_id") or path.name)
 
 
 def read_run(path: Path) -> RunOutcomes:
@@ -50,9 +55,10 @@ def read_run(path: Path) -> RunOutcomes:
     grades = result.get("cases", []) if result is not None else _single_grades(path)
     trials = [trial for grade in grades if (trial := _outcome(grade)) is not None]
     not_held = _not_held(info, result, trials, suites)
+    started_at, run_id = _begin(info, path)
     return RunOutcomes(
-        run_id=str(info.get("run_id") or path.name),
-        started_at=str(info.get("started_at") or ""),
+        run_id=run_id,
+        started_at=started_at,
         path=str(path),
         finished=not not_held,
         trials=(*trials, *not_held),

@@ -38,4 +38,4 @@ def _rank(case: CaseHistory) -> int:
         return 1
     if newest in ("error", "not_held"):
         return 2
-    return 3 if case.passed < case.judged else _STEADY
+    return 3 if case.total.failed else _STEADY

@@ -90,6 +90,29 @@ def tally(trials: Iterable[TrialOutcome]) -> Tally:
     )
 
 
+def together(tallies: Iterable[Tally]) -> Tally:
+    """Several as one, of a case's runs or a suite's cases; each trial counts the same in means."""
+    summed = list(tallies)
+
+    def mean(values: Iterable[tuple[float | None, int]]) -> float | None:
+        told = [(value, trials) for value, trials in values if value is not None and trials]
+        count = sum(trials for _, trials in told)
+        return sum(value * trials for value, trials in told) / count if count else None
+
+    return Tally(
+        passed=sum(own.passed for own in summed),
+        failed=sum(own.failed for own in summed),
+        errors=sum(own.errors for own in summed),
+        skipped=sum(own.skipped for own in summed),
+        not_held=sum(own.not_held for own in summed),
+        score=mean((own.score, own.judged) for own in summed),
+        cost_usd=mean((own.cost_usd, own.priced) for own in summed),
+        duration_ms=mean((own.duration_ms, own.judged) for own in summed),
+        reason=next((own.reason for own in summed if own.reason), ""),
+        priced=sum(own.priced for own in summed),
+    )
+
+
 def by_case(trials: Iterable[TrialOutcome]) -> dict[CaseKey, Tally]:
     """The tally of each case, in the order in which cases first come."""
     groups: dict[CaseKey, list[TrialOutcome]] = {}

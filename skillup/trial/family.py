@@ -7,10 +7,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import anyio.to_thread
+
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnRecord
 from skillup.trial.conversation import Conversation
-from skillup.trial.forking import fork_trial
+from skillup.trial.forking import copy_streams, fork_trial
 from skillup.trial.hold import close_trial, conversation_of, whatever_happens
 from skillup.trial.opening import Opened, ended, new_record, open_trial
 from skillup.trial.request import TrialRequest
@@ -59,6 +61,8 @@ class Shared:
         turns = request.job.loaded.case.input.all_turns()
 
         async def finish() -> Record:
+            raw_dir = began.live.context.raw_dir
+            await anyio.to_thread.run_sync(copy_streams, raw_dir, request.raw_dir)
             await rest.hold(turns)
             opened = replace(began, request=request, earlier_ms=self.earlier_ms)
             found = await close_trial(opened, rest, clock)

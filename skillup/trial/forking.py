@@ -83,9 +83,13 @@ def _copy(parent: TrialContext, workspace: Path, home: Path, raw_dir: Path) -> N
     copy_workspace(parent.workspace, workspace)
     _relink(workspace, str(parent.workspace))
     home.mkdir(mode=0o700, parents=True)
-    if raw_dir != parent.raw_dir and parent.raw_dir.is_dir():
-        # Each trial's directory tells the whole of its conversation.
-        shutil.copytree(parent.raw_dir, raw_dir, dirs_exist_ok=True)
+    copy_streams(parent.raw_dir, raw_dir)
+
+
+def copy_streams(raw_dir: Path, to: Path) -> None:
+    """Each trial's directory tells the whole of its conversation, shared turns included."""
+    if to != raw_dir and raw_dir.is_dir():
+        shutil.copytree(raw_dir, to, dirs_exist_ok=True)
 
 
 def _relink(workspace: Path, old: str) -> None:
@@ -99,7 +103,7 @@ def _relink(workspace: Path, old: str) -> None:
             changed = moved_text(target, old, str(workspace))
             if changed != target:
                 path.unlink()
-                os.symlink(changed, path)  # noqa: PTH211
+                os.symlink(changed, path)  # noqa: PTH211 - the same
 
 
 def _context(

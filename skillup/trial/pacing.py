@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
@@ -16,8 +16,20 @@ from skillup.trial.slow_down import SlowDown
 
 Kind = Literal["model", "agent"]
 
+PATIENCE_SECONDS = 600.0
+"""How long rate limits and overload are waited out, where nobody says."""
+
 MANY_REFUSALS = 8
 """So often in a row one request is refused, while others are not, before that is its error."""
+
+
+USED_UP = "the allowance is used up"
+NOT_WAITED = "refusals are not waited out (--rate-limit-wait 0)"
+
+
+def refused_alone(times: int) -> str:
+    """Why a request is not made again that was refused so often, while others were answered."""
+    return f"it was refused {times} times, and others were not"
 
 
 class Passage(Protocol):
@@ -42,6 +54,11 @@ class Passage(Protocol):
 class Pacing(Protocol):
     """The ways to all providers; a passage is for one request, however often it is made."""
 
+    @property
+    def patience_seconds(self) -> float:
+        """So long a provider may accept nothing; 0: a refusal is an error, as others are."""
+        ...
+
     def of_model(self, base_url: str, key: str | None) -> Passage:
         """To a model, with its account."""
         ...
@@ -54,10 +71,18 @@ class Pacing(Protocol):
 class OwnPacing:
     """:class:`Pacing` of whoever asks by himself: what is refused for too long is an error."""
 
-    def __init__(self, patience_seconds: float) -> None:
-        """`patience_seconds`: so long a provider may accept nothing; 0: refusals are errors."""
-        self.patience_seconds = patience_seconds
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS, **more: Any) -> None:
+        """`patience_seconds`: so long a provider may accept nothing; 0: refusals are errors.
+
+        `more` is for each :class:`~skillup.trial.slow_down.SlowDown`.
+        """
+        self._patience_seconds = patience_seconds
+        self._more = more
         self._slow_downs: dict[tuple[Kind, str], SlowDown] = {}
+
+    @property
+    def patience_seconds(self) -> float:
+        return self._patience_seconds
 
     def of_model(self, base_url: str, key: str | None) -> Passage:
         return self.passage("model", account_of_model(base_url, key))
@@ -69,7 +94,7 @@ class OwnPacing:
         """To the provider of that account, see :func:`account_of_model`."""
         place = (kind, account)
         if place not in self._slow_downs:
-            self._slow_downs[place] = SlowDown(self.patience_seconds)
+            self._slow_downs[place] = SlowDown(self.patience_seconds, **self._more)
         return SlowedDown(self._slow_downs[place])
 
 
@@ -89,10 +114,10 @@ class SlowedDown:
 
     async def refused(self, error: TurnError) -> str | None:
         slow_down = self._slow_down
-        if slow_down.patience_seconds <= 0:
-            return "refusals are not waited out (--rate-limit-wait 0)"
         if error.kind == "quota":
-            return "its allowance is used up"
+            return USED_UP
+        if slow_down.patience_seconds <= 0:
+            return NOT_WAITED
         if self._row == 0:
             self._first_refused_at = slow_down.now
         why = slow_down.refused(error.kind, asked_wait(error), self._sent_in, self._row)
@@ -100,7 +125,7 @@ class SlowedDown:
         accepted_at = slow_down.accepted_at
         others = accepted_at is not None and accepted_at > self._first_refused_at
         if why is None and self._row >= MANY_REFUSALS and others:
-            return f"it was refused {self._row} times, and others were not"
+            return refused_alone(self._row)
         return why
 
     async def accepted(self) -> None:

@@ -18,7 +18,7 @@ from skillup.trial.sums import sum_of_costs, sum_of_usage
 
 REFUSALS: frozenset[ErrorKind] = frozenset({"rate_limit", "overloaded", "quota"})
 # The agent was answered, and its own limit ended the turn.
-_ANSWERED: frozenset[ErrorKind | None] = frozenset({None, "max_turns", "budget"})
+ANSWERED: frozenset[ErrorKind | None] = frozenset({None, "max_turns", "budget"})
 
 
 class Sender:
@@ -57,7 +57,7 @@ class Sender:
             self._keeper.sent()
             kind = sent.error.kind if sent.error is not None else None
             if sent.error is None or kind not in REFUSALS:
-                if kind in _ANSWERED:
+                if kind in ANSWERED:
                     patience.accepted()
                 return _told(sent, refused, waited)
             if await patience.refused(sent.error, len(refused) + 1) != "again":

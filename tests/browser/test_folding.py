@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from skillup.reports.page.build import packed, page_html
 from tests.browser.conftest import Opener
 from tests.browser.data import data_of
 from tests.browser.made import large_report
-from tests.browser.pages import address_of
+from tests.browser.pages import TWO_FRAMES, address_of
 
 CALLS = 300
 LAID_OUT = """() => {
@@ -21,14 +23,14 @@ LAID_OUT = """() => {
 }"""
 
 
-def write(path: Path) -> str:
+def write(path: Path, calls: int = CALLS) -> str:
     index, details = data_of(large_report(path, 1, 2))
     details["1"]["turns"][0]["items"] = [
         {
             "type": "tool", "kind": "shell", "name": "Bash", "arguments": {"command": f"echo {n}"},
             "result": {"status": "success", "content": f"{n}\n" * 5},
         }
-        for n in range(CALLS)
+        for n in range(calls)
     ]  # fmt: skip
     path.write_bytes(page_html(index, [("1", packed(details["1"]))], title="calls"))
     return address_of(path)
@@ -52,14 +54,42 @@ def test_the_page_is_laid_out_once_and_not_for_each_of_them(
         assert seen.page.evaluate("laidOut.length") >= 2 * CALLS
 
 
-def test_what_was_looked_at_stays_where_it_is(open_page: Opener, tmp_path: Path) -> None:
-    with open_page(write(tmp_path / "r.html")) as seen:
+@pytest.mark.parametrize("calls", [CALLS, 4 * CALLS])
+def test_what_was_looked_at_stays_where_it_is(
+    open_page: Opener, tmp_path: Path, calls: int
+) -> None:
+    with open_page(write(tmp_path / "r.html", calls)) as seen:
         seen.go("#/trial/1")
         seen.page.wait_for_selector(".turn")
         top = """document.querySelector('.turn[data-turn="2"]').getBoundingClientRect().top"""
         seen.page.evaluate("document.body.style.paddingBottom = '3000px'")
         seen.page.evaluate(f"scrollBy({{ top: {top} - 20, behavior: 'instant' }})")
         for _ in range(2):
+            seen.page.evaluate(TWO_FRAMES)
             before = seen.page.evaluate(top)
             seen.page.keyboard.press("e")
+            if calls > CALLS:
+                for _ in range(2):
+                    seen.page.evaluate(TWO_FRAMES)
             assert abs(seen.page.evaluate(top) - before) <= 2
+
+
+def test_of_very_many_calls_those_out_of_sight_are_found_and_not_laid_out(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    with open_page(write(tmp_path / "r.html", 4 * CALLS)) as seen:
+        seen.go("#/trial/1")
+        calls = seen.page.locator('.turn[data-turn="1"] details.tool')
+        shown = "(call) => call.querySelector('.tool-main').checkVisibility({%s})"
+        laid_out = shown % "contentVisibilityAuto: true"
+        assert calls.first.evaluate(laid_out)
+        assert not calls.nth(800).evaluate(laid_out)
+        assert calls.nth(800).evaluate(shown % "")
+        seen.go("#/trial/1?q=1071&deep=1")
+        seen.page.wait_for_function(
+            """() => [...CSS.highlights.get('sk-hit-now')].some((range) => {
+              const box = range.getBoundingClientRect();
+              return box.height > 0 && box.top > 0 && box.bottom < innerHeight;
+            })"""
+        )
+        assert seen.page.locator("details.tool[open] .tool-main").all_inner_texts() == ["echo 1071"]

@@ -34,6 +34,20 @@ def seen(open_page: Opener, tmp_path: Path) -> Iterator[Opened]:
         yield page
 
 
+def test_of_a_word_that_is_everywhere_the_first_thousands_are_marked(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.html"
+    index, details = data_of(large_report(path, 1, turns=2))
+    turn = details["1"]["turns"][0]
+    turn["response"] = turn["items"][1]["text"] = "zebra " * 150_000
+    turn["checks"] = []
+    path.write_bytes(page_html(index, [("1", packed(details["1"]))], title="hits"))
+    with open_page(address_of(path)) as seen:
+        seen.go("#/trial/1?q=zebra&deep=1")
+        assert seen.page.inner_text(".hits-told") == "hit 1 of 5\u202f000: zebra"
+
+
 def test_the_first_hit_is_unfolded_marked_and_scrolled_to(seen: Opened) -> None:
     seen.go("#/trial/1?q=zebra&deep=1")
     assert seen.page.evaluate(SHOWN) == ["Zebra", "zebra", "zebra"]

@@ -24,7 +24,7 @@ CORPUS = (
     "\" onmouseover=\"window.hacked=1\" autofocus onfocus=\"window.hacked=1",
     "' onclick='window.hacked=1",
     "{{constructor.constructor('window.hacked=1')()}} ${window.hacked=1}",
-    "\u202egnp.exe\u202c \u2066x\u2069 \u200bzero",
+    "\u202egnp.exe\u202c \u2066x\u2069 \u200bzero \U000e0061",
     "\x1b[31mred\x1b[0m \x1b]8;;http://example.com\x07link\x07 \x00\x08",
     "http://example.com/track.png <link rel=prefetch href=http://example.com/x>",
     "\u2028window.hacked=1\u2029 \ud83d\ude00 e\u0301",
@@ -118,8 +118,9 @@ def test_signs_that_reorder_or_hide_text_are_made_visible(
     with open_page(write(tmp_path / "hidden.html", (CORPUS[10], CORPUS[11]), runs)) as seen:
         shown = seen.page.inner_text("#rows")
         assert "[U+202E]gnp.exe[U+202C]" in shown
+        assert "[U+E0061]" in shown
         assert "\u241b[31mred" in shown
-        for sign in "\u202e\u2066\x1b\x00":
+        for sign in "\u202e\u2066\x1b\x00\U000e0061":
             assert sign not in seen.page.evaluate("document.body.querySelector('main').textContent")
 
 
@@ -129,6 +130,10 @@ def test_a_hostile_filter_in_the_address_is_only_a_filter(open_page: Opener, rep
             "#/?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E&sort=__proto__&status=constructor"
         )
         assert seen.cases() == []
+        seen.go("#/")
+        everything = seen.cases()
+        seen.go("#/?sort=__proto__")
+        assert seen.cases() == everything
         seen.go("#/trial/%3Cscript%3E/turn/x")
         assert "Not found" in seen.page.inner_text("h1")
         assert seen.page.evaluate("window.hacked") is None

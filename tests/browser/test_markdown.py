@@ -58,6 +58,19 @@ def write(path: Path, answer: str, evidence: list[tuple[int, int]] | None = None
     return address_of(path)
 
 
+@pytest.mark.parametrize(
+    "line", ["'~'.repeat(59000) + '`'", "'a|b\\n' + ' '.repeat(58000) + 'x-|'",
+             "'a|b\\n|-' + ' '.repeat(58000) + 'x'"],
+)  # fmt: skip
+def test_a_line_as_long_as_the_message_holds_nobody_up(
+    open_page: Opener, tmp_path: Path, line: str
+) -> None:
+    """Where a pattern tries all of it from every place on, a minute goes by, and this times out."""
+    with open_page(write(tmp_path / "r.html", "x")) as seen:
+        drawn = f"() => Array.from({{ length: 8 }}, () => SK.markdown({line})).length === 8"
+        assert seen.page.wait_for_function(drawn).json_value() is True
+
+
 def shown(seen: Opened) -> None:
     seen.go("#/trial/1")
     seen.page.wait_for_selector(".answer")

@@ -165,6 +165,26 @@ def test_runs_are_named_by_directory_id_or_the_beginning_of_an_id(project: Proje
     assert b["run_id"] in unknown.stderr
 
 
+def test_a_run_that_was_kept_out_of_the_index_is_the_last_one_all_the_same(
+    project: Project,
+) -> None:
+    for say in ("hi there", "hi there"):
+        night(project, a=say)
+    failed = night(project, "--index", "none", a="no")
+    outcome = compare(project, "--json")
+    assert changes(outcome) == {"a": "newly_failing"}
+    assert outcome.data["b"]["run_id"] == failed["run_id"]
+
+
+def test_a_run_is_not_compared_with_itself(project: Project) -> None:
+    run = night(project, a="hi there")["run_id"]
+    for names in (["last"], ["last", "last"], [run, f".skillup/runs/{run}"]):
+        outcome = compare(project, *names)
+        assert outcome.exit_code == 2
+        assert f"A and B are the same run, {run}" in outcome.stderr
+        assert "compare previous" in outcome.stderr
+
+
 def test_directories_need_no_index(project: Project) -> None:
     for out, say in (("first", "hi there"), ("second", "no")):
         night(project, "--out", out, "--index", "none", a=say)

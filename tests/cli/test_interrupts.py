@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import GUARD_SECONDS
+from tests.support.project import GUARD_SECONDS, Project
 
 # What is imported at the moment says where in its start-up the command is.
 AT_IMPORT = """
@@ -81,6 +81,18 @@ def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
 )
 def test_while_libraries_are_imported(module: str, tmp_path: Path) -> None:
     assert ended(AT_IMPORT, module, tmp_path) == (130, "", "interrupted\n")
+
+
+def test_before_the_first_trial_of_a_run_nothing_is_reported_of_it(project: Project) -> None:
+    """Reports import libraries that need what the interrupt left half imported."""
+    case = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
+    project.write({"eval.yaml": "name: demo", "cases/a.yaml": case})
+    run = AT_IMPORT.replace('"list", "."', '"run", ".", "--out", "out", "--report", "html"')
+    code, _, said = ended(run, "asyncio.events", project.root)
+    go_on = f"  hint: go on with: skillup run --resume {project.root / 'out'}\n"
+    assert (code, said) == (130, f"error: interrupted before the first trial\n{go_on}")
+
+    assert project.run("run", "--resume", "out").exit_code == 0
 
 
 @pytest.mark.parametrize("where", ["ctrl_c", "dropped", "renamed", "grouped", "converted"])

@@ -9,7 +9,7 @@ import pytest
 
 from skillup.cli.same_cases import case_digests
 from tests.support.plans import a_plan
-from tests.support.project import Project
+from tests.support.project import Outcome, Project
 
 PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
 FAIL = PASS.replace("say: fine", "say: bad")
@@ -81,6 +81,14 @@ def test_what_was_held_by_the_changed_case_is_not_mixed_later(stopped: Project) 
     assert "c (1 trial)" in outcome.stderr
 
 
+def test_a_secret_in_a_case_makes_no_other_case_of_it(stopped: Project) -> None:
+    mended = PASS.replace("prompt: hi", "prompt: by sk-0123456789")
+    stopped.write({"c.yaml": mended})
+    for _ in range(2):  # from the second time on, c's record is looked at
+        outcome = stopped.run("run", "--resume", "out", env={"LAB_KEY": "sk-0123456789"})
+        assert outcome.exit_code == 1, outcome.stderr
+
+
 def test_runs_that_noted_no_digests_are_gone_on_with(stopped: Project) -> None:
     path = stopped.root / "out/run.json"
     info = json.loads(path.read_text(encoding="utf-8"))
@@ -100,6 +108,35 @@ def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_held_again(
     assert project.run("run", "--resume", "out").exit_code == 2
     outcome = project.run("run", "--resume", "out", "--retry-errors")
     assert outcome.exit_code == 0, outcome.stderr
+
+
+def test_a_variable_that_was_a_secret_is_asked_for_again_and_never_sent_masked(
+    project: Project,
+) -> None:
+    key, sent = "sk-0123456789-abcdef", project.root / "sent"
+    case = """
+        vars: {key: none, who: you}
+        input: {prompt: "<<who>>"}
+        context: {files: {k: "<<key>>"}, setup: ['cat k >> SENT']}
+        assertions: [{contains: no}]
+        scripted: [{say: well}]
+        """.replace("SENT", str(sent))
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})
+    given = ["--var", f"key={key}", "--var", "who=me"]
+    first = ["run", ".", "--out", "out", "-j", "1", "--max-fail", "1"]
+
+    def run(*arguments: str) -> Outcome:
+        return project.run(*arguments, env={"LAB_KEY": key})
+
+    assert run(*first, *given).exit_code == 1
+    refused = run("run", "--resume", "out")
+    assert refused.exit_code == 2
+    assert "--var key: its value was a secret" in refused.stderr
+    assert "give it again: --resume RUN --var key=VALUE" in refused.stderr
+    assert run("run", "--resume", "out", *given).exit_code == 2, "who was kept"
+    assert run("run", "--resume", "out", "--var", f"key={key}", "--max-fail", "9").exit_code == 1
+    assert sent.read_text() == key * 2
+    assert key not in (project.root / "out/run.json").read_text()
 
 
 def test_a_suite_that_was_moved_and_variables_change_no_case(tmp_path: Path) -> None:

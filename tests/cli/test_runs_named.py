@@ -81,6 +81,16 @@ def test_a_run_elsewhere_is_named_by_its_place_in_the_last_line(project: Project
         assert "look:" not in terminal.shown
 
 
+def test_the_last_run_is_the_newest_whatever_it_is_called(tmp_path: Path) -> None:
+    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", "s/a.yaml": CASE})
+    project.run("run", "s", "--out", ".skillup/runs/night-1")
+    for name in ("night-1", None):
+        if name is None:
+            name = project.run_json("s")["run_id"]
+        judged = project.run("judge", "last", "--json").data["source"]
+        assert judged.endswith(name)
+
+
 def test_the_reports_that_were_written_are_named_also_where_nobody_looks(project: Project) -> None:
     outcome = project.run("run", "s", "--report", "html,junit", "--out", "out")
 

@@ -45,6 +45,7 @@ def test_every_case_is_a_line_of_marks_and_a_failing_one_says_since_when(project
     assert f"broke: failing since {ids[1]} (" in outcome.stdout
     assert f"2 runs; last passed in {ids[0]} (" in outcome.stdout
     assert "1/3" in lines[3]
+    assert lines[2].split()[2:4] == ["5/7", "71%"]
     assert "E error: not run" in lines[-1]
     assert "\x1b" not in outcome.stdout
 
@@ -59,6 +60,7 @@ def test_the_same_as_json(project: Project) -> None:
     ids = nights(project, a="pef")
     (suite,) = project.run("trends", "demo", "--json").data["suites"]
     assert [run["run_id"] for run in suite["runs"]] == ids
+    assert (suite["pass_rate"], suite["judged"], suite["errors"]) == (0.5, 2, 1)
     (case,) = suite["cases"]
     assert [run["state"] for run in case["runs"]] == ["pass", "error", "fail"]
     assert (case["pass_rate"], case["judged"]) == (0.5, 2)

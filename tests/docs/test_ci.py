@@ -172,7 +172,9 @@ def test_a_night_that_did_not_begin_is_not_taken_for_an_older_one(nights: Projec
 
 
 def test_the_script_for_cron_tells_what_came_of_the_night_and_of_no_other(nights: Project) -> None:
-    _night_by_cron(nights)  # there is nothing before it
+    first = _night_by_cron(nights)
+    assert first.returncode == 0, first.stderr
+    assert "no earlier run in the index" in first.stderr
     steady = _night_by_cron(nights)
     assert steady.returncode == 0, steady.stderr
     assert "6 passed" in steady.stderr
@@ -180,6 +182,7 @@ def test_the_script_for_cron_tells_what_came_of_the_night_and_of_no_other(nights
     worse = _night_by_cron(nights)
     assert worse.returncode == 1, worse.stderr
     assert "other" in worse.stdout
+    assert _night_by_cron(nights).returncode == 0  # it fails as it did the night before
     nights.write({"cases/other.yaml": BREAKS})
     assert _night_by_cron(nights).returncode == 3
     nights.write({"cases/other.yaml": "input: {promt: go}\n"})

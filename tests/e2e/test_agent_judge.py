@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from skillup.schema.profile import Profile
+from skillup.trial.pacing import OwnPacing
 from tests.support.judging import Bench
 from tests.support.lab_engines import KEY
 from tests.support.model_server import (
     Answer,
+    HttpError,
     ModelRequest,
     ModelServer,
     Part,
@@ -24,6 +26,7 @@ from tests.support.model_server import (
     ToolCall,
 )
 from tests.support.records import Recorded, file_states, make_record, make_turn
+from tests.support.virtual_time import HurriedTime
 
 pytestmark = pytest.mark.e2e
 Serve = Callable[..., ModelServer]
@@ -168,3 +171,29 @@ def test_a_second_answer_in_the_right_form_counts(
     result = bench_at(model_server(script).url).judge(_judge(), recorded)
 
     assert (result.error, result.passed) == (None, True)
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_judge_that_is_refused_is_waited_out_and_asked_in_another_session(
+    bench_at: MakeBench, model_server: Serve, recorded: Recorded, status: int
+) -> None:
+    refused: list[ModelRequest] = []
+
+    def script(request: ModelRequest) -> Reply:
+        if not refused:
+            refused.append(request)
+            return HttpError(status, "slow down")
+        return Answer(_final(request, _told(True)))
+
+    server = model_server(script)
+    bench = bench_at(server.url)
+    time = HurriedTime()
+    bench.pacing = OwnPacing(600, **time.both)
+
+    result = bench.judge(_judge(), recorded)
+
+    assert (result.error, result.passed) == (None, True)
+    assert len(time.slept) == 1
+    sessions = {request.session_id for request in server.requests}
+    assert len(sessions) == 2
+    assert bench.ledger.calls == 1

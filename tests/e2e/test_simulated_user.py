@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import (
+    HttpError,
     ModelRequest,
     ModelServer,
     Reply,
@@ -142,3 +143,32 @@ def test_an_agent_plays_the_user_of_another_in_a_place_of_its_own(
     assert all(CRITERION not in json.dumps(request.body) for request in server.requests)
     assert case["simulator"]["usage"]["output_tokens"] == 10 * len(played)
     assert case["usage"]["output_tokens"] == 10 * len(asked)
+
+
+@pytest.mark.parametrize(("engine", "player"), [("claude", "codex"), ("codex", "claude")])
+def test_a_user_who_is_refused_goes_on_in_the_session_as_it_was(
+    write: Callable[[str, str], Project],
+    model_server: Callable[..., ModelServer],
+    engine: str,
+    player: str,
+) -> None:
+    refused: list[ModelRequest] = []
+
+    def both(request: ModelRequest) -> Reply:
+        if "You play a user" not in json.dumps(request.body):
+            return AGENT(request)
+        if "Which number" in request.latest and not refused:
+            refused.append(request)
+            return HttpError(429, "slow down")
+        return by_agent(request)
+
+    server = model_server(both)
+    project = write(server.url, f"name: lab\nuser_simulator: {{engine: {player}}}\n")
+    (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
+    passed(case)
+    played = [r for r in server.requests if "You play a user" in json.dumps(r.body)]
+    assert len({request.session_id for request in played}) == 1
+    asked = [request.user_texts for request in played]
+    assert asked.count(refused[0].user_texts) == 2
+    assert asked[-1][: len(refused[0].user_texts)] == refused[0].user_texts
+    assert len(asked[-1]) == len(refused[0].user_texts) + 1

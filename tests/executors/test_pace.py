@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from skillup.executors.pace import Pace, Paces, TrialPatience
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, TurnError
 from skillup.trial.pacing import MANY_REFUSALS
+from tests.support.virtual_time import VirtualTime
 
 pytestmark = pytest.mark.anyio
 
@@ -21,44 +20,6 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-class VirtualTime:
-    """A clock that jumps to the next moment that somebody sleeps for, once all tasks wait."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self._sleepers: list[tuple[float, anyio.Event]] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        sleeper = (self.now + seconds, anyio.Event())
-        self._sleepers.append(sleeper)
-        try:
-            await sleeper[1].wait()
-        finally:
-            if sleeper in self._sleepers:
-                self._sleepers.remove(sleeper)
-
-    @asynccontextmanager
-    async def passing(self) -> AsyncIterator[None]:
-        async with anyio.create_task_group() as group:
-
-            async def pass_on() -> None:
-                while True:
-                    for _ in range(50):  # all that can go on now does
-                        await anyio.lowlevel.checkpoint()
-                    if self._sleepers:
-                        first = min(self._sleepers, key=lambda sleeper: sleeper[0])
-                        self._sleepers.remove(first)
-                        self.now = max(self.now, first[0])
-                        first[1].set()
-
-            group.start_soon(pass_on)
-            yield
-            group.cancel_scope.cancel()
 
 
 class Provider:
@@ -248,3 +209,66 @@ async def test_profiles_with_the_same_account_share_a_pace() -> None:
     other = Profile(engine="codex", name="c", base_url="http://y")
     assert paces.of(one) is paces.of(same)
     assert paces.of(one) is not paces.of(other)
+
+
+JUDGE = Profile(engine="codex", name="judge", base_url="http://x", permission="read_only")
+HELD = Profile(engine="codex", name="held", base_url="http://x", model="m")
+
+
+def paces_in(time: VirtualTime, patience: float, ended: list[str]) -> Paces:
+    return Paces(patience, ended.append, **time.both, lots=random.Random(3))
+
+
+async def test_a_refused_judge_holds_back_the_trials_of_its_account_and_they_it() -> None:
+    time, ended = VirtualTime(), list[str]()
+    paces = paces_in(time, 600, ended)
+    error = TurnError(kind="rate_limit", message="try again in 30 s")
+    async with time.passing():
+        judge, trial = paces.of_agent(JUDGE), TrialPatience(paces.of(HELD), lambda _: None)
+        await judge.ready()
+        assert await judge.refused(error) is None
+        assert await trial.ready() == pytest.approx(30)
+        assert await trial.refused(error, 1) == "again"
+        before = time.now
+        assert await judge.ready()
+        assert time.now - before == pytest.approx(30)
+        await judge.accepted()
+        assert await trial.ready() == 0
+    assert paces.of(HELD).slow_downs == 2
+    assert ended == []
+
+
+async def test_a_judge_whose_allowance_is_used_up_ends_the_run_as_a_trial_does() -> None:
+    time, ended = VirtualTime(), list[str]()
+    paces = paces_in(time, 600, ended)
+    judge = paces.of_agent(JUDGE)
+    await judge.ready()
+    error = TurnError(kind="quota", message="no credits")
+    assert await judge.refused(error) == "the allowance is used up"
+    assert ended == ["no credits"]
+    assert not await paces.of_agent(JUDGE).ready()
+    assert await TrialPatience(paces.of(HELD), lambda _: None).ready() is None
+
+
+async def test_a_judge_is_told_why_it_is_not_asked_again() -> None:
+    time, ended = VirtualTime(), list[str]()
+    error = TurnError(kind="overloaded", message="no")
+    impatient = paces_in(time, 0, ended).of_agent(JUDGE)
+    await impatient.ready()
+    assert "--rate-limit-wait 0" in (await impatient.refused(error) or "")
+    assert ended == []
+    late = TurnError(kind="overloaded", message="try again in 2 hours")
+    patient = paces_in(time, 60, ended).of_agent(JUDGE)
+    await patient.ready()
+    assert "the run ends" in (await patient.refused(late) or "")
+    assert len(ended) == 1
+
+
+async def test_a_model_that_judges_has_a_pace_of_its_own_that_ends_no_run() -> None:
+    time, ended = VirtualTime(), list[str]()
+    paces = paces_in(time, 60, ended)
+    model = paces.of_model("http://x", None)
+    await model.ready()
+    assert await model.refused(TurnError(kind="quota", message="no")) == "the allowance is used up"
+    assert await TrialPatience(paces.of(HELD), lambda _: None).ready() == 0
+    assert ended == []

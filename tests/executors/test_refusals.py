@@ -59,39 +59,34 @@ def test_a_trial_whose_workspace_was_touched_is_held_anew_and_no_policy_counts_t
     assert [turn["status"] for turn in first["turns"]] == ["completed", "error", "skipped"]
 
 
-def test_paths_of_a_family_are_held_anew_too(project: Project) -> None:
-    case = """
-        input: {turns: [one, two, three]}
-        assertions: [{contains: fine}]
-        scripted:
-          - turn: 1
-            say: fine
-            steps: [{write: {path: x.txt, content: x}}]
-            misbehave: {error: overloaded, times: 1}
-          - {turn: 3, say: fine, misbehave: {error: rate_limit, times: 2}}
-          - {say: fine}
-        """
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+SHARING = """
+    input: {turns: [one, two, three]}
+    assertions: [{contains: fine}]
+    scripted:
+      - {turn: 1, say: fine, steps: STEPS, misbehave: {error: overloaded, times: 1}}
+      - {turn: 3, say: fine, misbehave: THIRD}
+      - {say: fine}
+    """
+
+
+def shared(project: Project, third: str, more: str = "") -> list[str]:
+    """The statuses of two trials that share two turns; the first is refused once, touched."""
+    case = SHARING.replace("STEPS", WRITE).replace("THIRD", third)
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case + more})
     result = project.run_json(".", "--trials", "2", "--trials-from-turn", "3")
-    assert [c["status"] for c in result["cases"]] == ["PASS", "PASS"]
+    return [case["status"] for case in result["cases"]]
+
+
+def test_paths_of_a_family_are_held_anew_too(project: Project) -> None:
+    assert shared(project, "{error: rate_limit, times: 2}") == ["PASS", "PASS"]
+    notes = [project.record(f"a/scripted/with_skill/{n}")["notes"] for n in (1, 2)]
+    anew = "attempt 1 ended in the shared turns (overloaded): they were held anew"
+    assert notes == [[anew], [anew]]
 
 
 def test_attempts_after_a_refusal_count_for_no_policy_in_a_family_either(project: Project) -> None:
-    case = """
-        retry_policy: {max_retries: 1, retry_on: [crash]}
-        input: {turns: [one, two, three]}
-        assertions: [{contains: fine}]
-        scripted:
-          - turn: 1
-            say: fine
-            steps: [{write: {path: x.txt, content: x}}]
-            misbehave: {error: overloaded, times: 1}
-          - {turn: 3, say: fine, misbehave: {exit_code: 1, times: 2}}
-          - {say: fine}
-        """
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
-    result = project.run_json(".", "--trials", "2", "--trials-from-turn", "3")
-    assert [c["status"] for c in result["cases"]] == ["PASS", "PASS"]
+    policy = "retry_policy: {max_retries: 1, retry_on: [crash]}\n"
+    assert shared(project, "{exit_code: 1, times: 2}", policy) == ["PASS", "PASS"]
     retried = [e for e in project.journal() if e["event"] == "trial_retried"]
     told = {(e["job"][-1], e["attempt"], e["error"]) for e in retried}
     assert told == {(n, k, e) for n in "12" for k, e in ((1, "overloaded"), (2, "crash"))}
@@ -163,3 +158,59 @@ def test_waiting_takes_nothing_of_the_conversations_time(project: Project) -> No
     grade, record = held(project, "rate_limit", times=3, more=more)
     assert grade["status"] == "PASS"
     assert sum(turn["duration_ms"] for turn in record["turns"]) < record["duration_ms"]
+
+
+def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_messages_are(
+    project: Project,
+) -> None:
+    case = """
+        input:
+          conversation: {max_turns: 3, chatter: {objective: renew the card}}
+        judge:
+          type: agent_judge
+          criteria: [it was renewed]
+          scripted:
+            - misbehave: {error: rate_limit, times: 1}
+              say: >
+                {"criteria": [{"id": "criterion-1", "pass": true, "reason": "so", "evidence": []}]}
+        scripted: [{say: It is renewed.}]
+        """
+    suite = """
+        name: d
+        user_simulator:
+          engine: scripted
+          scripted:
+            - {turn: 1, say: '{"message": "Renew it."}', misbehave: {error: overloaded, times: 1}}
+            - turn: 2
+              say: '{"stop": "completed", "reason": "done"}'
+              misbehave: {error: rate_limit, times: 1}
+        """
+    project.write({"eval.yaml": suite, "a.yaml": case})
+    (grade,) = project.run_json(".")["cases"]
+    assert grade["status"] == "PASS", grade
+    assert grade["simulator"]["stop"] == "completed"
+    assert grade["judging"]["calls"] == 1
+    raw = project.latest_run() / "trials/a/scripted/with_skill/1/raw/user"
+    assert {path.name for path in raw.glob("*.refused-1.stdout.jsonl")} == {
+        "user-01.refused-1.stdout.jsonl",
+        "user-02.refused-1.stdout.jsonl",
+    }
+
+
+def test_a_judge_whose_allowance_is_used_up_is_an_error_and_ends_the_run(
+    project: Project,
+) -> None:
+    case = """
+        input: {turns: [one]}
+        judge:
+          type: agent_judge
+          criteria: [it was fine]
+          scripted: [{say: x, misbehave: {error: quota}}]
+        scripted: [{say: fine}]
+        """
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})
+    outcome = project.run("run", ".", "-j", "1", "--json")
+    (grade,) = outcome.data["cases"]
+    assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "judge")
+    assert "the allowance is used up" in grade["error"]["message"]
+    assert outcome.data["stopped"]["kind"] == "quota"

@@ -16,6 +16,7 @@ from skillup.judges.models.client import ModelOptions, Models
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
+from skillup.trial.pacing import OwnPacing
 from tests.support.asking import HASTY, KEYS, cache
 from tests.support.model_server import ModelServer, Structured
 from tests.support.records import make_record
@@ -25,7 +26,8 @@ PASS = {"verdicts": [{"id": "c1", "verdict": "pass", "reason": "It asks.", "quot
 
 
 def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeDesk:
-    models = Models(ModelOptions(environment, str, cache(root / "answers"), patience=HASTY))
+    kept = cache(root / "answers")
+    models = Models(ModelOptions(environment, str, kept, patience=HASTY, pacing=OwnPacing(0)))
     options = DeskOptions(
         environment=environment,
         mask=str,

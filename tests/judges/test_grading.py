@@ -13,7 +13,7 @@ from skillup.judges.ledger import Ledger
 from skillup.judges.sitting import Inquiry
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.record import TurnError, TurnRecord
+from skillup.schema.record import TurnError, TurnRecord, TurnStatus
 from tests.support.records import make_record, make_turn
 
 YES = {"contains": "yes"}
@@ -38,8 +38,8 @@ def skipped(reason: str = "not sent") -> TurnRecord:
     return make_turn("", status="skipped", reason=reason)
 
 
-def gated(status: str, passed: bool | None, response: str = "yes") -> TurnRecord:
-    return make_turn(response, status=status, post_condition_passed=passed, reason="why")  # type: ignore[arg-type]
+def gated(status: TurnStatus, passed: bool | None, response: str = "yes") -> TurnRecord:
+    return make_turn(response, status=status, post_condition_passed=passed, reason="why")
 
 
 # What the turns check, the conversation's checks, aggregation → the score.

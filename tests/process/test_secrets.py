@@ -80,6 +80,15 @@ def test_passwords_in_urls_count() -> None:
     assert Secrets.from_environment(proxy).mask("p4ssw0rd!") == "***HTTPS_PROXY.password***"
 
 
+@pytest.mark.parametrize("written", ["p@ss:w0rd", "p%40ss:w0rd", "p%40ss%3Aw0rd", "p%40ss%3aw0rd"])
+def test_passwords_in_urls_count_however_they_are_written(written: str) -> None:
+    secrets = Secrets.from_environment({"DB": f"postgres://me:{written}@db.example/a?b=c@d"})
+
+    for form in (written, "p@ss:w0rd", "p%40ss%3Aw0rd"):
+        assert "w0rd" not in secrets.mask(f"<{form}>")
+    assert secrets.mask("db.example/a?b=c@d") == "db.example/a?b=c@d"
+
+
 @pytest.mark.parametrize("value", ['quo"ted\\back/slash', "ünï\ncödé-0123", "tab\tand\x00zero"])
 def test_escaped_forms_are_masked(value: str) -> None:
     secrets = Secrets({"K": value})

@@ -37,25 +37,6 @@ BREAKS = """
 NEEDS = "depends_on: [%s]\n" + PASSES
 
 
-@pytest.fixture
-def pytest_in(project: Project) -> Callable[..., Outcome]:
-    """`pytest ARGUMENTS` in the project, with no settings of this repository."""
-
-    def run(*arguments: str) -> Outcome:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=project.root,
-            env=project.environment({"COLUMNS": "150"}),
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=GUARD_SECONDS,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-    return run
-
-
 Pytest = Callable[..., Outcome]
 
 
@@ -85,9 +66,9 @@ def outcomes(outcome: Outcome) -> dict[str, str]:
 
 
 def test_a_fail_is_a_failure_an_error_is_an_error_and_a_skip_is_skipped(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    outcome = pytest_in("--skillup", "cases", "-v")
+    outcome = run_pytest("--skillup", "cases", "-v")
     assert outcome.exit_code == 1, outcome.stdout
     assert outcomes(outcome) == {
         "good[scripted]": "PASSED",
@@ -99,9 +80,9 @@ def test_a_fail_is_a_failure_an_error_is_an_error_and_a_skip_is_skipped(
     assert "1 failed, 2 passed, 1 skipped, 1 error" in outcome.stdout
 
 
-def test_what_fails_without_the_skill_is_no_failure(suite: Project, pytest_in: Pytest) -> None:
+def test_what_fails_without_the_skill_is_no_failure(suite: Project, run_pytest: Pytest) -> None:
     options = ("--skillup", "cases/bad.yaml", "--skillup-baseline", "-v", "-rs")
-    outcome = pytest_in(*options)
+    outcome = run_pytest(*options)
     assert outcome.exit_code == 1, outcome.stdout
     assert outcomes(outcome) == {
         "bad[scripted]": "FAILED",
@@ -111,9 +92,9 @@ def test_what_fails_without_the_skill_is_no_failure(suite: Project, pytest_in: P
 
 
 def test_a_failure_shows_the_turn_its_checks_and_the_record(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    text = pytest_in("--skillup", "cases", "-k", "bad and not after").stdout
+    text = run_pytest("--skillup", "cases", "-k", "bad and not after").stdout
     assert "Traceback" not in text
     assert "turn 1: ok: how many?" in text
     shown = text.partition("turn 2: not as it should be")[2]
@@ -130,26 +111,26 @@ def test_a_failure_shows_the_turn_its_checks_and_the_record(
 
 
 def test_an_error_shows_its_kind_and_is_told_as_trouble_of_the_set_up(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    text = pytest_in("--skillup", "cases/broken.yaml").stdout
+    text = run_pytest("--skillup", "cases/broken.yaml").stdout
     assert "ERROR at setup of broken[scripted]" in text
     assert "model_error: " in text
     assert "Traceback" not in text
     assert "ERROR cases/eval.yaml::broken[scripted] - NotHeld: model_error: " in text
 
 
-def test_only_the_case_that_is_asked_for_is_held(suite: Project, pytest_in: Pytest) -> None:
-    outcome = pytest_in("--skillup", "cases/good.yaml", "-v")
+def test_only_the_case_that_is_asked_for_is_held(suite: Project, run_pytest: Pytest) -> None:
+    outcome = run_pytest("--skillup", "cases/good.yaml", "-v")
     assert outcomes(outcome) == {"good[scripted]": "PASSED"}
-    by_id = pytest_in("--skillup", "cases", "-v", "cases/eval.yaml::good[scripted]")
+    by_id = run_pytest("--skillup", "cases", "-v", "cases/eval.yaml::good[scripted]")
     assert outcomes(by_id) == {"good[scripted]": "PASSED"}
 
 
 def test_a_dependency_that_was_not_selected_is_held_first(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    outcome = pytest_in("--skillup", "cases", "-k", "after", "-v", "-rs")
+    outcome = run_pytest("--skillup", "cases", "-k", "after", "-v", "-rs")
     assert outcomes(outcome)["after-good[scripted]"] == "PASSED"
     assert "depends on bad, which ended as FAIL" in outcome.stdout
     held = {path.parents[3].name for path in suite.latest_run().glob("trials/*/*/*/*/record.json")}
@@ -158,17 +139,17 @@ def test_a_dependency_that_was_not_selected_is_held_first(
     assert result["finished"] is True
 
 
-def test_tags_are_markers_that_strict_markers_accepts(suite: Project, pytest_in: Pytest) -> None:
+def test_tags_are_markers_that_strict_markers_accepts(suite: Project, run_pytest: Pytest) -> None:
     strict = ("--skillup", "cases", "--collect-only", "-q", "--strict-markers")
     for expression in ("safety", "needs_review", "tag_skip"):
-        listed = pytest_in(*strict, "-m", expression)
+        listed = run_pytest(*strict, "-m", expression)
         assert listed.stdout.splitlines()[0] == "cases/eval.yaml::bad[scripted]", listed.stdout
-    assert "cases/eval.yaml::good[scripted]" in pytest_in(*strict, "-m", "skillup").stdout
+    assert "cases/eval.yaml::good[scripted]" in run_pytest(*strict, "-m", "skillup").stdout
     # A tag called `skip` skips nothing.
-    assert outcomes(pytest_in("--skillup", "cases/bad.yaml", "-v")) == {"bad[scripted]": "FAILED"}
+    assert outcomes(run_pytest("--skillup", "cases/bad.yaml", "-v")) == {"bad[scripted]": "FAILED"}
 
 
-def test_engines_variants_and_trials_are_in_the_ids(suite: Project, pytest_in: Pytest) -> None:
+def test_engines_variants_and_trials_are_in_the_ids(suite: Project, run_pytest: Pytest) -> None:
     suite.write(
         {
             "engines/one.yaml": "engine: scripted\n",
@@ -176,7 +157,7 @@ def test_engines_variants_and_trials_are_in_the_ids(suite: Project, pytest_in: P
         }
     )
     options = ["--skillup-engine", "one", "--skillup-engine=two", "--skillup-trials", "2"]
-    listed = pytest_in(
+    listed = run_pytest(
         "--skillup", "cases/good.yaml", *options, "--skillup-baseline", "--collect-only", "-q"
     )
     assert listed.stdout.split("\n\n")[0].splitlines() == [
@@ -189,7 +170,7 @@ def test_engines_variants_and_trials_are_in_the_ids(suite: Project, pytest_in: P
 
 
 def test_files_that_are_wrong_are_a_collection_error_with_their_place(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
     suite.write(
         {
@@ -198,13 +179,13 @@ def test_files_that_are_wrong_are_a_collection_error_with_their_place(
             "other/fine.yaml": PASSES,
         }
     )
-    outcome = pytest_in("--skillup", "cases", "--skillup", "other", "-v")
+    outcome = run_pytest("--skillup", "cases", "--skillup", "other", "-v")
     assert outcome.exit_code == 2
     assert "cases/bad.yaml:1:" in outcome.stdout
     assert "promt" in outcome.stdout
     assert "Traceback" not in outcome.stdout
     going_on = ("--continue-on-collection-errors", "-v")
-    outcome = pytest_in("--skillup", "cases", "--skillup", "other", *going_on)
+    outcome = run_pytest("--skillup", "cases", "--skillup", "other", *going_on)
     assert outcomes(outcome) == {"fine[scripted]": "PASSED"}
 
 
@@ -216,27 +197,27 @@ def test_files_that_are_wrong_are_a_collection_error_with_their_place(
     ],
 )
 def test_options_that_cannot_be_are_usage_errors(
-    suite: Project, pytest_in: Pytest, arguments: list[str], says: str
+    suite: Project, run_pytest: Pytest, arguments: list[str], says: str
 ) -> None:
-    outcome = pytest_in(*arguments)
+    outcome = run_pytest(*arguments)
     assert outcome.exit_code == 4
     assert says in outcome.stderr
     assert "Traceback" not in outcome.stderr + outcome.stdout
 
 
 def test_an_engine_that_nobody_knows_is_told_without_a_traceback(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    outcome = pytest_in("--skillup", "cases", "--skillup-engine", "nobody")
+    outcome = run_pytest("--skillup", "cases", "--skillup-engine", "nobody")
     assert outcome.exit_code == 2
     assert "nobody" in outcome.stdout
     assert "Traceback" not in outcome.stdout
 
 
 def test_junit_xml_has_the_score_the_tokens_and_the_record(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    pytest_in("--skillup", "cases", "--junitxml", "out.xml")
+    run_pytest("--skillup", "cases", "--junitxml", "out.xml")
     cases = {c.attrib["name"]: c for c in ET.parse(suite.root / "out.xml").iter("testcase")}
     properties = {
         p.attrib["name"]: p.attrib["value"] for p in cases["bad[scripted]"].iter("property")
@@ -251,8 +232,8 @@ def test_junit_xml_has_the_score_the_tokens_and_the_record(
     assert "failure" in {child.tag for child in cases["bad[scripted]"]}
 
 
-def test_the_session_is_one_run_that_other_verbs_know(suite: Project, pytest_in: Pytest) -> None:
-    outcome = pytest_in("--skillup", "cases", "--skillup-out", "here")
+def test_the_session_is_one_run_that_other_verbs_know(suite: Project, run_pytest: Pytest) -> None:
+    outcome = run_pytest("--skillup", "cases", "--skillup-out", "here")
     assert "skillup: here" in outcome.stdout
     result = json.loads((suite.root / "here" / "result.json").read_text())
     summary = result["summary"]
@@ -264,44 +245,23 @@ def test_the_session_is_one_run_that_other_verbs_know(suite: Project, pytest_in:
 
 
 def test_the_first_failure_can_stop_it_and_what_was_not_held_is_said(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
-    outcome = pytest_in("--skillup", "cases", "-x")
+    outcome = run_pytest("--skillup", "cases", "-x")
     assert "stopping after 1 failures" in outcome.stdout
     result = json.loads((suite.latest_run() / "result.json").read_text())
     assert result["not_run"]
     assert result["finished"] is False
 
 
-def test_what_failed_last_is_held_again_alone(suite: Project, pytest_in: Pytest) -> None:
-    pytest_in("--skillup", "cases")
-    again = pytest_in("--skillup", "cases", "--lf", "-v")
+def test_what_failed_last_is_held_again_alone(suite: Project, run_pytest: Pytest) -> None:
+    run_pytest("--skillup", "cases")
+    again = run_pytest("--skillup", "cases", "--lf", "-v")
     assert set(outcomes(again)) == {"bad[scripted]", "broken[scripted]"}
 
 
-@pytest.mark.indexed
-def test_with_xdist_each_worker_has_a_run_of_its_own(suite: Project, pytest_in: Pytest) -> None:
-    for number in range(6):
-        suite.write({f"cases/more-{number}.yaml": PASSES})
-    outcome = pytest_in("--skillup", "cases", "-n", "2", "-rA", "--junitxml", "out.xml")
-    assert "1 failed, 8 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
-    assert "turn 2: not as it should be" in outcome.stdout
-    run = suite.latest_run()
-    workers = sorted(run.iterdir())
-    assert {path.name for path in workers} <= {"gw0", "gw1"}
-    assert workers
-    assert (
-        f"skillup: {run.relative_to(suite.root)}: a run of each worker, none of them indexed: "
-        f"{', '.join(path.name for path in workers)}\n"
-    ) in outcome.stdout
-    held = [path.parents[3].name for path in run.glob("*/trials/*/*/*/*/record.json")]
-    assert set(held) >= {"good", "bad", "broken", "more-0", "more-5"}
-    for worker in workers:
-        assert suite.run("report", str(worker)).exit_code == 0
-
-
 def test_paths_beside_it_are_collected_too_and_nothing_else(
-    suite: Project, pytest_in: Pytest
+    suite: Project, run_pytest: Pytest
 ) -> None:
     suite.write(
         {
@@ -310,24 +270,24 @@ def test_paths_beside_it_are_collected_too_and_nothing_else(
         }
     )
     listed = ("--collect-only", "-q")
-    assert "test_" not in pytest_in("--skillup", "cases", *listed).stdout
-    both = pytest_in("tests", "--skillup", "cases", *listed).stdout
+    assert "test_" not in run_pytest("--skillup", "cases", *listed).stdout
+    both = run_pytest("tests", "--skillup", "cases", *listed).stdout
     assert "tests/test_own.py::test_own" in both
     assert "cases/eval.yaml::good[scripted]" in both
     suite.write({"pytest.ini": "[pytest]\naddopts = --skillup cases\ntestpaths = tests\n"})
-    both = pytest_in(*listed).stdout
+    both = run_pytest(*listed).stdout
     assert "tests/test_own.py::test_own" in both
     assert "cases/eval.yaml::good[scripted]" in both
 
 
-def test_what_an_agent_wrote_cannot_move_the_terminal(suite: Project, pytest_in: Pytest) -> None:
+def test_what_an_agent_wrote_cannot_move_the_terminal(suite: Project, run_pytest: Pytest) -> None:
     suite.write(
         {
             "cases/bad.yaml": 'input: {prompt: "x"}\nassertions: [{contains: done}]\n'
             'scripted: [{say: "\\e[2Jwiped"}]\n'
         }
     )
-    text = pytest_in("--skillup", "cases/bad.yaml").stdout
+    text = run_pytest("--skillup", "cases/bad.yaml").stdout
     assert "wiped" in text
     assert "\x1b[2J" not in text
 
@@ -378,8 +338,8 @@ def test_ctrl_c_ends_the_agents_and_keeps_what_was_held(
     assert result["not_run"] == ["a/scripted/with_skill/1", "b/scripted/with_skill/1"]
 
 
-def test_the_run_is_named_as_its_directory_is(suite: Project, pytest_in: Pytest) -> None:
-    told = pytest_in("--skillup", "cases", "-k", "good").stdout
+def test_the_run_is_named_as_its_directory_is(suite: Project, run_pytest: Pytest) -> None:
+    told = run_pytest("--skillup", "cases", "-k", "good").stdout
     run = suite.latest_run()
     assert f"skillup: .skillup/runs/{run.name}" in told
     assert json.loads((run / "run.json").read_text())["run_id"] == run.name

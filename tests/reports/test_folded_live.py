@@ -5,9 +5,7 @@ lost.
 from __future__ import annotations
 
 import io
-import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,14 +38,6 @@ class Tty(io.StringIO):
 def _folding_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XTERM_VERSION", "STY"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def _threads_take_turns_often() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
 
 
 def console_on(file: Tty) -> OrderlyConsole:
@@ -129,7 +119,7 @@ def test_lines_fold_where_characters_have_no_room() -> None:
     assert rows_by_folding(["漢" * 20], 21) == 1
 
 
-@pytest.mark.usefixtures("_threads_take_turns_often")
+@pytest.mark.usefixtures("threads_take_turns_often")
 def test_what_is_printed_while_it_is_drawn_is_neither_lost_nor_torn(tmp_path: Path) -> None:
     jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=80)
     file = Tty()

@@ -63,6 +63,19 @@ def test_a_failure_tells_turn_by_turn_what_was_not_met() -> None:
     )
 
 
+def test_of_a_long_message_or_answer_the_beginning_is_told() -> None:
+    turn = TurnGrade(turn_number=1, status="completed", source="case", content="q" * 9000,
+                     response="a" * 9000, score=0, post_condition_passed=None,
+                     session_verified=True)  # fmt: skip
+
+    (failure,) = parsed(make_grade("b", "FAIL", turns=[turn])).iter("failure")
+
+    assert failure.text == (
+        f"[turn 1] {'q' * 4000}… (9000 characters in all)\n"
+        f"[answer] {'a' * 4000}… (9000 characters in all)"
+    )
+
+
 def test_an_error_tells_its_turn_once_and_what_was_not_sent() -> None:
     error = {"kind": "capture", "message": "turn 1: capture `n`: nothing", "evidence": ""}
     turns = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from skillup.reports.pace import Pace, about
@@ -58,6 +60,29 @@ def test_thousands_of_trials_of_a_case_are_reckoned_with_once_for_all_of_them() 
 
     # Each by itself would take minutes.
     assert pace.left([], ["a"] * 200_000, 2) == pytest.approx(1_000_000)
+
+
+@pytest.mark.usefixtures("threads_take_turns_often")
+def test_trials_of_new_cases_may_end_while_it_is_reckoned() -> None:
+    pace = Pace()
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def reckon() -> None:
+        try:
+            while not over.is_set():
+                pace.left([], ["new"], 1)
+        except RuntimeError as error:  # the dictionary changed under its hands
+            failed.append(error)
+
+    thread = threading.Thread(target=reckon)
+    thread.start()
+    for number in range(3000):
+        pace.add(f"case {number}", 1)
+    over.set()
+    thread.join()
+
+    assert failed == []
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,34 @@ def test_a_newest_run_without_any_failure_is_told_with_the_fall() -> None:
 
 def test_a_run_of_one_case_has_a_mark_of_its_own() -> None:
     lines = said([{"a": "p", "b": "p"}, {"b": "p"}]).splitlines()
-    assert lines[2].split() == ["(all)", "✓◐"]
+    assert lines[2].split()[:2] == ["(all)", "✓◐"]
     assert "◐ passed, but not all cases were in it" in lines[-1]
+
+
+def test_an_error_beside_a_failure_is_told_from_passing_in_part() -> None:
+    lines = said([{"a": "p", "b": "f", "c": "p"}, {"a": "p", "b": "f", "c": "e"}]).splitlines()
+    assert lines[1].split() == ["runs", "passed", "rate", "95", "%", "not", "run", "score", "time"]
+    assert lines[2].split()[:4] == ["(all)", "~!", "3/5", "60%"]
+    assert lines[2].split()[5:] == ["1", "0.60", "1.0", "s"]
+    assert [line.split()[5] for line in lines[3:6]] == ["–", "–", "1"]
+    assert "! failed, and not all was run" in lines[-1]
+
+
+def test_where_everything_was_run_no_column_says_so() -> None:
+    assert "not run" not in said([{"a": "p", "b": "s"}, {"a": "f", "b": "p"}])
+
+
+def test_the_line_of_all_cases_has_what_they_cost() -> None:
+    cheap, dear = a_run("1", {"a": "pp"}, cost=0.10), a_run("1", {"b": "p"}, cost=0.40)
+    head = RunHead("1", cheap.started_at)
+    rows = [
+        CaseInRun(head, key, own) for key, own in by_case([*cheap.trials, *dear.trials]).items()
+    ]
+    stream = StringIO()
+    print_trends(histories(rows, Wanted(), 60), Console(file=stream, width=200))
+    line = stream.getvalue().splitlines()[2]
+    assert line.split()[:4] == ["(all)", "✓", "3/3", "100%"]
+    assert line.endswith("$0.20")
 
 
 @pytest.mark.parametrize("width", [30, 60, 80, 120])

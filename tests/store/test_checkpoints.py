@@ -34,6 +34,16 @@ def test_it_is_gone_when_the_trial_has_finished_or_is_begun_anew(run: RunDirecto
     assert run.read_checkpoint(JOB) is None
 
 
+def test_a_trial_that_is_taken_back_goes_on_from_none(run: RunDirectory) -> None:
+    """It has one if skillup was killed right after its record was written."""
+    run.begin_trial(JOB)
+    run.write_record(JOB, a_record())
+    run.write_checkpoint(JOB, a_checkpoint())
+    run.take_back(JOB, run.read_record(JOB))
+    assert run.read_checkpoint(JOB) is None
+    assert [record.turns for record in run.attempts(JOB)] == [a_record().turns]
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"schema_version": "other/9"}'])
 def test_what_is_not_whole_is_none(run: RunDirectory, content: bytes) -> None:
     run.write_checkpoint(JOB, a_checkpoint())

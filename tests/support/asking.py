@@ -15,6 +15,7 @@ from skillup.judges.models.question import ModelQuestion
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
 from skillup.process.secrets import Secrets
 from skillup.schema.judge import JudgeModel
+from skillup.trial.pacing import OwnPacing, Pacing
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ MODELS = {
     "openai-responses": "openai-responses:gpt-4.1",
     "openai-chat": "openai-chat:gpt-4.1",
 }
-HASTY = Patience(refusals=0, attempts=3, first_wait=0.01, longest_wait=0.02)
+HASTY = Patience(attempts=3, first_wait=0.01, longest_wait=0.02)
 """Three attempts, with hardly a pause."""
 
 
@@ -69,9 +70,12 @@ def asking(
     cached: AnswerCache | None = None,
     at_once: int = 8,
     patience: Patience = HASTY,
+    pacing: Pacing | None = None,
     suite_root: Path = Path(),
 ) -> T:
-    """What `work` makes of an asker, in an event loop of its own."""
+    """What `work` makes of an asker, in an event loop of its own; by default a refusal is an
+    attempt like others.
+    """
 
     async def main() -> T:
         options = ModelOptions(
@@ -80,6 +84,7 @@ def asking(
             cached or AnswerCache(None, None),
             at_once,
             patience,
+            pacing or OwnPacing(0),
         )
         models = Models(options)
         try:

@@ -22,6 +22,7 @@ from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
+from skillup.trial.pacing import OwnPacing, Pacing
 from tests.support.records import Recorded
 
 SECRET = "sk-hidden-0123456789"
@@ -36,6 +37,8 @@ class Bench:
     own: Profile = field(default_factory=lambda: Profile(name="scripted", engine="scripted"))
     environment: Mapping[str, str] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
+    pacing: Pacing = field(default_factory=lambda: OwnPacing(0))
+    """As it is, refusals are errors."""
 
     @property
     def suite(self) -> Path:
@@ -58,6 +61,7 @@ class Bench:
             scratch=self.base / "scratch",
             profiles=self._profile,
             suite_root=self.suite,
+            pacing=self.pacing,
         )
 
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:

@@ -56,5 +56,5 @@ def marked(detail: dict[str, Any], evidence: dict[str, Any]) -> str:
             "result": lambda: item["result"]["content"],
             "arguments": lambda: item["arguments"][evidence["argument"]],
         }[evidence["part"]]()
-    units = text.encode("utf-16-le", "surrogatepass")
-    return units[2 * evidence["start"] : 2 * evidence["end"]].decode("utf-16-le")  # type: ignore[no-any-return]
+    units: bytes = text.encode("utf-16-le", "surrogatepass")
+    return units[2 * evidence["start"] : 2 * evidence["end"]].decode("utf-16-le")

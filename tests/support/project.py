@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.forked import FORKS, FRESH
+
 GUARD_SECONDS = 120
 
 
@@ -58,10 +60,15 @@ class Project:
 
     def run(self, *arguments: str, env: Mapping[str, str] | None = None, cwd: str = ".") -> Outcome:
         """`skillup ARGUMENTS`, to its end."""
+        own = self.environment(env)
+        if not any(name.startswith(FRESH) for name in env or ()):
+            ended = FORKS.run(arguments, self.root / cwd, own, GUARD_SECONDS)
+            if ended is not None:
+                return Outcome(ended[0], ended[1].decode(), ended[2].decode())
         done = subprocess.run(
             [sys.executable, "-m", "skillup", *arguments],
             cwd=self.root / cwd,
-            env=self.environment(env),
+            env=own,
             capture_output=True,
             stdin=subprocess.DEVNULL,
             timeout=GUARD_SECONDS,

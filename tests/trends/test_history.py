@@ -7,6 +7,7 @@ import pytest
 from skillup.trends.history import CaseHistory, SuiteHistory, Wanted, histories
 from skillup.trends.index.reading import CaseInRun, RunHead
 from skillup.trends.outcomes import CaseKey
+from skillup.trends.statistics.clusters import interval_over_cases
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
@@ -113,8 +114,8 @@ def test_means_are_over_trials_and_not_over_runs() -> None:
         for key, own in by_case(run.trials).items()
     ]
     ((case,),) = [suite.cases for suite in histories(rows, Wanted(), 20)]
-    assert case.mean("score") == pytest.approx(0.9)
-    assert case.mean("cost_usd") == pytest.approx(0.11)
+    assert case.total.score == pytest.approx(0.9)
+    assert case.total.cost_usd == pytest.approx(0.11)
 
 
 def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
@@ -126,13 +127,14 @@ def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
 
 def test_rate_and_interval_are_over_verdicts_of_the_runs_shown() -> None:
     history = history_of("fff", "ppe", "pfs", last=2)
-    assert (history.passed, history.judged) == (3, 4)
+    assert (history.total.passed, history.total.judged) == (3, 4)
     assert history.interval == pytest.approx((0.3006, 0.9544), abs=1e-4)
 
 
 def test_a_case_without_a_verdict_has_no_rate() -> None:
     history = history_of("e", "s")
-    assert (history.judged, history.interval, history.mean("score")) == (0, None, None)
+    total = history.total
+    assert (total.judged, total.not_run, history.interval, total.score) == (0, 1, None, None)
     assert [own.state for own in history.tallies] == ["error", "skip"]
 
 
@@ -159,7 +161,11 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
     [
         ({"a": "p", "b": "p"}, "pass"),
         ({"a": "p", "b": "f"}, "mixed"),
-        ({"a": "f", "b": "e"}, "fail"),
+        ({"a": "f", "b": "f"}, "fail"),
+        ({"a": "f", "b": "e"}, "fail_and_not_run"),
+        ({"a": "p", "b": "f", "c": "e"}, "fail_and_not_run"),
+        ({"a": "p", "b": "pf", "c": "n"}, "fail_and_not_run"),
+        ({"a": "pf", "b": "ppe"}, "mixed"),
         ({"a": "p", "b": "e"}, "error"),
         ({"a": "s", "b": "p"}, "pass"),
     ],
@@ -186,6 +192,22 @@ def test_baselines_do_not_count_in_the_state_of_a_suite() -> None:
     bare = a_key("a", variant="without_skill")
     suite = only(histories(rows_of({a_key("a"): "p", bare: "f"}, {"a": "p"}), Wanted(), 20))
     assert suite.states() == ["pass", "pass"]
+
+
+def test_a_suite_has_numbers_as_its_cases_have() -> None:
+    other, bare = a_key("a", engine="other"), a_key("a", variant="without_skill")
+    held: list[dict[CaseKey, str]] = [
+        {a_key("a"): "ppf", other: "pp", bare: "fff", a_key("b"): "fe"},
+        {a_key("a"): "pnn", a_key("b"): "s"},
+    ]
+    suite = only(histories(rows_of(*held), Wanted(), 20))
+    total = suite.total
+    assert (total.passed, total.judged, total.errors, total.not_held) == (5, 7, 1, 2)
+    assert total.rate == 5 / 7
+    assert total.score == pytest.approx(5 / 7)
+    assert suite.interval == interval_over_cases([(5, 6), (0, 1)])
+    assert only(histories(rows_of({bare: "pf"}), Wanted(), 20)).total.rate == 0.5
+    assert only(histories(rows_of({"a": "e"}), Wanted(), 20)).interval is None
 
 
 def test_suites_cases_engines_and_variants_can_be_chosen() -> None:

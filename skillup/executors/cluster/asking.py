@@ -119,7 +119,8 @@ class AskedPatience:
 class AskedPacing:
     """:class:`skillup.trial.pacing.Pacing` for who judges or plays the user in the unit."""
 
-    def __init__(self, asking: Asking, run_id: str) -> None:
+    def __init__(self, asking: Asking, run_id: str, patience_seconds: float) -> None:
+        self.patience_seconds = patience_seconds
         self._asking = asking
         self._run_id = run_id
         self._numbers = itertools.count(1)

@@ -13,9 +13,9 @@ import platform
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -47,9 +47,22 @@ class _Place:
     forgotten: bool = False
 
 
+@dataclass(slots=True)
+class _Unit:
+    """Trials that are being held."""
+
+    run: Path
+    """Where they are written."""
+    prefix: str
+    """What took the place of `/`."""
+    lines: SimpleQueue[bytes | None] = field(default_factory=SimpleQueue)
+    """What its process gets."""
+    there: set[str] = field(default_factory=set)
+    """Of trials, blobs and answers, those that the client has already."""
+
+
 _places: dict[str, _Place] = {}
-_units: dict[str, SimpleQueue[bytes | None]] = {}
-"""By unit, the lines that its process gets."""
+_units: dict[str, _Unit] = {}
 
 
 async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, Any]:
@@ -114,9 +127,15 @@ def hold(asked: dict[str, Any], digest: str) -> dict[str, Any]:
             # As text: an agent may say what Dask's own coding of messages has no bytes for.
             worker.log_event(TOPIC, {"unit": asked["unit"], "said": json.dumps(event)})
 
-    with _in_use(digest) as place, _unit_directory(place) as unit:
-        ended = _hold(asked, place, unit, pass_on, lambda: _is_wanted(worker, key))
-        trials = pack_trials(unit / "run", prefix=str(place / "root")) if end is not None else b""
+    with _in_use(digest) as place, _unit_directory(place) as directory:
+        unit = _units[asked["unit"]] = _Unit(directory / "run", str(place / "root"))
+        try:
+            ended = _hold(asked, unit, pass_on, lambda: _is_wanted(worker, key))
+            # Where the process was killed, too: some of its trials may have finished.
+            wanted = [job for job in asked["jobs"] if job not in unit.there]
+            trials = pack_trials(unit.run, unit.prefix, wanted, unit.there)
+        finally:
+            del _units[asked["unit"]]
     return {
         "code": ended.code,
         "said": ended.said,
@@ -128,9 +147,21 @@ def hold(asked: dict[str, Any], digest: str) -> dict[str, Any]:
 
 def pass_in(unit: str, line: str) -> None:
     """Give a line to the process that holds the unit, if it still does."""
-    lines = _units.get(unit)
-    if lines is not None:
-        lines.put(line.encode())
+    known = _units.get(unit)
+    if known is not None:
+        known.lines.put(line.encode())
+
+
+async def send(unit: str, job: str, there: Collection[str]) -> bytes | None:
+    """One trial of the unit, which has finished, while others go on; None: it is over.
+
+    `there` are the trials, blobs and answers that the client has already.
+    """
+    known = _units.get(unit)
+    if known is None:
+        return None
+    known.there.update(there)
+    return await asyncio.to_thread(pack_trials, known.run, known.prefix, [job], known.there)
 
 
 def forget(digest: str) -> None:
@@ -178,23 +209,18 @@ def _unit_directory(place: Path) -> Iterator[Path]:
 
 def _hold(
     asked: dict[str, Any],
-    place: Path,
-    unit: Path,
+    unit: _Unit,
     on_line: Callable[[bytes], None],
     wanted: Callable[[], bool],
 ) -> Finished:
     request = asked | {
         "mode": "hold",
         "parent": os.getpid(),
-        "root": str(place / "root"),
-        "directory": str(unit / "run"),
+        "root": unit.prefix,
+        "directory": str(unit.run),
     }
-    lines = _units[asked["unit"]] = SimpleQueue()
-    try:
-        said = json.dumps(request).encode()
-        ended = run_apart(asked["program"], said, on_line, wanted, more=lines)
-    finally:
-        del _units[asked["unit"]]
+    said = json.dumps(request).encode()
+    ended = run_apart(asked["program"], said, on_line, wanted, more=unit.lines)
     if ended.code < 0:  # it could not end its agents
         end_what_was_left()
     return ended

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -58,8 +58,13 @@ class Telling:
             self._last_activity[event.job] = now
         self.say({"event": "trial", "of": _EVENT.dump_python(event, mode="json")})
 
-    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
-        """Nothing: the client says so, once it has it."""
+    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:  # noqa: ARG002  as all observers
+        """``{"event": "finished", "job"}``: the client may have it sent before the others end."""
+        self.say({"event": "finished", "job": job.id})
+
+    def turns_shared(self, costs: Mapping[str, Any]) -> None:
+        """``{"event": "shared", "costs"}``, see :mod:`skillup.executors.shared_costs`."""
+        self.say({"event": "shared", "costs": costs})
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
         """Nothing: the client says so, once it has the record."""

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
-from skillup.executors.cluster.on_worker import TOPIC, hold, pass_in
+from skillup.errors import SkillupError
+from skillup.executors.cluster.answering import Answering
+from skillup.executors.cluster.on_worker import TOPIC, hold, pass_in, send
 from skillup.executors.cluster.pool import Worker
 from skillup.executors.cluster.telling import event_of
 from skillup.executors.run import Run
+from skillup.executors.shared_costs import note_shared
 from skillup.plan import Job
-from skillup.schema.record import TurnError
-from skillup.trial.request import Patience
 
 _CANCEL_SECONDS = 5.0
 _PAUSES_SECONDS = (1.0, 3.0, 0.0)
 """After each time that an answer could not be brought to the worker."""
 
 
-class Lost(Exception):  # noqa: N818  it is no error but what happened
-    """The worker has gone, or the process that held the trials was killed."""
-
-
-class Disconnected(Exception):  # noqa: N818  nor is this
+class Disconnected(Exception):  # noqa: N818  it is no error but what happened
     """The connection to the scheduler broke; Dask takes back all tasks of a client then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a unit ended."""
+
+    lost: str | None
+    """Why not all of its trials can have been held: the worker has gone, or its process died."""
+    last_word: bool = False
+    """The process has ended as it should. If not, and nothing was lost, it could hold nothing."""
+    said: str = ""
+    """The end of its stderr."""
+    trials: bytes = b""
+    """What has not been sent before, as :mod:`~skillup.executors.cluster.merging` takes it in."""
 
 
 class Unit:
@@ -42,27 +53,34 @@ class Unit:
         worker: Worker,
         jobs: Sequence[Job],
         started: Callable[[Job, int], None],
+        arrived: Callable[[Job, bytes], Awaitable[bool]],
+        there: Collection[str],
     ) -> None:
-        """`started` is told when the worker begins a trial, or a new attempt at one."""
+        """`started` is told when the worker begins a trial, or a new attempt at one.
+
+        `arrived` gets a trial that has finished while others go on, and says whether it is whole;
+        `there` are the blobs and answers that have come already.
+        """
         self.id = uuid.uuid4().hex
         self._run = run
         self._client = client
         self._worker = worker
         self._jobs = {job.id: job for job in jobs}
-        self._started = started
-        self._patiences: dict[tuple[str, int], Patience] = {}
+        self._tell_started = started
+        self._arrived = arrived
+        self._there = there
+        self._taken: set[str] = set()
+        self._one_by_one = anyio.Lock()
         self._group: TaskGroup | None = None
+        self._answering: Answering | None = None
         self._lost: str | None = None
         self.began = False
         """A trial was begun there: whatever happened since may be that trial's doing."""
 
     async def hold(
         self, asked: Mapping[str, Any], digest: str, told: Callable[[Any], None]
-    ) -> Mapping[str, Any]:
-        """What the worker answers in the end; `told` hears what all units say.
-
-        Raises Lost, Disconnected.
-        """
+    ) -> Ended:
+        """Have it held; `told` hears what all units say. Raises Disconnected."""
         # Once more each time: a client that had to connect anew is not told of anything any more.
         self._client.subscribe_topic(TOPIC, told)
         future = self._client.submit(
@@ -80,6 +98,7 @@ class Unit:
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
+                self._answering = Answering(self._run, self._jobs, group, self._bring)
                 group.start_soon(self._leave_with_the_worker)
                 try:
                     answer = await future
@@ -87,7 +106,7 @@ class Unit:
                     failure = error
                 group.cancel_scope.cancel()
         finally:
-            self._group = None
+            self._group = self._answering = None
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
                 await self._client.cancel([future], force=True)
             future.release()
@@ -95,13 +114,14 @@ class Unit:
             said = " ".join(str(failure).split())
             if "scheduler-connection-lost" in said:
                 raise Disconnected from failure
-            raise Lost(f"{type(failure).__name__}: {said[:300]}") from failure
+            return Ended(f"{type(failure).__name__}: {said[:300]}")
         if answer is None:
-            raise Lost(self._lost or "the worker has gone")
+            return Ended(self._lost or "the worker has gone")
+        lost: str | None = None
         if answer["code"] < 0 or answer["stopped"]:
             how = "was stopped" if answer["stopped"] else f"was killed (signal {-answer['code']})"
-            raise Lost(f"the process that held it {how}")
-        return answer
+            lost = f"the process that held it {how}"
+        return Ended(lost, answer["end"] is not None, answer["said"], answer["trials"])
 
     def _counted(self) -> dict[str, list[int]]:
         """Of the jobs' families, what has finished, and the turns that each of those counts."""
@@ -110,41 +130,54 @@ class Unit:
 
     def told(self, said: str) -> None:
         """The process that holds the trials has said something, in a line of JSON."""
+        if self._group is None or self._answering is None:
+            return
         try:
             message = json.loads(said)
             if message["event"] == "asked":
-                self._asked(message)
+                self._answering.asked(message)
             elif message["event"] == "started":
-                self.began = True
                 self._started(self._jobs[message["job"]], message["attempt"])
+            elif message["event"] == "finished":
+                if len(self._jobs) > 1:  # else it comes in a moment, with the end
+                    self._group.start_soon(self._fetch, self._jobs[message["job"]])
+            elif message["event"] == "shared":
+                self._note_shared(message["costs"])
             elif message["of"]["job"] in self._jobs:
                 self._run.observer.trial_event(event_of(message["of"]))
         except (KeyError, TypeError, ValueError):
             return  # no word of ours
 
-    def _asked(self, message: Mapping[str, Any]) -> None:
-        patience = self._patience(message["job"], message["attempt"])
-        if message["what"] == "accepted":
-            patience.accepted()
-        elif message["what"] == "ready":
-            self._answer(message["number"], patience.ready)
-        elif message["what"] == "refused":
-            error = TurnError.model_validate(message["error"])
-            self._answer(message["number"], partial(patience.refused, error, message["times"]))
+    def _started(self, job: Job, attempt: int) -> None:
+        self.began = True
+        if self._answering is not None and attempt == 1 and self._run.is_enough():
+            self._answering.refuse(job.id)
+        else:
+            self._tell_started(job, attempt)
 
-    def _patience(self, job: str, attempt: int) -> Patience:
-        key = (job, attempt)
-        if key not in self._patiences:
-            self._patiences[key] = self._run.patience(self._jobs[job], attempt)
-        return self._patiences[key]
+    def _note_shared(self, costs: Mapping[str, Any]) -> None:
+        try:
+            note_shared(self._run.directory, self._run.stopping, costs)
+        except SkillupError as error:
+            # Dask would keep it to itself.
+            assert self._group is not None
+            self._group.start_soon(_fail, error)
 
-    def _answer(self, number: int, find_out: Callable[[], Any]) -> None:
-        async def answer() -> None:
-            line = json.dumps({"number": number, "given": await find_out()})
-            await self._bring(line)
-
-        if self._group is not None:
-            self._group.start_soon(answer)
+    async def _fetch(self, job: Job) -> None:
+        """A trial has finished; were the worker lost, it would be held once more for nothing."""
+        async with self._one_by_one:
+            there = [*self._there, *self._taken]
+            try:
+                data = await self._client.run(
+                    send, self.id, job.id, there, workers=[self._worker.address]
+                )
+            except Exception:  # noqa: BLE001  whatever the other side or Dask raised
+                return  # it comes with the end, if the worker has not gone
+            trial = data.get(self._worker.address)
+            if trial is not None:
+                with anyio.CancelScope(shield=True):
+                    if await self._arrived(job, trial):
+                        self._taken.add(job.id)
 
     async def _bring(self, line: str) -> None:
         """To the process; where that cannot be done the unit is lost."""
@@ -166,3 +199,7 @@ class Unit:
         self._lost = why
         if self._group is not None:
             self._group.cancel_scope.cancel()
+
+
+async def _fail(error: SkillupError) -> None:
+    raise error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from skillup.executors.attempts import LEFT, set_aside_unused, with_note
-from skillup.executors.cluster.merging import Arrived, take_in
+from skillup.executors.cluster.merging import Arrived, Merging
 from skillup.executors.cluster.pool import Pool, Worker
-from skillup.executors.cluster.trial_parcel import unpack_trials
-from skillup.executors.cluster.unit import Disconnected, Lost, Unit
+from skillup.executors.cluster.unit import Disconnected, Unit
+from skillup.executors.common_turns import counted_turns, without_finished
 from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
 from skillup.plan import Job
@@ -44,6 +44,8 @@ class ClusterVenue:
         self._digest = digest
         self._units: dict[str, Unit] = {}
         self._started: dict[str, int] = {}
+        self._counted: dict[str, list[int]] = {}
+        """Of trials that have finished here, the turns that each counts."""
         self._notes: dict[str, str] = {}
         """For records, by job."""
 
@@ -61,6 +63,9 @@ class ClusterVenue:
                 else:
                     if lost is None:
                         return
+            jobs = self._rest(jobs)
+            if not jobs:
+                return
             if lost is None:
                 await self._wait_for_the_scheduler(jobs)
                 continue
@@ -74,6 +79,11 @@ class ClusterVenue:
                 for job in jobs:
                     await self._refuse(job, TurnError(kind="crash", message=message))
                 return
+
+    def _rest(self, jobs: Sequence[Job]) -> list[Job]:
+        """Those that have not finished; they know what others of their family have."""
+        finished = [job.id for job in jobs if job.id in self._run.grades]
+        return without_finished(jobs, {name: self._counted.get(name) for name in finished})
 
     def _tell_lost(self, jobs: Sequence[Job], worker: Worker, lost: str) -> None:
         self._run.stopping.note(f"worker {worker.address}: {lost}; trials there were lost")
@@ -118,22 +128,42 @@ class ClusterVenue:
         for job in jobs:
             self._started.pop(job.id, None)
             self._run.directory.journal("trial_sent", job=job.id, worker=worker.address)
-        unit = Unit(self._run, self._client, worker, jobs, self._tell_started)
+        merging = Merging(self._run.directory, self._run.options.secrets)
+
+        async def take_in(data: bytes, some: Sequence[Job], *, whole: bool) -> str | None:
+            return await self._take_in(merging, data, some, places[0].scratch, whole=whole)
+
+        async def arrived(job: Job, data: bytes) -> bool:
+            return await take_in(data, [job], whole=False) is None
+
+        unit = Unit(
+            self._run, self._client, worker, jobs, self._tell_started, arrived, merging.there
+        )
         self._units[unit.id] = unit
         try:
-            answer = await unit.hold(self._asked, self._digest, self.told)
-            lost: str | None = None
+            ended = await unit.hold(self._asked, self._digest, self.told)
+            lost = ended.lost
             # What has arrived is finished: it is kept, even if the run ends in this moment.
             with anyio.CancelScope(shield=True):
                 self._units.pop(unit.id)
-                lost = await self._conclude(answer, jobs, places[0].scratch)
-            return lost, True  # a scope may swallow what is raised in it
-        except Lost as what:
-            return str(what), unit.began
+                rest = [job for job in jobs if job.id not in self._run.grades]
+                if lost is None and not ended.last_word:
+                    # It ended by itself before it could hold anything: so it would everywhere.
+                    said = ended.said or "it said nothing"
+                    await self._refuse_all(rest, f"the worker's skillup failed: {said}")
+                elif ended.trials:
+                    torn = await take_in(ended.trials, rest, whole=lost is None)
+                    lost = lost or torn or self._unfinished(rest)
+            return lost, unit.began  # a scope may swallow what is raised in it
         finally:
             self._units.pop(unit.id, None)
             for job in jobs:
                 self._run.directory.remove_scratch(job.id)
+
+    def _unfinished(self, jobs: Sequence[Job]) -> str | None:
+        # Trials were left only if their provider wants nothing more of the whole run.
+        left = any(job.id not in self._run.grades for job in jobs) and not self._run.is_enough()
+        return "it was not finished there" if left else None
 
     def _begin_anew(self, job: Job) -> None:
         """A trial that an earlier start of the run left: no worker can see where its session is."""
@@ -143,31 +173,19 @@ class ClusterVenue:
             why = "its session is not on the worker that holds it now"
             self._notes[job.id] = set_aside_unused(self._run.directory, job, noted, why)
 
-    async def _conclude(
-        self, answer: Mapping[str, Any], jobs: Sequence[Job], scratch: Path
+    async def _take_in(
+        self, merging: Merging, data: bytes, jobs: Sequence[Job], scratch: Path, *, whole: bool
     ) -> str | None:
-        end = answer["end"]
-        if end is None:
-            # It ended by itself before it could hold anything: so it would everywhere.
-            message = f"the worker's skillup failed: {answer['said'] or 'it said nothing'}"
-            for job in jobs:
-                await self._refuse(job, TurnError(kind="internal", message=message))
-            return None
+        """Conclude what has come; why it is of no use, if it is not."""
         try:
-            arrived = await anyio.to_thread.run_sync(self._take_in, answer["trials"], jobs, scratch)
+            arrived = await anyio.to_thread.run_sync(
+                partial(merging.take_in, data, jobs, scratch, whole=whole)
+            )
         except (tarfile.TarError, zlib.error, EOFError, ValidationError) as error:
             return f"what it sent back is not whole: {' '.join(str(error).split())[:300]}"
         for trial in arrived:
             await self._take_over(trial)
-        unfinished = any(trial.record is None for trial in arrived)
-        # Its trials were left only if their provider wants nothing more of the whole run.
-        return "it was not finished there" if unfinished and not self._run.is_enough() else None
-
-    def _take_in(self, trials: bytes, jobs: Sequence[Job], scratch: Path) -> list[Arrived]:
-        with tempfile.TemporaryDirectory(dir=scratch) as laid_out:
-            unpack_trials(trials, Path(laid_out))
-            options = self._run.options
-            return take_in(Path(laid_out), jobs, self._run.directory, options.secrets)
+        return None
 
     async def _take_over(self, trial: Arrived) -> None:
         job = trial.job
@@ -178,14 +196,21 @@ class ClusterVenue:
         if trial.record is not None:
             self._tell_started(job, trial.record.attempt)
             record = with_note(trial.record, self._notes.get(job.id))
+            turns = counted_turns(record)
+            if turns is not None:
+                self._counted[job.id] = turns
             await self._run.conclude(job, record, trial.grade)
             return
         if trial.checkpoint is not None:
             # Its session is gone; what it took and how far it came is told when it is held again.
             self._run.directory.write_checkpoint(job.id, trial.checkpoint)
-        if self._run.is_enough():
+        if self._run.is_enough() and job.id in self._started:
             self._run.directory.journal("trial_left", job=job.id)
             self._run.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
+
+    async def _refuse_all(self, jobs: Sequence[Job], why: str) -> None:
+        for job in jobs:
+            await self._refuse(job, TurnError(kind="internal", message=why))
 
     async def _refuse(self, job: Job, error: TurnError) -> None:
         record: Record = record_without_turns(self._run.request(job, 1), error=error)

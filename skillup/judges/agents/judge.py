@@ -164,6 +164,7 @@ async def _asked(
             answering(profile, answer_schema(asked), room.root, own_skills=bool(judge.skills)),
             judge.scripted,
             judge.timeout_seconds or DEFAULT_SECONDS,
+            place.pacing,
         )
         verdicts = await ask(sitter, room, asked, place.environment, took, sample)
     finally:

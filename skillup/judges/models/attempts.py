@@ -9,9 +9,10 @@ from typing import TypeVar
 import anyio
 from pydantic_ai.exceptions import ModelAPIError, ModelRequestTimeout
 
-from skillup.judges.models.errors_of_models import is_refusal, is_temporary
+from skillup.judges.models.errors_of_models import is_temporary, refusal_of
+from skillup.judges.models.failures import CannotAskError
 from skillup.judges.models.patience import Patience
-from skillup.trial.slow_down import SlowDown
+from skillup.trial.pacing import Passage
 
 T = TypeVar("T")
 
@@ -26,26 +27,37 @@ class Attempts:
 
     limiter: anyio.CapacityLimiter
     patience: Patience
-    slow_down: SlowDown
-    """That of the provider."""
+    passage: Callable[[], Passage]
+    """To the provider, for one request."""
+    waits: bool
+    """Refusals are waited out, with all others who ask there, and are no attempts."""
     seconds: float
     """How long each attempt may take, once it is its turn."""
     made: int = 0
     """At the latest request."""
+    given_up: str = ""
+    """Why the latest request, which was refused, is not made again."""
 
     async def make(self, model: str, request: Callable[[], Awaitable[T]]) -> T:
-        """What `request` yields. Raises its last ModelAPIError once patience is at its end."""
-        self.made = 0
+        """What `request` yields. Raises its last ModelAPIError once patience is at its end.
+
+        Raises CannotAskError if the request is not to be made any more.
+        """
+        self.made, self.given_up = 0, ""
         refused = 0
+        passage = self.passage()
         while True:
+            if not await passage.ready():
+                raise CannotAskError("the run has ended, and asks its provider nothing more")
             self.made += 1
-            await self.slow_down.ready(_tell_nobody)
-            sent_in = self.slow_down.slow_downs
             try:
                 answer = await self._once(model, request)
             except ModelAPIError as error:
-                if self.slow_down.patience_seconds > 0 and is_refusal(error):
-                    if self.slow_down.refused("", error.retry_after, sent_in, refused) is not None:
+                refusal = refusal_of(error) if self.waits else None
+                if refusal is not None:
+                    why = await passage.refused(refusal)
+                    if why is not None:
+                        self.given_up = why
                         raise
                     refused += 1
                     continue
@@ -56,7 +68,7 @@ class Attempts:
                     raise
                 await anyio.sleep(wait)
             else:
-                self.slow_down.accept(sent_in)
+                await passage.accepted()
                 return answer
 
     async def _once(self, model: str, request: Callable[[], Awaitable[T]]) -> T:
@@ -66,7 +78,3 @@ class Attempts:
                     return await request()
             except TimeoutError as error:
                 raise ModelRequestTimeout(model, self.seconds) from error
-
-
-def _tell_nobody(_: str) -> None:
-    """Whoever waits for the answer sees that it is not there yet."""

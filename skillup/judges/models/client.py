@@ -22,6 +22,7 @@ from skillup.judges.models.scripted import ScriptedModels
 from skillup.judges.models.stored import AnswerCache, Asked, StoredAnswer
 from skillup.schema.judge import JudgeModel
 from skillup.store.json_text import to_json
+from skillup.trial.pacing import OwnPacing, Pacing
 
 if TYPE_CHECKING:
     from skillup.judges.models.remote import RemoteModels
@@ -41,6 +42,8 @@ class ModelOptions:
     at_once: int = 8
     """Requests that may be under way at the same time."""
     patience: Patience = field(default_factory=Patience)
+    pacing: Pacing = field(default_factory=OwnPacing)
+    """The ways to providers, shared with whoever else asks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,11 @@ class Models:
     def answers(self) -> AnswerCache:
         """Where answers are kept."""
         return self._options.cache
+
+    @property
+    def pacing(self) -> Pacing:
+        """The ways to providers, for agents that judge or play the user, too."""
+        return self._options.pacing
 
     def seen_from(
         self, suite_root: Path, *, suite: str | None = None, trial: str | None = None
@@ -211,7 +219,7 @@ class Models:
             from skillup.judges.models.remote import RemoteModels
 
             limiter = anyio.CapacityLimiter(self._options.at_once)
-            self._remote = RemoteModels(limiter, self._options.patience)
+            self._remote = RemoteModels(limiter, self._options.patience, self._options.pacing)
         return self._remote
 
     def _clean(self, data: Any) -> Any:

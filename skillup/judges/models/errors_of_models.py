@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic_ai import exceptions as ai
 
+from skillup.judges.models.failures import CannotAskError
 from skillup.judges.models.received import UnpromisedAnswerError
+from skillup.schema.record import TurnError
 
 _TEMPORARY = (
     ai.ModelRateLimitError,
@@ -13,8 +15,9 @@ _TEMPORARY = (
     ai.ModelConnectionError,
     ai.ModelRequestTimeout,
 )
-_TEMPORARY_STATUS = frozenset({408, 409, 425, 429})
-_REFUSALS = frozenset({429, 503, 529})
+_RATE_LIMIT = 429
+_TEMPORARY_STATUS = frozenset({408, 409, 425, _RATE_LIMIT})
+_OVERLOADED = frozenset({503, 529})
 _SHOWN = 300
 
 
@@ -30,11 +33,22 @@ def is_temporary(error: ai.ModelAPIError) -> bool:
     return isinstance(error, _TEMPORARY)
 
 
-def is_refusal(error: ai.ModelAPIError) -> bool:
-    """Whether the provider wants fewer requests, for now."""
+def refusal_of(error: ai.ModelAPIError) -> TurnError | None:
+    """The provider wants fewer requests for now, as its agents' errors say it; None: it does not.
+
+    How long it asks to wait is in the evidence, as a header would say it.
+    """
     if not isinstance(error, ai.ModelHTTPError) or not is_temporary(error):
-        return False
-    return isinstance(error, ai.ModelRateLimitError) or error.status_code in _REFUSALS
+        return None
+    limited = isinstance(error, ai.ModelRateLimitError) or error.status_code == _RATE_LIMIT
+    if not limited and error.status_code not in _OVERLOADED:
+        return None
+    asked = error.retry_after
+    return TurnError(
+        kind="rate_limit" if limited else "overloaded",
+        message=_said(error),
+        evidence="" if asked is None else f"retry-after: {asked:.3f}",
+    )
 
 
 def is_about_temperature(error: ai.ModelAPIError) -> bool:
@@ -73,6 +87,8 @@ def explain(error: Exception, model: str, *, attempts: int = 1) -> str:
         case UnpromisedAnswerError():
             what = f": {_short(str(error))}" if str(error).strip() else " (it is empty)"
             return f"{model}: the answer of the server is not what the API promises{what}"
+        case CannotAskError():
+            return f"{model} was not asked: {error}"
         case ai.UnexpectedModelBehavior():
             return f"{model} gave no answer of the form asked for: {_reason(error)}"
         case _:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 class Patience:
     """A fixed number of attempts at each request, and the waits between them, in seconds.
 
-    Refusals (rate limit, overload) are waited out by all questions together, and are no attempts.
+    Refusals (rate limit, overload) are no attempts, where they are waited out by all who ask there
+    (:class:`skillup.trial.pacing.Pacing`).
     """
 
-    refusals: float = 600.0
-    """So long may a provider accept nothing; 0: a refusal is an attempt like others."""
     attempts: int = 4
     first_wait: float = 1.0
     """Before the second attempt; each later wait is twice as long."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,7 +20,7 @@ from skillup.judges.models.patience import Patience
 from skillup.judges.models.persistent import PersistentModel
 from skillup.judges.models.providers import Providers
 from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
-from skillup.trial.slow_down import SlowDown
+from skillup.trial.pacing import Pacing
 
 if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingResult
@@ -33,13 +34,12 @@ _ASKED_AGAIN = 2
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
-    def __init__(self, limiter: anyio.CapacityLimiter, patience: Patience) -> None:
-        """`limiter` bounds the requests that are under way at once."""
+    def __init__(self, limiter: anyio.CapacityLimiter, patience: Patience, pacing: Pacing) -> None:
+        """`limiter` bounds the requests that are under way at once; `pacing` is all askers'."""
         self._limiter = limiter
         self._patience = patience
+        self._pacing = pacing
         self._providers = Providers()
-        self._slow_downs: dict[tuple[str, str | None], SlowDown] = {}
-        """By address and key."""
         self._without_temperature: set[tuple[str, str]] = set()
         """Models that have refused it."""
 
@@ -71,7 +71,7 @@ class RemoteModels:
             agent.output_validator(_only_one)
             value = (await agent.run(question.prompt)).output
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
-            error = explain(trouble, name, attempts=attempts.made)
+            error = _explained(trouble, name, attempts)
         if model is None:
             return ModelAnswer(None, error, model=name)
         if not model.takes_temperature:
@@ -92,14 +92,18 @@ class RemoteModels:
         try:
             result = await attempts.make(access.name, request)
         except Exception as trouble:  # noqa: BLE001  as above
-            error = explain(trouble, access.name, attempts=attempts.made)
+            error = _explained(trouble, access.name, attempts)
             return EmbeddingAnswer(None, error, model=access.name)
         return _embedding_answer(result, len(texts), access.name)
 
     def _attempts(self, access: Access, seconds: float | None) -> Attempts:
-        account = (access.base_url, access.key)
-        slow_down = self._slow_downs.setdefault(account, SlowDown(self._patience.refusals))
-        return Attempts(self._limiter, self._patience, slow_down, seconds or DEFAULT_SECONDS)
+        return Attempts(
+            self._limiter,
+            self._patience,
+            passage=partial(self._pacing.of_model, access.base_url, access.key),
+            waits=self._pacing.patience_seconds > 0,
+            seconds=seconds or DEFAULT_SECONDS,
+        )
 
 
 async def _only_one(context: RunContext[object], value: BaseModel) -> BaseModel:
@@ -108,6 +112,11 @@ async def _only_one(context: RunContext[object], value: BaseModel) -> BaseModel:
     if latest is not None and sum(isinstance(part, ToolCallPart) for part in latest.parts) > 1:
         raise ModelRetry("You gave several answers in one message; give exactly one.")
     return value
+
+
+def _explained(trouble: Exception, model: str, attempts: Attempts) -> str:
+    said = explain(trouble, model, attempts=attempts.made)
+    return f"{said}; {attempts.given_up}" if attempts.given_up else said
 
 
 def _settings(model: Model, seconds: float) -> ModelSettings:

@@ -19,7 +19,11 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.schema.simulation import needs_simulator, playing_model
 from skillup.schema.suite import UserSimulator
+from skillup.trial.pacing import OwnPacing, Pacing
 from skillup.trial.simulator import UserSimulator as Player
+
+USER = "user"
+"""The folder of a trial's user, in its scratch and beside its raw streams."""
 
 NOBODY = (
     "the case needs a simulated user, and nobody plays it: "
@@ -51,6 +55,8 @@ class Casting:
     """The user's own environment."""
     mask: Callable[[str], str] = lambda text: text
     """Hides secrets."""
+    pacing: Pacing = field(default_factory=OwnPacing)
+    """The ways to the providers of agents, shared with whoever else asks them."""
     _checked: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
     """What is known of engines, by the profile's name: its version, and what is wrong with it."""
 
@@ -103,6 +109,7 @@ class Casting:
             raw_dir=place.raw_dir,
             environment=self.environment,
             timeout_seconds=suite.timeout_seconds or profile.timeout_seconds,
+            pacing=self.pacing,
             script=suite.scripted,
             seed=place.seed,
             attempt=place.attempt,

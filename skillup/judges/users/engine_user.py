@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -17,6 +18,7 @@ from skillup.engines.base import (
     TurnOutcome,
     TurnRequest,
 )
+from skillup.judges.paced import send_paced
 from skillup.judges.usage import total_cost, total_usage
 from skillup.judges.users.moves import Form, MalformedMoveError, as_message, form_of, read_move
 from skillup.judges.users.prompt import form_text, next_text, part_text
@@ -24,6 +26,9 @@ from skillup.process import new_marker
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, SimulatorInfo, TurnError, Usage
 from skillup.schema.scripted import Script
+from skillup.trial.home_copies import HomeCopies, HomeCopy
+from skillup.trial.pacing import Pacing
+from skillup.trial.raw_files import set_aside
 from skillup.trial.simulator import SimulatorMessage, SimulatorPart
 
 _ATTEMPTS = 2
@@ -43,7 +48,8 @@ class Stage:
     environment: Mapping[str, str]
     """The user's own environment."""
     timeout_seconds: float
-    """For each message."""
+    """For each message; what was refused does not count."""
+    pacing: Pacing
     script: Script | None = None
     seed: int = 0
     attempt: int = 1
@@ -56,21 +62,22 @@ class EngineUser:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._trial: TrialContext | None = None
+        self._copies: HomeCopies | None = None
         self._session: SessionRef | None = None
         self._fingerprint: SessionFingerprint | None = None
         self._sent = 0
+        self._in_session = 0
+        """So many of those that were sent are in the session."""
         self._told = 0
         """Live exchanges that the session knows of."""
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         """The user's next message; asked once more if the answer has not the form."""
         form = form_of(part.may_stop)
-        prompt = self._prompt(part, form)
         outcomes: list[TurnOutcome] = []
         problem = ""
         for _ in range(_ATTEMPTS):
-            outcome = await self._ask(prompt)
-            outcomes.append(outcome)
+            outcome = await self._ask(part, form, problem, outcomes)
             if outcome.error is not None:
                 return self._failed(f"{outcome.error.kind}: {outcome.error.message}", outcomes)
             self._told = len(part.said)
@@ -78,26 +85,54 @@ class EngineUser:
                 said = as_message(read_move(outcome.response, form))
             except MalformedMoveError as malformed:
                 problem = str(malformed)
-                prompt = f"Your answer cannot be read: {problem}.\n\n{_form(form)}"
                 continue
             return SimulatorMessage(said.text, said.stop, said.reason, self._info(outcomes))
         return self._failed(f"its answer cannot be read: {problem}", outcomes)
 
-    def _prompt(self, part: SimulatorPart, form: Form) -> str:
+    def _prompt(self, part: SimulatorPart, form: Form, problem: str) -> str:
         if self._session is None:
             return "\n\n".join([part_text(part), next_text(part), _form(form)])
+        if problem:
+            return f"Your answer cannot be read: {problem}.\n\n{_form(form)}"
         return "\n\n".join([next_text(part, since=self._told, resumed=True), _form(form)])
 
-    async def _ask(self, prompt: str) -> TurnOutcome:
-        trial = await anyio.to_thread.run_sync(self._context)
+    async def _ask(
+        self, part: SimulatorPart, form: Form, problem: str, outcomes: list[TurnOutcome]
+    ) -> TurnOutcome:
+        """What came of one message, sent until it is not refused; all that came is in `outcomes`.
+
+        `problem`: why the answer before cannot be read, which the message is to mend.
+        """
+        stage = self._stage
+        passage = stage.pacing.of_agent(stage.profile)
         self._sent += 1
-        request = TurnRequest(
-            number=self._sent,
-            prompt=prompt,
-            stem=f"user-{self._sent:02d}",
-            timeout_seconds=self._stage.timeout_seconds,
-            previous=self._fingerprint,
-        )
+        stem = f"user-{self._sent:02d}"
+        sending = 0
+        while True:
+            sending += 1
+            trial = await anyio.to_thread.run_sync(self._context)
+            session, fingerprint = self._session, self._fingerprint
+            home = await anyio.to_thread.run_sync(self._copy_home)
+            request = TurnRequest(
+                number=self._in_session + 1,
+                prompt=self._prompt(part, form, problem),
+                stem=stem,
+                timeout_seconds=stage.timeout_seconds,
+                previous=fingerprint,
+                sending=sending,
+            )
+            outcome, again = await send_paced(passage, partial(self._send, request, trial))
+            outcomes.append(outcome)
+            if not again:
+                self._in_session += 1
+                return outcome
+            await anyio.to_thread.run_sync(set_aside, stage.raw_dir, stem, "refused")
+            if session is not None and await anyio.to_thread.run_sync(self._put_back, home):
+                self._session, self._fingerprint = session, fingerprint
+            else:
+                self._begin_anew(trial)
+
+    async def _send(self, request: TurnRequest, trial: TrialContext) -> TurnOutcome:
         engine = self._stage.engine
         if self._session is None:
             outcome = await engine.start(request, trial)
@@ -109,6 +144,33 @@ class EngineUser:
             return TurnOutcome(self._session, error=TurnError(kind="no_resume", message=what))
         self._fingerprint = outcome.fingerprint
         return outcome
+
+    def _begin_anew(self, trial: TrialContext) -> None:
+        """Another session, which is told all that was said."""
+        self._session = self._fingerprint = None
+        self._in_session = 0
+        self._trial = replace(trial, session_id=str(uuid.uuid4()))
+
+    def _copy_home(self) -> HomeCopy | None:
+        """Before a message that resumes the session; None: it could not be put back."""
+        stage = self._stage
+        own = stage.profile.isolation != "shared" and stage.pacing.patience_seconds > 0
+        if self._copies is None or self._session is None or not own:
+            return None
+        try:
+            return self._copies.take()
+        except OSError:
+            return None
+
+    def _put_back(self, home: HomeCopy | None) -> bool:
+        """Whether the home is again what it was before the message."""
+        if self._copies is None or home is None:
+            return False
+        try:
+            self._copies.put_back(home)
+        except OSError:
+            return False
+        return True
 
     def _context(self) -> TrialContext:
         stage = self._stage
@@ -130,6 +192,7 @@ class EngineUser:
                 attempt=stage.attempt,
                 seed=stage.seed,
             )
+            self._copies = HomeCopies(self._trial.home, stage.scratch)
         return self._trial
 
     def _info(self, outcomes: list[TurnOutcome]) -> SimulatorInfo:
@@ -143,11 +206,12 @@ class EngineUser:
 
     def _failed(self, why: str, outcomes: list[TurnOutcome]) -> SimulatorMessage:
         name = self._stage.profile.name
-        evidence = next((o.error.evidence for o in outcomes if o.error is not None), "")
-        error = TurnError(
+        error = outcomes[-1].error
+        evidence = error.evidence if error is not None else ""
+        told = TurnError(
             kind="judge", message=f"the simulated user ({name}): {why}", evidence=evidence
         )
-        return SimulatorMessage(info=self._info(outcomes), error=error)
+        return SimulatorMessage(info=self._info(outcomes), error=told)
 
 
 def _form(form: Form) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from skillup.store.names import directory_of_job
 from skillup.store.regular import read_regular
 
-_CHECKS = ("assertions", "post_condition")
+_CHECKS = ("assertions", "post_condition", "expected_output")
 _BESIDE = {"id", "suite_root"}
 _WORDS = {
     "assertions": "checks of the whole conversation",

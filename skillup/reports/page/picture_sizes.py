@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_JPEG_MARKER = re.compile(rb"\xff+([^\x00\xd0-\xd7\xff])")
-"""After a scan: all but stuffed bytes and restarts."""
+# All but stuffed bytes and restarts. Before one there may be any number of ``ff``: a search that
+# began anew with each of them would take hours where there is nothing else.
+_JPEG_MARKER = re.compile(rb"\xff++([^\x00\xd0-\xd7])")
+_NEXT_JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 
 
 class Picture(NamedTuple):
@@ -117,7 +119,7 @@ def _jpeg(data: bytes) -> Picture:
         at += length
         if code == 0xDA:
             scans += 1
-            following = _JPEG_MARKER.search(data, at)
+            following = _NEXT_JPEG_MARKER.search(data, at)
             if following is None:
                 raise ValueError("cut short")
             at = following.start()
@@ -151,7 +153,7 @@ def _webp(data: bytes) -> Picture:
     return Picture("image/webp", width, height, max(frames, 1))
 
 
-def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _webp_chunks(data: bytes, *, in_frame: bool = False) -> Iterator[tuple[bytes, bytes]]:
     """Kind and content; those that are in a frame come after it."""
     at = 0
     while at < len(data):
@@ -161,7 +163,9 @@ def _webp_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             raise ValueError("cut short")
         yield kind, body
         if kind == b"ANMF":
-            yield from _webp_chunks(body[16:])
+            if in_frame:
+                raise ValueError("a frame in a frame")
+            yield from _webp_chunks(body[16:], in_frame=True)
         at += 8 + length + length % 2
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from skillup.errors import IndexTroubleError, UsageError
+from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
+from skillup.store.runs_in_order import is_run, runs_in
 from skillup.trends.index.database import open_index
 from skillup.trends.index.nearness import Kin, Nearness
-from skillup.trends.index.reading import RunHead, newest_runs, stored_run
+from skillup.trends.index.reading import RunHead, newest_runs, places, stored_run
 from skillup.trends.outcomes import RunOutcomes
-from skillup.trends.reading import is_run, read_run
+from skillup.trends.reading import read_run, run_told_in
 
 LAST = "last"
 PREVIOUS = "previous"
@@ -25,23 +26,57 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     """
     if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
         return read_run(Path(name))
+    if name == LAST:
+        return _last_run(url, runs_folder)
     with_id = _folders(name, runs_folder)
     try:
         with open_index(url, write=False) as connection:
             heads = newest_runs(connection)
-            if name == LAST:
-                if not heads:
-                    raise UsageError("no run is indexed yet", hint=_HINT)
-                return stored_run(connection, heads[0].run_id)
             found = {head.run_id for head in heads if head.run_id.startswith(name)}
             chosen = _only(name, {*found, *with_id}, heads)
             if chosen in found:
                 return stored_run(connection, chosen)
     except IndexTroubleError:
-        if name == LAST or not with_id:
+        if not with_id:
             raise
         chosen = _only(name, set(with_id), [])
     return read_run(with_id[chosen])
+
+
+def _last_run(url: str, runs_folder: Path) -> RunOutcomes:
+    """The newest run of this machine: of `runs_folder`, as for all commands; or one that was
+    written elsewhere, and is still there, as the index knows.
+
+    So a run that was killed, or kept out of the index, is not passed over in silence. Where there
+    are no runs, as on a machine that has only the index, it is the newest of the index.
+    """
+    names = runs_in(runs_folder)
+    newest = run_told_in(runs_folder / names[-1]) if names else None
+    try:
+        with open_index(url, write=False) as connection:
+            runs = places(connection)
+            for head, path in runs:
+                began = (head.started_at, head.run_id)
+                if newest is not None and began < newest:
+                    break
+                if began == newest or _holds(Path(path), began):
+                    return stored_run(connection, head.run_id)
+            if newest is None and runs:
+                return stored_run(connection, runs[0][0].run_id)
+    except IndexTroubleError:
+        if newest is None:
+            raise
+    if newest is None:
+        raise UsageError("no run is indexed yet", hint=_HINT)
+    return read_run(runs_folder / names[-1])
+
+
+def _holds(path: Path, began: tuple[str, str]) -> bool:
+    """Whether it is there: a later run may have been written to its place."""
+    try:
+        return run_told_in(path) == began
+    except RunDirectoryError:
+        return False
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:

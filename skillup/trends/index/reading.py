@@ -23,9 +23,14 @@ class RunHead(NamedTuple):
 
 def newest_runs(connection: Connection) -> list[RunHead]:
     """All runs, the newest first."""
-    chosen = select(runs.c.run_id, runs.c.started_at)
+    return [head for head, _ in places(connection)]
+
+
+def places(connection: Connection) -> list[tuple[RunHead, str]]:
+    """All runs with their directories, the newest first."""
+    chosen = select(runs.c.run_id, runs.c.started_at, runs.c.path)
     rows = connection.execute(chosen.order_by(runs.c.started_at.desc(), runs.c.run_id.desc()))
-    return [RunHead(*row) for row in rows]
+    return [(RunHead(run_id, started_at), path) for run_id, started_at, path in rows]
 
 
 def planned_in(connection: Connection, run_id: str) -> set[tuple[str, str, str]]:

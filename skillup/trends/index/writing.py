@@ -8,10 +8,11 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, select
 
 from skillup.errors import RunDirectoryError
+from skillup.store.runs_in_order import is_run
 from skillup.trends.index.database import open_index
 from skillup.trends.index.tables import runs, selections, trials, until_decided
 from skillup.trends.outcomes import RunOutcomes
-from skillup.trends.reading import is_run, read_run
+from skillup.trends.reading import read_run
 
 
 def add_run(url: str, run: RunOutcomes) -> None:

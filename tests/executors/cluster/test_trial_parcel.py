@@ -28,7 +28,7 @@ def test_files_come_back_with_their_contents_and_permissions(tmp_path: Path) -> 
     (run / "blobs/ab").mkdir(parents=True)
     (run / "blobs/ab/abc").write_bytes(b"\0\1")
     (run / "blobs/ab/abc").chmod(0o640)
-    unpack_trials(pack_trials(run, prefix="/place/of/root"), back)
+    unpack_trials(pack_trials(run, "/place/of/root", ["a"]), back)
     assert (back / "trials/a/record.json").read_text() == '{"at": "/work/x"}'
     assert "/place/of/root" in (back / "trials/a/raw/turn-01.jsonl").read_text()
     assert (back / "blobs/ab/abc").read_bytes() == b"\0\1"

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from skillup.judges.models.client import ModelOptions, Models
+from skillup.trial.pacing import OwnPacing
 from tests.support.asking import HASTY, KEYS, question
 from tests.support.model_server import HttpError, ModelServer
 
@@ -21,7 +22,7 @@ def test_what_failed_is_not_asked_again_for_the_same_trial() -> None:
         like = question("openai-chat", server.url).model
 
         async def main() -> list[str | None]:
-            models = Models(ModelOptions(KEYS, str, patience=HASTY))
+            models = Models(ModelOptions(KEYS, str, patience=HASTY, pacing=OwnPacing(0)))
             told: list[str | None] = []
             for trial in ("1", "1", "2", None):
                 asker = models.seen_from(Path(), trial=trial)

@@ -11,8 +11,11 @@ import pytest
 from skillup.judges.models.client import Asker
 from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import ModelAnswer
-from tests.support.asking import RIGHT, asking, question
+from skillup.schema.record import TurnError
+from skillup.trial.pacing import OwnPacing, Passage
+from tests.support.asking import APIS, KEYS, RIGHT, asking, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
+from tests.support.virtual_time import HurriedTime
 
 PATIENCE = Patience(attempts=5, first_wait=1.0, longest_wait=3.0, longest_asked_wait=60.0)
 
@@ -71,7 +74,7 @@ def test_what_was_refused_is_asked_again_by_one_at_a_time_until_one_is_answered(
         return answers
 
     with ModelServer(reply) as server:
-        answers = asking(work, patience=Patience(refusals=120))
+        answers = asking(work, pacing=OwnPacing(120))
     assert [answer.error for answer in answers] == [None] * 4
     # Four refusals are one slow-down; the next two are asked alone, and the second is answered.
     assert len(server.requests) == 9
@@ -81,9 +84,10 @@ def test_what_was_refused_is_asked_again_by_one_at_a_time_until_one_is_answered(
 def test_when_nothing_was_accepted_for_so_long_it_is_an_error() -> None:
     with ModelServer(lambda _: HttpError(529, "overloaded")) as server:
         asked = question("anthropic", server.url)
-        answer = asking(lambda asker: asker.ask(asked), patience=Patience(refusals=0.5))
+        answer = asking(lambda asker: asker.ask(asked), pacing=OwnPacing(0.5))
     assert answer.error is not None
     assert "529" in answer.error
+    assert "nothing was accepted in 0.5 s of waiting" in answer.error
     assert len(server.requests) >= 2
 
 
@@ -102,7 +106,122 @@ def test_once_patience_is_at_its_end_each_question_is_asked_once_until_one_is_an
         ]
 
     with ModelServer(reply) as server:
-        answered = asking(work, patience=Patience(refusals=0.5))
+        answered = asking(work, pacing=OwnPacing(0.5))
     assert answered == [False, False, False, True, False]
     assert [asked.count(text) for text in ("the second", "the third", "the fourth")] == [1, 1, 1]
     assert asked.count("the fifth") >= 2  # patience is there again
+
+
+class Told(OwnPacing):
+    """Remembers where requests went, and what it was told of their refusals."""
+
+    def __init__(self, *, open_: bool = True) -> None:
+        super().__init__(600, **HurriedTime().both)
+        self.went: list[tuple[str, str | None]] = []
+        self.refusals: list[TurnError] = []
+        self.accepted = 0
+        self.is_open = open_
+
+    def of_model(self, base_url: str, key: str | None) -> Passage:
+        self.went.append((base_url, key))
+        return _ToldPassage(self, super().of_model(base_url, key))
+
+
+class _ToldPassage:
+    def __init__(self, told: Told, inner: Passage) -> None:
+        self._told = told
+        self._inner = inner
+
+    async def ready(self) -> bool:
+        return self._told.is_open and await self._inner.ready()
+
+    async def refused(self, error: TurnError) -> str | None:
+        self._told.refusals.append(error)
+        return await self._inner.refused(error)
+
+    async def accepted(self) -> None:
+        self._told.accepted += 1
+        await self._inner.accepted()
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    ("status", "kind"), [(429, "rate_limit"), (503, "overloaded"), (529, "overloaded")]
+)
+def test_a_refusal_is_told_with_its_kind_and_how_long_is_asked_for(
+    api: str, status: int, kind: str
+) -> None:
+    refused = [HttpError(status, "slow down", {"retry-after": "40"}), HttpError(status, "slowly")]
+
+    def reply(_: ModelRequest) -> Reply:
+        return refused.pop(0) if refused else Structured(RIGHT)
+
+    told = Told()
+    with ModelServer(reply) as server:
+        asked = question(api, server.url)
+        answer = asking(lambda asker: asker.ask(asked), pacing=told)
+        key = KEYS["ANTHROPIC_API_KEY" if api == "anthropic" else "OPENAI_API_KEY"]
+        (went,) = told.went
+    assert answer.error is None
+    assert went[0].startswith(server.url)
+    assert went[1] == key
+    assert [(error.kind, error.message) for error in told.refusals] == [
+        (kind, "slow down"),
+        (kind, "slowly"),
+    ]
+    assert [error.evidence for error in told.refusals] == ["retry-after: 40.000", ""]
+    assert told.accepted == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 500])
+def test_other_trouble_says_nothing_of_the_pace(status: int) -> None:
+    told = Told()
+    with ModelServer(lambda _: HttpError(status, "no")) as server:
+        asked = question("anthropic", server.url)
+        assert asking(lambda asker: asker.ask(asked), pacing=told).error is not None
+    assert (told.refusals, told.accepted) == ([], 0)
+
+
+def test_without_patience_a_refusal_is_an_attempt_like_others() -> None:
+    with ModelServer(lambda _: HttpError(429, "no")) as server:
+        asked = question("anthropic", server.url)
+        answer = asking(lambda asker: asker.ask(asked), pacing=OwnPacing(0))
+    assert len(server.requests) == 3
+    assert "(3 attempts)" in (answer.error or "")
+
+
+def test_what_a_run_that_ends_does_not_let_through_is_not_asked() -> None:
+    with ModelServer(lambda _: Structured(RIGHT)) as server:
+        asked = question("anthropic", server.url)
+        answer = asking(lambda asker: asker.ask(asked), pacing=Told(open_=False))
+    assert server.requests == []
+    assert "was not asked: the run has ended" in (answer.error or "")
+
+
+def test_a_question_that_is_cancelled_while_it_waits_keeps_no_other_back() -> None:
+    waiting = anyio.Event()
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        if not waiting.is_set():
+            waiting.set()
+            await anyio.sleep_forever()
+        slept.append(seconds)
+
+    refuses = [True]
+
+    def reply(_: ModelRequest) -> Reply:
+        return HttpError(429, "no") if refuses[0] else Structured(RIGHT)
+
+    async def work(asker: Asker) -> ModelAnswer:
+        async with anyio.create_task_group() as group:
+            group.start_soon(asker.ask, question("anthropic", server.url, "given up"))
+            await waiting.wait()
+            group.cancel_scope.cancel()
+        refuses[0] = False
+        return await asker.ask(question("anthropic", server.url, "another"))
+
+    with ModelServer(reply) as server:
+        answer = asking(work, pacing=OwnPacing(600, clock=lambda: sum(slept), sleep=sleep))
+    assert answer.error is None
+    assert len(slept) == 1

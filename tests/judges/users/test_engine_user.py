@@ -8,18 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from skillup.engines.scripted import ScriptedEngine
 from skillup.judges.users.engine_user import EngineUser, Stage
 from skillup.schema.conversation import Chatter
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Script
+from skillup.trial.pacing import OwnPacing, Pacing
 from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+from tests.support.virtual_time import HurriedTime
 
 CHATTER = Chatter(objective="renew the card")
 
 
-def make_user(base: Path, replies: list[dict[str, Any]], **profile: Any) -> EngineUser:
+def make_user(
+    base: Path, replies: list[dict[str, Any]], pacing: Pacing | None = None, **profile: Any
+) -> EngineUser:
+    """By default a refusal is an error."""
     return EngineUser(
         Stage(
             engine=ScriptedEngine(),
@@ -28,6 +34,7 @@ def make_user(base: Path, replies: list[dict[str, Any]], **profile: Any) -> Engi
             raw_dir=base / "raw",
             environment={"PATH": os.environ["PATH"]},
             timeout_seconds=60,
+            pacing=pacing or OwnPacing(0),
             script=Script.model_validate(replies),
         )
     )
@@ -106,3 +113,75 @@ def test_it_may_stop_only_where_that_is_asked(tmp_path: Path) -> None:
     assert (stopped.stop, stopped.reason) == ("completed", "Done.")
     (refused,) = speak(make_user(tmp_path / "2", replies), SimulatorPart(chatter=CHATTER))
     assert refused.error is not None
+
+
+def patient(seconds: float = 600) -> OwnPacing:
+    return OwnPacing(seconds, **HurriedTime().both)
+
+
+FIRST = SimulatorPart(chatter=CHATTER)
+SECOND = SimulatorPart(chatter=CHATTER, said=[("Renew it.", "Which card?")])
+THIRD = SimulatorPart(chatter=CHATTER, said=[*SECOND.said, ("The red one.", "Whose?")])
+
+
+def conversation(kind: str, at: int, **misbehave: Any) -> list[dict[str, Any]]:
+    """Three messages, one of which is refused; each says which of its session it is."""
+    replies: list[dict[str, Any]] = [
+        {"turn": number, "say": move(message=f"number {number}")} for number in (1, 2, 3)
+    ]
+    replies[at - 1]["misbehave"] = {"error": kind, **misbehave}
+    return replies
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
+def test_a_refused_message_is_waited_out_and_sent_in_the_session_as_it_was(
+    tmp_path: Path, kind: str, at: int
+) -> None:
+    replies = conversation(kind, at, times=2)
+    said = speak(make_user(tmp_path, replies, patient()), FIRST, SECOND, THIRD)
+    assert [message.text for message in said] == ["number 1", "number 2", "number 3"]
+    names = {path.name for path in (tmp_path / "raw").glob("*.stdout.jsonl")}
+    assert names == {
+        *(f"user-0{number}.stdout.jsonl" for number in (1, 2, 3)),
+        *(f"user-0{at}.refused-{number}.stdout.jsonl" for number in (1, 2)),
+    }
+
+
+def test_where_its_home_cannot_be_put_back_it_is_told_all_in_another_session(
+    tmp_path: Path,
+) -> None:
+    replies = [
+        {"when": "(?s)Renew it.*Which card", "turn": 1, "say": move(message="told all")},
+        *conversation("overloaded", 2, times=1),
+    ]
+    user = make_user(tmp_path, replies, patient(), isolation="shared")
+    said = speak(user, FIRST, SECOND)
+    assert [message.text for message in said] == ["number 1", "told all"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "patience", "why"),
+    [
+        ("quota", 600, "the allowance is used up"),
+        ("rate_limit", 0, "refusals are not waited out (--rate-limit-wait 0)"),
+        ("overloaded", 5, "nothing was accepted in 5 s of waiting"),
+    ],
+)
+def test_what_is_not_waited_out_is_an_error_that_says_why(
+    tmp_path: Path, kind: str, patience: float, why: str
+) -> None:
+    user = make_user(tmp_path, conversation(kind, 2), patient(patience))
+    first, second = speak(user, FIRST, SECOND)
+    assert first.error is None
+    assert second.error is not None
+    assert second.error.kind == "judge"
+    assert f"the simulated user (player): {kind}: " in second.error.message
+    assert why in second.error.message
+
+
+def test_without_patience_no_home_is_copied(tmp_path: Path) -> None:
+    speak(make_user(tmp_path / "0", conversation("quota", 3)), FIRST, SECOND)
+    speak(make_user(tmp_path / "1", conversation("quota", 3), patient()), FIRST, SECOND)
+    assert not (tmp_path / "0" / "user" / "checkpoint").exists()
+    assert (tmp_path / "1" / "user" / "checkpoint").is_dir()

@@ -35,6 +35,11 @@ TURNS = ["Hello", {"content": "More", "assertions": [{"contains": "x"}]}]
             {"input": {"turns": ["Hello", {"content": "More", "assertions": []}]}},
             ["checks of turn 2"],
         ),
+        (
+            {"input": {"turns": [{"content": "Hello"}]}},
+            {"input": {"turns": [{"content": "Hello", "expected_output": "Greets"}]}},
+            ["checks of turn 1"],
+        ),
         ({"input": {"turns": TURNS}}, {"input": {"turns": TURNS[:1]}}, ["messages"]),
         ({"input": {"prompt": "a"}}, {"input": {"prompt": "b", "system": "c"}},
          ["messages", "system"]),

@@ -37,6 +37,13 @@ def test_one_id_twice_is_two_items_and_a_result_without_a_call_is_its_own() -> N
     assert items[2]["name"] == ""
 
 
+def test_results_of_very_many_calls_that_come_late_find_their_calls() -> None:
+    """Looked for among all items, each of them, this would take minutes."""
+    names = [str(n) for n in range(50_000)]
+    items = items_of([*map(_call, names), *(_result(n, n) for n in reversed(names))], ORDINARY)
+    assert [item["result"]["content"] for item in items] == names
+
+
 def test_long_texts_are_shortened_with_a_note() -> None:
     limits = Limits(tool=30, text=30)
     items = items_of(

@@ -19,6 +19,22 @@ PICTURES = {
     "image/jpeg": [jpeg((64, 32))],
     "image/webp": [webp(VP8L), webp(VP8), webp(VP8X + VP8L)],
 }
+
+
+def frame(inside: bytes) -> bytes:
+    """A frame of an animated WebP, 9000 × 50."""
+    data = b"".join(n.to_bytes(3, "little") for n in (500, 0, 8999, 49, 1)) + b"\0" + inside
+    return b"ANMF" + struct.pack("<I", len(data)) + data
+
+
+def nested(depth: int) -> bytes:
+    """Frames within frames, deeper than Python would follow."""
+    found = VP8L
+    for _ in range(depth):
+        found = frame(found)
+    return found
+
+
 ALL = [(kind, data) for kind, several in PICTURES.items() for data in several]
 
 
@@ -46,6 +62,8 @@ def test_what_is_cut_short_anywhere_is_none(kind: str, data: bytes) -> None:
         png(64, 32)[:-20] + b"\0" + png(64, 32)[-19:],
         jpeg((64, 32))[:2] + jpeg((64, 32)),
         webp(VP8X),
+        webp(VP8X + frame(frame(VP8L))),
+        webp(VP8X + nested(2000)),
     ],
 )
 def test_documents_and_nonsense_are_none(data: bytes) -> None:
@@ -55,15 +73,21 @@ def test_documents_and_nonsense_are_none(data: bytes) -> None:
 def test_a_frame_that_is_larger_than_its_screen_counts() -> None:
     control = struct.pack(">IIIIIHHBB", 0, 9000, 20, 1000, 30, 1, 1, 0, 0)
     animated = png(1, 1, before=[png_chunk(b"fcTL", control)])
-    frame = b"".join(n.to_bytes(3, "little") for n in (500, 0, 8999, 49, 1)) + b"\0" + VP8L
-    anmf = b"ANMF" + struct.pack("<I", len(frame)) + frame
 
     assert kind_of(gif((1, 1), (0, 0, 16000, 16000))) == ("image/gif", 16000, 16000, 1)
     assert kind_of(gif((1, 1), (60000, 1, 2, 3))) == ("image/gif", 60002, 4, 1)
     assert kind_of(animated) == ("image/png", 10000, 50, 1)
-    assert kind_of(webp(VP8X + anmf)) == ("image/webp", 10000, 50, 1)
+    assert kind_of(webp(VP8X + frame(VP8L))) == ("image/webp", 10000, 50, 1)
     assert kind_of(webp(VP8X.replace(b"\x3f", b"\0") + VP8)) == ("image/webp", 64, 32, 1)
     assert kind_of(jpeg((1, 1), (16000, 9000))) == ("image/jpeg", 16000, 9000, 2)
+
+
+def test_a_long_run_of_fill_bytes_is_gone_through_once() -> None:
+    """Begun anew with each of them, this would go on for hours."""
+    whole, fill = jpeg((64, 32)), b"\xff" * 3_000_000
+    assert kind_of(whole[:-2] + fill) is None
+    assert kind_of(whole[:-2] + fill + whole[-2:]) == ("image/jpeg", 64, 32, 1)
+    assert kind_of(whole[:2] + fill + whole[2:]) == ("image/jpeg", 64, 32, 1)
 
 
 def test_frames_are_counted() -> None:

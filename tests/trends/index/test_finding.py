@@ -27,11 +27,11 @@ def index(tmp_path: Path) -> str:
     return url
 
 
-def a_folder(runs: Path, run_id: str) -> Path:
+def a_folder(runs: Path, run_id: str, started_at: str = "2026-01-01T00:00:00.000Z") -> Path:
     """A run directory that is not indexed."""
     path = runs / run_id
     path.mkdir(parents=True)
-    info = {"run_id": run_id, "started_at": "2026-01-01T00:00:00.000Z", "jobs": []}
+    info = {"run_id": run_id, "started_at": started_at, "jobs": []}
     (path / "run.json").write_text(json.dumps(info))
     return path
 
@@ -66,6 +66,38 @@ def test_a_directory_needs_no_index(tmp_path: Path) -> None:
     assert find_run("else", nowhere, tmp_path / "runs").run_id == "elsewhere"
     with pytest.raises(IndexTroubleError, match="there is no index"):
         find_run("nothing", nowhere, tmp_path / "runs")
+
+
+def test_the_last_run_is_the_newest_of_this_machine(tmp_path: Path) -> None:
+    """Whether it is in the folder and not indexed, or elsewhere, or on no machine but others'."""
+    url, runs = str(tmp_path / "index.sqlite"), tmp_path / "runs"
+
+    def last() -> str:
+        return find_run("last", url, runs).run_id
+
+    with pytest.raises(IndexTroubleError, match="there is no index"):
+        last()
+    add_run(url, a_run("other", {"one": "p"}, started_at="2026-01-09T00:00:00.000Z"))
+    assert last() == "other"
+    a_folder(runs, "killed", "2026-01-02T00:00:00.000Z")
+    assert last() == "killed"
+    started = "2026-01-03T00:00:00.000Z"
+    elsewhere = a_folder(tmp_path, "elsewhere", started)
+    add_run(url, a_run("elsewhere", {"one": "p"}, path=str(elsewhere), started_at=started))
+    assert last() == "elsewhere"
+    a_folder(runs, "again", "2026-01-04T00:00:00.000Z")
+    assert last() == "again"
+
+
+def test_a_run_that_another_was_written_over_is_not_the_last(tmp_path: Path) -> None:
+    url, runs = str(tmp_path / "index.sqlite"), tmp_path / "runs"
+    night = a_folder(tmp_path, "night", "2026-01-03T00:00:00.000Z")
+    add_run(
+        url,
+        a_run("before", {"one": "p"}, path=str(night), started_at="2026-01-02T00:00:00.000Z"),
+    )
+    a_folder(runs, "by-day", "2026-01-01T00:00:00.000Z")
+    assert find_run("last", url, runs).run_id == "by-day"
 
 
 def test_a_directory_that_is_no_run_is_refused(index: str, tmp_path: Path) -> None:

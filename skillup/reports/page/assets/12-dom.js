@@ -45,12 +45,12 @@
   };
 
   /* Characters that would change how their neighbours are shown, or that show as nothing: terminal
-     controls, marks of writing direction, zero-width characters, lone surrogates. */
+     controls, marks of writing direction, zero-width characters, tags, lone surrogates. */
   const HIDDEN =
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
   function code(character) {
-    return "U+" + character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
   }
 
   function visible(character) {

@@ -55,7 +55,8 @@
   SK.sorted = function (groups, sort) {
     if (sort === "plan") return groups;
     const down = (sort || "").startsWith("-");
-    const key = BY[down ? sort.slice(1) : sort] || BY.status;
+    const wanted = down ? sort.slice(1) : sort;
+    const key = BY[Object.hasOwn(BY, wanted) ? wanted : "status"]; // an address may name anything
     return groups
       .map((group) => [key(group), group])
       .sort(([a], [b]) => {

@@ -5,12 +5,13 @@
 (function () {
   const LONGEST = 60000;
   const DEEPEST = 5;
-  const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
+  /* Nothing in these can be matched in two ways: else a long line would take minutes. */
+  const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
   const HEADING = /^ {0,3}(#{1,6})[ \t]+/;
   const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
   const QUOTE = /^ {0,3}> ?/;
   const ITEM = /^( {0,3})(?:([-*+])|(\d{1,9})[.)])([ \t]+)(?=\S)/;
-  const COLUMNS = /^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+  const COLUMNS = /^[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/;
   /* Without any of these a text is as it will be shown. */
   const SIGNS = /[`*|#>[]|^[ \t]*(?:[-+~_]|\d+[.)])/m;
 

@@ -1,5 +1,6 @@
 /* One turn: what the user said, everything the agent did until it answered, and what was made of it. */
 (function () {
+  const MANY = 1000; // calls and messages, beyond which those out of sight are not laid out
   const WHO = {
     case: ["User", null],
     simulator: ["Simulated user", "written by the simulated user"],
@@ -136,7 +137,7 @@
       if (turn.status === "skipped") return null;
       parts.push(SK.el("p", { class: "aside" }, turn.error ? "No answer." : "The agent said nothing."));
     }
-    return SK.speech("agent", "Agent", null, parts);
+    return SK.speech(parts.length > MANY ? "agent many" : "agent", "Agent", null, parts);
   }
 
   /* Something that was said or done within a turn. */

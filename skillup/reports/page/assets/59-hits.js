@@ -37,7 +37,8 @@
     return blocks.values();
   }
 
-  function rangesIn(nodes, pattern) {
+  /* At most so many of them: each costs whenever the page changes. */
+  function rangesIn(nodes, pattern, most) {
     const starts = [];
     let text = "";
     for (const node of nodes) {
@@ -49,12 +50,15 @@
       while (i > 0 && (last ? starts[i] >= at : starts[i] > at)) i--;
       return [nodes[i], at - starts[i]];
     };
-    return [...text.matchAll(pattern)].map((match) => {
+    const found = [];
+    for (const match of text.matchAll(pattern)) {
+      if (found.length >= most) break;
       const range = document.createRange();
       range.setStart(...place(match.index, false));
       range.setEnd(...place(match.index + match[0].length, true));
-      return range;
-    });
+      found.push(range);
+    }
+    return found;
   }
 
   function paint(all, now) {
@@ -74,9 +78,7 @@
     function look() {
       build(root);
       found = [];
-      for (const nodes of blocksOf(root)) {
-        if (found.length < MOST) found.push(...rangesIn(nodes, pattern));
-      }
+      for (const nodes of blocksOf(root)) found.push(...rangesIn(nodes, pattern, MOST - found.length));
       paint(found, found[at]);
     }
     look();

@@ -222,7 +222,10 @@
     }
     place.replaceWith(article);
     if (article.contains(activeElement)) activeElement.focus({ preventScroll: true });
-    if (anchor) scrollBy({ top: box(anchor).top - top, behavior: "instant" });
+    const goBack = () => anchor && scrollBy({ top: box(anchor).top - top, behavior: "instant" });
+    goBack();
+    // How high thousands of calls are that are out of sight is told a moment later.
+    if (article.querySelector(".many")) requestAnimationFrame(() => requestAnimationFrame(goBack));
     SK.announce(open ? "All tool calls unfolded" : "All tool calls folded");
   }
 

@@ -47,12 +47,14 @@
     );
   };
 
-  const folds = () =>
-    [...document.querySelectorAll("main .turn .said details")].map((fold) => [
-      fold.closest(".turn").dataset.turn,
-      [...fold.closest(".turn").querySelectorAll(".said details")].indexOf(fold),
-      fold.open,
+  /* [[turn, places of its folds that are open]]; a turn may have thousands of folds. */
+  const openFolds = () =>
+    [...document.querySelectorAll("main .turn")].map((turn) => [
+      turn.dataset.turn,
+      foldsOf(turn).flatMap((fold, at) => (fold.open ? [at] : [])),
     ]);
+  const foldsOf = (turn) => (turn ? [...turn.querySelectorAll(".said details")] : []);
+  const turnOf = (number) => document.querySelector(`main .turn[data-turn="${Number(number)}"]`);
 
   /* Draws the trial again if something of it is new; scroll and open calls stay. */
   SK.refreshTrial = async function (before) {
@@ -64,16 +66,20 @@
   };
 
   function whereReaderIs() {
-    const [left, top, kept] = [scrollX, scrollY, folds()];
+    const [left, top, kept] = [scrollX, scrollY, openFolds()];
     const focused = document.activeElement.closest(".turn");
     return () => {
-      for (const [turn, at, open] of kept) {
-        const fold = document.querySelectorAll(`main .turn[data-turn="${Number(turn)}"] .said details`)[at];
-        if (!fold || !open) continue;
-        fold.buildInside();
-        fold.open = true;
+      for (const [number, places] of kept) {
+        let folds = foldsOf(turnOf(number));
+        for (const at of places) {
+          const fold = folds[at];
+          if (!fold) continue;
+          fold.buildInside();
+          fold.open = true;
+          if (fold.querySelector("details")) folds = foldsOf(turnOf(number)); // there are more by now
+        }
       }
-      const turn = focused && document.querySelector(`main .turn[data-turn="${Number(focused.dataset.turn)}"]`);
+      const turn = focused && turnOf(focused.dataset.turn);
       if (turn) turn.focus({ preventScroll: true });
       scrollTo(left, top);
     };

@@ -1,0 +1,202 @@
+"""`--retry-errors` where trials share turns, and where they are repeated until it is decided."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.crashes import differences
+from tests.support.moody import set_mood
+from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+FAMILY = """
+    input:
+      turns:
+        - begin
+        - content: go on
+          branches:
+            - name: deep
+              turns:
+                - content: deeper
+                  branches: [{name: x, turns: [x]}, {name: y, turns: [y]}]
+            - {name: flat, turns: [flat]}
+        - last
+    assertions: [{contains: fine}]
+    scripted:
+      - {when: ^begin, steps: [{run: "echo begin >> LOG"}], say: fine}
+      - {when: ^go, steps: [{run: "echo go >> LOG"}], say: fine}
+      - {when: ^deeper, steps: [{run: "echo deeper >> LOG"}], say: fine}
+      - {when: ^x, say: fine}
+      - {when: ^y, say: fine}
+      - {when: ^flat, say: fine}
+      - {when: ^last, say: fine}
+    """
+FIRST = "c/moody/with_skill/1"
+TURNS = {"begin": 1, "go": 2, "deeper": 3, "x": 4, "y": 4, "flat": 3, "last": 3}
+"""By the messages, which turn of their path they are."""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where turns that are shared say that they were held."""
+    return tmp_path / "log.txt"
+
+
+def failing(project: Project, log: Path, message: str) -> None:
+    """The moods of the agent are at `message` from now on; there is a run `calm` without any."""
+    text = FAMILY.replace("LOG", str(log))
+    text = text.replace(f"when: ^{message},", f"when: ^{message}, turn: {TURNS[message]},")
+    project.write({"eval.yaml": "name: d\n", "c.yaml": text})
+    set_mood(project)
+    assert project.run("run", ".", "-e", "moody", "--out", "calm", "--quiet").exit_code == 0
+    log.unlink()
+
+
+def resume(project: Project, *arguments: str) -> Outcome:
+    outcome = project.run("run", "--resume", "out", "--json", *arguments)
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome
+
+
+def take_attempts_away(run: Path) -> None:
+    """What an undisturbed run has not."""
+    for attempt in run.glob("trials/**/attempt-*.json*"):
+        attempt.unlink()
+
+
+@pytest.mark.parametrize(
+    ("message", "failed", "again"),
+    [
+        ("go", {"c", "c/deep/x", "c/deep/y", "c/flat"}, ["begin", "go", "deeper"]),
+        ("deeper", {"c/deep/x", "c/deep/y"}, ["begin", "go", "deeper"]),
+        ("x", {"c/deep/x"}, ["begin", "go", "deeper"]),
+        ("flat", {"c/flat"}, ["begin", "go"]),
+        ("last", {"c"}, ["begin", "go"]),
+    ],
+)
+def test_wherever_paths_failed_the_result_is_that_of_a_run_without_errors(
+    project: Project, log: Path, message: str, failed: set[str], again: list[str]
+) -> None:
+    failing(project, log, message)
+    set_mood(project, TURNS[message], error="auth")
+    first = project.run_json(".", "-e", "moody", "--out", "out")
+    assert {c["case_id"] for c in first["cases"] if c["status"] == "ERROR"} == failed
+    set_mood(project)
+    log.unlink()
+    resume(project, "--retry-errors")
+    assert log.read_text(encoding="utf-8").split() == again
+    take_attempts_away(project.root / "out")
+    found = differences(project.root / "calm", project.root / "out")
+    assert not found, found
+
+
+def test_killed_while_a_family_is_held_again_it_comes_out_the_same(
+    project: Project, log: Path
+) -> None:
+    failing(project, log, "deeper")
+    set_mood(project, 3, error="auth")
+    project.run_json(".", "-e", "moody", "--out", "out")
+    set_mood(project, 3, hang=True)
+    log.unlink()
+    with project.start("run", "--resume", "out", "--retry-errors") as process:
+        end = time.monotonic() + GUARD_SECONDS / 2
+        while not log.exists() or "deeper" not in log.read_text(encoding="utf-8"):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    set_mood(project)
+    resume(project)
+    take_attempts_away(project.root / "out")
+    found = differences(project.root / "calm", project.root / "out")
+    assert not found, found
+
+
+TURN = 120
+"""Tokens that the scripted agent says a turn took."""
+
+
+def test_for_a_budget_every_turn_counts_once_whichever_attempts_have_it(
+    project: Project, log: Path
+) -> None:
+    failing(project, log, "x")
+    set_mood(project, 4, error="auth")
+    project.run_json(".", "-e", "moody", "--out", "out")
+    set_mood(project)
+    shared, own = 3 * TURN, 3 * TURN  # begin, go, deeper; y, flat, last
+    spent = shared + own
+    for limit, more in ((spent, ["--retry-errors"]), (spent + shared, [])):
+        stopped = project.run_json("--resume", "out", *more, "--max-tokens", str(limit))
+        assert stopped["stopped"]["message"].endswith(f"({limit})")
+        assert stopped["not_run"] == ["c/deep/x/moody/with_skill/1"]
+    resume(project, "--max-tokens", str(spent + 2 * shared + 1))
+
+
+def test_where_shared_turns_met_an_error_every_trial_has_their_streams(
+    project: Project, log: Path
+) -> None:
+    failing(project, log, "go")
+    set_mood(project, 2, error="auth")
+    project.run_json(".", "-e", "moody", "--out", "out")
+    trials = project.root / "out" / "trials"
+    first = {path.name: path.read_bytes() for path in (trials / FIRST / "raw").iterdir()}
+    assert {"turn-01.stdout.jsonl", "turn-02.stdout.jsonl"} <= first.keys()
+    for case in ("c/deep/x", "c/deep/y", "c/flat"):
+        raw = trials / case / "moody/with_skill/1/raw"
+        assert {path.name: path.read_bytes() for path in raw.iterdir()} == first
+
+
+REPEATED = """
+    input: {prompt: hi}
+    assertions: [{contains: fine}]
+    scripted: [{turn: 1, probability: 0.2, say: fine}, {say: fine}]
+    """
+MANY = ("-e", "moody", "--trials", "8", "--until-decided", "--pass-rate", "0.5")
+
+
+def repeated(project: Project, case: str) -> Outcome:
+    """Eight trials at once of a case that five passes decide; lots say which of them fail."""
+    project.write({"eval.yaml": "name: d\n", f"{case}.yaml": REPEATED})
+    set_mood(project, 1, error="auth")
+    outcome = project.run("run", ".", *MANY, "-j", "8", "--out", "out", "--json")
+    set_mood(project)
+    return outcome
+
+
+def failed_trials(outcome: Outcome) -> list[int]:
+    return [case["trial"] for case in outcome.data["cases"] if case["status"] == "ERROR"]
+
+
+def decision(outcome: Outcome) -> tuple[str, int]:
+    (case,) = outcome.data["analysis"]["cases"]
+    return case["decision"]["verdict"], case["decision"]["trials"]
+
+
+def test_what_a_case_was_decided_without_is_taken_back_and_not_held_again(
+    project: Project,
+) -> None:
+    first = repeated(project, "e4")
+    assert failed_trials(first) == [7, 8]
+    assert decision(first) == ("above", 5)
+    again = resume(project, "--retry-errors")
+    text = "held again: 2 trials that met an error (auth ×2), unless cases are decided without them"
+    assert text in again.stderr
+    assert again.data["not_needed"] == [f"e4/moody/with_skill/{n}" for n in (7, 8)]
+    assert (again.data["summary"]["pass"], decision(again)) == (6, ("above", 5))
+    assert len(list((project.root / "out/trials/e4").glob("*/*/*/attempt-1.json"))) == 2
+
+
+def test_a_trial_that_may_decide_is_held_again_and_counts_in_its_place(project: Project) -> None:
+    first = repeated(project, "late")
+    assert failed_trials(first) == [4, 5]
+    assert decision(first) == ("above", 5)
+    again = resume(project, "--retry-errors")
+    assert again.data["not_needed"] == []
+    assert again.data["summary"]["pass"] == 8
+    told = (project.root / "out/events.jsonl").read_text(encoding="utf-8").splitlines()
+    decided = [e for e in map(json.loads, told) if e["event"] == "case_decided"]
+    assert [(e["verdict"], e["trials"]) for e in decided] == [("above", 5), ("above", 5)]

@@ -1,0 +1,185 @@
+"""Agents as judges, and a provider that refuses them: waited out, and asked anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from skillup.executors.pace import Paces, TrialPatience
+from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
+from skillup.trial.pacing import OwnPacing
+from tests.support.judging import Bench
+from tests.support.records import Recorded, make_record, make_turn
+from tests.support.virtual_time import HurriedTime
+
+ANSWER = json.dumps({"criteria": [{"id": "file", "pass": True, "reason": "so", "evidence": []}]})
+
+
+@pytest.fixture
+def time() -> HurriedTime:
+    return HurriedTime()
+
+
+@pytest.fixture
+def bench(tmp_path: Path, time: HurriedTime) -> Bench:
+    return Bench(tmp_path, pacing=OwnPacing(600, **time.both))
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    return make_record(make_turn("I wrote it.", files={"a.txt": "1\n"}))
+
+
+def judge(*replies: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    criteria = [{"id": "file", "outcome": "wrote a.txt"}]
+    return {"type": "agent_judge", "criteria": criteria, "scripted": list(replies), **keys}
+
+
+def refused(kind: str, times: int | None = None, **reply: Any) -> dict[str, Any]:
+    misbehave = {"error": kind} if times is None else {"error": kind, "times": times}
+    return {"say": ANSWER, "misbehave": misbehave, **reply}
+
+
+def raw_files(bench: Bench) -> set[str]:
+    return {path.name for path in bench.base.glob("scratch/agent-*/raw/*.stdout.jsonl")}
+
+
+def session_ids(bench: Bench) -> set[str]:
+    lines = [
+        json.loads(line)
+        for path in bench.base.glob("scratch/agent-*/raw/*.stdout.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    return {line["session_id"] for line in lines if "session_id" in line}
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
+def test_a_refused_question_is_waited_out_and_asked_in_another_session(
+    bench: Bench, recorded: Recorded, time: HurriedTime, kind: str
+) -> None:
+    result = bench.judge(judge(refused(kind, 2)), recorded)
+
+    assert (result.error, result.passed) == (None, True)
+    assert len(time.slept) == 2
+    assert raw_files(bench) == {
+        "turn-01.refused-1.stdout.jsonl",
+        "turn-01.refused-2.stdout.jsonl",
+        "turn-01.stdout.jsonl",
+    }
+    assert len(session_ids(bench)) == 3
+
+
+def test_what_was_refused_is_no_call_but_counts_with_what_it_took(
+    bench: Bench, recorded: Recorded
+) -> None:
+    bench.judge(judge({"say": ANSWER}), recorded)
+    (once,) = bench.ledger.usages
+    bench.ledger = type(bench.ledger)()
+    bench.judge(judge(refused("rate_limit", 1)), recorded)
+
+    assert bench.ledger.calls == 1
+    assert bench.ledger.usages[-1] == once
+
+
+def test_where_the_repetition_is_refused_the_question_is_asked_anew(
+    bench: Bench, recorded: Recorded
+) -> None:
+    replies = [
+        {"turn": 1, "say": "Fine."},
+        {"turn": 2, **refused("overloaded", 1)},
+    ]
+
+    result = bench.judge(judge(*replies), recorded)
+
+    assert (result.error, result.passed) == (None, True)
+    assert raw_files(bench) == {
+        "turn-01.refused-1.stdout.jsonl",
+        "turn-02.refused-1.stdout.jsonl",
+        "turn-01.stdout.jsonl",
+        "turn-02.stdout.jsonl",
+    }
+    assert bench.ledger.calls == 3  # the first answer, its repetition's, and the one that counts
+
+
+def test_a_repetition_that_is_always_refused_is_not_begun_anew_for_ever(
+    bench: Bench, recorded: Recorded
+) -> None:
+    replies = [{"turn": 1, "say": "Fine."}, {"turn": 2, **refused("overloaded")}]
+
+    result = bench.judge(judge(*replies), recorded)
+
+    assert "it was refused 8 times, and others were not" in (result.error or "")
+
+
+def test_waiting_takes_nothing_of_the_judges_time(bench: Bench, recorded: Recorded) -> None:
+    replies = [
+        {"turn": 1, "say": "Fine.", "steps": [{"delay": 1.0}]},
+        {"turn": 2, **refused("overloaded", 2)},
+    ]
+
+    result = bench.judge(judge(*replies, timeout_seconds=2.5), recorded)
+
+    assert (result.error, result.passed) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "patience", "why"),
+    [
+        ("quota", 600, "the allowance is used up"),
+        ("quota", 0, "the allowance is used up"),
+        ("rate_limit", 0, "refusals are not waited out (--rate-limit-wait 0)"),
+        ("overloaded", 5, "nothing was accepted in 5 s of waiting"),
+    ],
+)
+def test_what_is_not_waited_out_is_an_error_that_says_why(
+    bench: Bench, recorded: Recorded, kind: str, patience: float, why: str
+) -> None:
+    bench.pacing = OwnPacing(patience, **HurriedTime().both)
+
+    result = bench.judge(judge(refused(kind)), recorded)
+
+    assert not result.passed
+    assert "the judge ended in an error" in (result.error or "")
+    assert why in (result.error or "")
+    assert bench.grade(recorded, judge=judge(refused(kind))).status == "ERROR"
+
+
+def test_the_trials_of_the_same_account_and_the_judge_are_held_back_together(
+    bench: Bench, recorded: Recorded, time: HurriedTime
+) -> None:
+    ended: list[str] = []
+    paces = bench.pacing = Paces(600, ended.append, **time.both)
+    held = Profile(name="held", engine="scripted", model="m")
+
+    async def a_trial_is_refused() -> None:
+        patience = TrialPatience(paces.of(held), lambda _: None)
+        await patience.ready()
+        await patience.refused(TurnError(kind="rate_limit", message="try again in 30 s"), 1)
+
+    anyio.run(a_trial_is_refused)
+    result = bench.judge(judge(refused("rate_limit", 1)), recorded)
+
+    assert result.passed
+    assert time.slept[0] == pytest.approx(30)
+    assert paces.of(held).slow_downs == 2
+    assert paces.of(held).accepted_at is not None
+    assert ended == []
+
+
+def test_once_the_runs_allowance_is_used_up_no_judge_is_started(
+    bench: Bench, recorded: Recorded
+) -> None:
+    ended: list[str] = []
+    bench.pacing = Paces(600, ended.append)
+
+    first = bench.judge(judge(refused("quota")), recorded)
+    second = bench.judge(judge({"say": ANSWER}), recorded)
+
+    assert len(ended) == 1
+    assert "the allowance is used up" in (first.error or "")
+    assert "nothing more is asked of its provider: the run ends" in (second.error or "")

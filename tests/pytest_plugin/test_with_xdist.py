@@ -1,0 +1,211 @@
+"""`pytest --skillup -n 2`: several workers hold one run together."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import psutil
+import pytest
+
+from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+Pytest = Callable[..., Outcome]
+
+PASSES = "input: {prompt: go}\nassertions: [{contains: done}]\nscripted: [{say: done}]\n"
+FAILS = PASSES.replace("say: done", "say: nothing")
+BREAKS = PASSES.replace("say: done", "misbehave: {error: model_error}")
+HANGS = """
+    input: {prompt: go}
+    assertions: [{contains: done}]
+    scripted: [{steps: [{run: '%s; echo $$ >> "%s"; sleep 300'}], say: done}]
+    """
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Eight cases that pass; one each that fails, cannot be held, and depends on the latter."""
+    return project.write(
+        {
+            "cases/eval.yaml": "name: demo\nreport: {formats: [junit]}\n",
+            **{f"cases/good-{number}.yaml": PASSES for number in range(8)},
+            "cases/bad.yaml": FAILS,
+            "cases/broken.yaml": BREAKS,
+            "cases/after.yaml": "depends_on: [broken]\n" + PASSES,
+        }
+    )
+
+
+def result_of(project: Project) -> Any:
+    return json.loads((project.latest_run() / "result.json").read_text())
+
+
+def started(project: Project) -> Counter[str]:
+    """How often each trial was."""
+    return Counter(e["job"] for e in project.journal() if e["event"] == "trial_started")
+
+
+@pytest.mark.indexed
+def test_what_the_workers_hold_is_one_run_with_reports_and_in_the_index(
+    suite: Project, run_pytest: Pytest
+) -> None:
+    outcome = run_pytest("--skillup", "cases", "-n", "2", "-rA", "--junitxml", "out.xml")
+    assert "1 failed, 8 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
+    run = suite.latest_run()
+    assert f"skillup: {run.relative_to(suite.root)}\n" in outcome.stdout
+    result = result_of(suite)
+    assert (result["run_id"], result["finished"]) == (run.name, True)
+    summary = result["summary"]
+    assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [8, 1, 1, 1]
+    assert summary["duration_ms"] > 0
+    assert not (run / "workers").exists()
+    assert (run / "junit.xml").is_file()
+    assert set(started(suite).values()) == {1}
+    told = [p.attrib for p in ET.parse(suite.root / "out.xml").iter("property")]
+    records = [told_of["value"] for told_of in told if told_of["name"] == "record"]
+    assert len(records) == 11
+    assert all((suite.root / record).is_file() for record in records)
+    assert "demo  1 run" in suite.run("trends").stdout
+    assert "bad" in suite.run("show", "last").stdout
+    judged = suite.run("judge", "last", "--json").data
+    assert (judged["summary"]["total"], judged["changes"]["statuses"]) == (11, 0)
+
+
+@pytest.mark.parametrize("options", [["-n", "2"], ["--dist", "each", "--tx", "2*popen"]])
+def test_what_others_depend_on_is_held_by_one_worker(
+    project: Project, run_pytest: Pytest, tmp_path: Path, options: list[str]
+) -> None:
+    held = tmp_path / "held"
+    needed = PASSES.replace("say:", f"steps: [{{run: 'echo x >> \"{held}\"'}}], say:")
+    project.write(
+        {
+            "cases/eval.yaml": "name: demo\n",
+            **{f"cases/a{n}.yaml": "depends_on: [z]\n" + PASSES for n in range(6)},
+            "cases/z.yaml": needed,
+        }
+    )
+    outcome = run_pytest("--skillup", "cases", *options)
+    assert outcome.exit_code == 0, outcome.stdout
+    assert held.read_text() == "x\n"
+    assert result_of(project)["summary"]["pass"] == 7
+    assert set(started(project).values()) == {1}
+
+
+def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
+    suite: Project, run_pytest: Pytest, tmp_path: Path
+) -> None:
+    worker, agent = tmp_path / "worker", tmp_path / "agent"
+    suite.write(
+        {
+            # Who holds it says so, and the agent kills it.
+            "conftest.py": f"""
+                import os, pathlib
+
+                def pytest_runtest_setup(item):
+                    if item.name.startswith("kills"):
+                        pathlib.Path({str(worker)!r}).write_text(str(os.getpid()))
+                """,
+            "cases/kills.yaml": HANGS % (f'kill -9 $(cat "{worker}")', agent),
+        }
+    )
+    outcome = run_pytest("--skillup", "cases", "-n", "2")
+    assert "crashed while running" in outcome.stdout
+    result = result_of(suite)
+    assert result["not_run"] == ["kills/scripted/with_skill/1"]
+    assert result["finished"] is False
+    assert result["summary"]["total"] == 11
+    assert set(started(suite).values()) == {1}
+    assert not [pid for pid in agent.read_text().split() if psutil.pid_exists(int(pid))]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_warnings_are_told_with_workers_as_without(
+    suite: Project, run_pytest: Pytest, workers: str
+) -> None:
+    literal = PASSES.replace("contains: done", "contains: <<folder>>")
+    suite.write({"cases/bad.yaml": "vars: {folder: x}\n" + literal})
+    ordinary = {"DEPLOY_TOKEN": "completed"}
+    told = run_pytest("--skillup", "cases/bad.yaml", "-n", workers, env=ordinary).stdout
+    assert "\nskillup: cases/bad.yaml:3:25: warning: " in told
+    assert "\nskillup: warning: DEPLOY_TOKEN holds an ordinary word; it cannot be masked\n" in told
+
+
+def test_the_first_failure_ends_it_and_what_was_not_held_is_said(
+    suite: Project, run_pytest: Pytest
+) -> None:
+    suite.write({f"cases/more-{number}.yaml": PASSES for number in range(20)})
+    outcome = run_pytest("--skillup", "cases", "-n", "2", "-x")
+    assert outcome.exit_code == 2, outcome.stdout
+    result = result_of(suite)
+    assert result["finished"] is False
+    assert len(result["not_run"]) + result["summary"]["total"] == 31
+
+
+def test_without_workers_the_process_itself_holds_it(suite: Project, run_pytest: Pytest) -> None:
+    outcome = run_pytest("--skillup", "cases", "-n", "0", "-k", "good")
+    assert outcome.exit_code == 0, outcome.stdout
+    assert result_of(suite)["summary"]["total"] == 8
+
+
+def test_a_selection_is_the_run_s(suite: Project, run_pytest: Pytest) -> None:
+    outcome = run_pytest("--skillup", "cases", "-n", "2", "-k", "good-1 or good-2")
+    assert outcome.exit_code == 0, outcome.stdout
+    jobs = ["good-1/scripted/with_skill/1", "good-2/scripted/with_skill/1"]
+    assert json.loads((suite.latest_run() / "run.json").read_text())["jobs"] == jobs
+    assert result_of(suite)["finished"] is True
+
+
+def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
+    suite: Project, run_pytest: Pytest
+) -> None:
+    suite.write({"here/notes.txt": "mine"})
+    outcome = run_pytest("--skillup", "cases", "-n", "2", "--skillup-out", "here")
+    assert outcome.exit_code == 4, outcome.stdout
+    assert "here is not empty" in outcome.stderr + outcome.stdout
+    assert "Traceback" not in outcome.stderr + outcome.stdout
+    assert [path.name for path in (suite.root / "here").iterdir()] == ["notes.txt"]
+
+
+def test_ctrl_c_keeps_what_has_been_held_and_it_can_be_gone_on_with(
+    suite: Project, tmp_path: Path
+) -> None:
+    agent = tmp_path / "agent"
+    suite.write({"cases/a-first.yaml": HANGS % ("true", agent)})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "--skillup", "cases", "-n", "2"],
+        cwd=suite.root,
+        env=suite.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + GUARD_SECONDS
+        while not agent.exists() or not agent.read_text().endswith("\n"):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        stdout, _ = process.communicate(timeout=GUARD_SECONDS)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 2, stdout
+    assert not psutil.pid_exists(int(agent.read_text()))
+    left = result_of(suite)["not_run"]
+    assert "a-first/scripted/with_skill/1" in left
+    suite.write({"cases/a-first.yaml": PASSES})
+    again = suite.run("run", "--resume", "last")
+    assert again.exit_code == 3, again.stderr  # one case cannot be held
+    assert result_of(suite)["summary"]["pass"] == 9

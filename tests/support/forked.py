@@ -1,0 +1,197 @@
+"""The command in processes that begin where a fresh one is once it has imported everything.
+
+Importing takes half a second of processor time, which is most of what a short command takes, and
+the tests run thousands of them. So each process of the tests keeps one that has imported the
+command line, and every command is a fork of it: with its own arguments, environment, directory and
+files. What a fresh interpreter reads from its environment it has read before, see `FRESH`.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+FRESH = ("PYTHON", "LC_", "LANG", "TERM", "COLUMNS", "LINES", "FORCE_", "NO_COLOR", "TZ", "TMPDIR")
+"""Variables that begin so need an interpreter of their own."""
+
+# What most commands come to import.
+_IMPORTED = (
+    "anyio._backends._asyncio",
+    "rich.table",
+    "skillup.cli.app",
+    "skillup.cli.judging",
+    "skillup.cli.running",
+    "skillup.cli.trials_shown",
+    "skillup.cli.validate",
+    "skillup.engines.scripted",
+    "skillup.judges.whole",
+    "skillup.reports.conversation",
+    "skillup.reports.orderly_console",
+    "skillup.trends.history",
+    "skillup.trends.index.reading",
+)
+_SERVE = "import sys; from tests.support.forked import serve; serve(int(sys.argv[1]))"
+
+
+class Forks:
+    """A process that is forked for each command; started when the first one is wanted."""
+
+    def __init__(self) -> None:
+        self._busy = threading.Lock()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+
+    def run(
+        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float
+    ) -> tuple[int, bytes, bytes] | None:
+        """Exit code, stdout and stderr of the command; None: another one is under way.
+
+        Raises subprocess.TimeoutExpired.
+        """
+        if not self._busy.acquire(blocking=False):
+            return None
+        try:
+            return self._run(arguments, cwd, env, seconds)
+        finally:
+            self._busy.release()
+
+    def _run(
+        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float
+    ) -> tuple[int, bytes, bytes]:
+        line = self._started()
+        outputs = [os.pipe() for _ in range(2)]
+        said: list[bytes] = [b"", b""]
+        request = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
+        with Path(os.devnull).open("rb") as nothing:
+            files = [nothing.fileno(), *(write for _, write in outputs)]
+            _send(line, request, files)
+        for _, write in outputs:
+            os.close(write)
+
+        def listen(place: int) -> None:
+            with os.fdopen(outputs[place][0], "rb") as output:
+                said[place] = output.read()
+
+        listeners = [threading.Thread(target=listen, args=(n,), daemon=True) for n in range(2)]
+        for listener in listeners:
+            listener.start()
+        pid = _receive(line)[0]["pid"]
+        line.settimeout(seconds)
+        try:
+            code: int = _receive(line)[0]["code"]
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            line.settimeout(None)
+            _receive(line)
+            raise subprocess.TimeoutExpired(list(arguments), seconds) from None
+        finally:
+            line.settimeout(None)
+        for listener in listeners:
+            listener.join(seconds)
+        return code, said[0], said[1]
+
+    def _started(self) -> socket.socket:
+        if self._server is None or self._line is None or self._server.poll() is not None:
+            self._line, theirs = socket.socketpair()
+            with closing(theirs):
+                self._server = subprocess.Popen(
+                    [sys.executable, "-c", _SERVE, str(theirs.fileno())],
+                    cwd=Path(__file__).parents[2],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                )
+        return self._line
+
+
+FORKS = Forks()
+
+
+def serve(descriptor: int) -> None:
+    """Fork for each request that comes there, until nobody asks any more."""
+    for module in _IMPORTED:
+        import_module(module)
+    with socket.socket(fileno=descriptor) as line:
+        while (received := _receive(line))[0]:
+            request, files = received
+            pid = os.fork()
+            if pid == 0:
+                line.close()
+                _become(request, files)
+            for file in files:
+                os.close(file)
+            _send(line, {"pid": pid})
+            _, status = os.waitpid(pid, 0)
+            _send(line, {"code": os.waitstatus_to_exitcode(status)})
+
+
+def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
+    """The command, from here to the end of the process."""
+    code = 70
+    try:
+        for wanted, file in enumerate(files):
+            os.dup2(file, wanted)
+            os.close(file)
+        os.chdir(request["cwd"])
+        os.environ.clear()
+        os.environ.update(request["env"])
+        sys.argv = ["skillup", *request["arguments"]]
+        sys.path[0] = request["cwd"]
+        code = _code_of_main()
+    finally:
+        os._exit(code)
+
+
+def _code_of_main() -> int:
+    import atexit
+
+    from skillup.__main__ import main
+
+    code = 0
+    try:
+        main()
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+    except BaseException:  # noqa: BLE001  as an interpreter does
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    return code
+
+
+def _send(line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()) -> None:
+    data = json.dumps(message).encode() + b"\n"
+    if files:
+        rights = array.array("i", files)
+        sent = line.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        data = data[sent:]
+    line.sendall(data)
+
+
+def _receive(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The next message and its files; nothing where the other side has gone."""
+    data, files = b"", list[int]()
+    while not data.endswith(b"\n"):
+        part, more, _, _ = socket.recv_fds(line, 1 << 16, 3)
+        if not part:
+            return {}, files
+        data += part
+        files += more
+    return json.loads(data), files
