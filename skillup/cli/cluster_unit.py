@@ -23,13 +23,14 @@ from skillup.cli.judges import desk_of
 from skillup.cli.options import parse_vars
 from skillup.cli.plan_secrets import secrets_of_plan
 from skillup.cli.request import RunRequest, request_from
+from skillup.cli.run_limits import patience_of
 from skillup.cli.run_loop import until_signalled
 from skillup.cli.run_plan import plan_of
 from skillup.cli.simulators import casting_of
 from skillup.engines.registry import get_engine
 from skillup.errors import InvalidFilesError, SkillupError
 from skillup.executors import RunOptions, run_locally
-from skillup.executors.cluster.asking import Asking, lines_of
+from skillup.executors.cluster.asking import AskedPacing, Asking, lines_of
 from skillup.executors.cluster.telling import Telling, watch_parent
 from skillup.executors.common_turns import with_relatives
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
@@ -114,9 +115,10 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
     with RunDirectory.create(Path(asked["directory"]), info, mask=secrets.mask) as directory:
         own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
         cache = AnswerCache(own, None, anew=request.no_judge_cache)
-        desk = desk_of(plan, base, environment, secrets, cache, request.rate_limit_wait)
         telling = Telling(secrets.mask)
         asking = Asking(telling.say, answers)
+        pacing = AskedPacing(asking, asked["run_id"], patience_of(request))
+        desk = desk_of(plan, base, environment, secrets, cache, pacing)
         options = RunOptions(
             run_id=asked["run_id"],
             environment=environment,

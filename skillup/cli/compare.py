@@ -54,10 +54,8 @@ def compare(
     folder = runs_folder(root)
     later = find_run(b, url, folder)
     earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
-    if (earlier.run_id, os.path.realpath(earlier.path)) == (
-        later.run_id,
-        os.path.realpath(later.path),
-    ):
+    places = {(run.run_id, Path(run.path).resolve()) for run in (earlier, later)}
+    if len(places) == 1:
         raise UsageError(
             f"A and B are the same run, {later.run_id}",
             hint="`skillup compare previous RUN` compares a run with the one before",

@@ -20,7 +20,7 @@ from skillup.process.secrets import Secrets
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.store.place import shared_answers_path
-from skillup.trial.pacing import PATIENCE_SECONDS, OwnPacing, Pacing
+from skillup.trial.pacing import Pacing
 
 
 def with_judges(
@@ -62,13 +62,11 @@ def desk_of(
     environment: Mapping[str, str],
     secrets: Secrets,
     cache: AnswerCache,
-    rate_limit_wait: float | None = None,
-    pacing: Pacing | None = None,
+    pacing: Pacing,
 ) -> JudgeDesk:
     """The desk for the cases of `plan`; other profiles are those of the workspace of `base`.
 
-    `rate_limit_wait`: for how many seconds models that judge or play the user are waited for when
-    they refuse; None: as long as they are by default.
+    `pacing`: the ways to the providers of who judges or plays the user.
     """
     jobs = {id(job.loaded.case): job for job in plan.jobs}
     held = {job.profile.name: job.profile for job in plan.jobs}
@@ -82,6 +80,5 @@ def desk_of(
         suite = plan.jobs[0].suite.path
         return known or load_profile(name, root_with_engines(base, suite), environment)
 
-    pacing = pacing or OwnPacing(PATIENCE_SECONDS if rate_limit_wait is None else rate_limit_wait)
     models = Models(ModelOptions(environment, secrets.mask, cache, pacing=pacing))
     return JudgeDesk(models, DeskOptions(environment, secrets.mask, profile, whereabouts))

@@ -68,10 +68,11 @@ def _beside(name: str, run: Path, index: str | None) -> Path:
     from skillup.trends.index.place import index_url
     from skillup.trends.reading import read_run
 
-    path = run_path(name) if name != PREVIOUS or Path(name).exists() else None
-    if path is None:
+    if name == PREVIOUS:
         url = index_url(index, os.environ, workspace_root(Path()), write=False)
         path = Path(run_before(read_run(run), url).path)
+    else:
+        path = run_path(name)
     if path.resolve() == run.resolve():
         raise UsageError(f"--against {name}: that is the run itself", hint="name another one")
     return path

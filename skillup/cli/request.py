@@ -92,18 +92,15 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     """
     from skillup.store import RunDirectory
 
+    rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
+    if out is not None or replace(rest, variables=()) != RunRequest():
+        raise _refused()
     run_info = RunDirectory.open(resume).run_info()
     stored = request_from(run_info)
     values, anew = parse_vars(list(stored.variables)), parse_vars(list(given.variables))
     hidden = set(run_info.get("hidden_variables") or ()) & set(values)
-    rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
-    if out is not None or replace(rest, variables=()) != RunRequest() or set(anew) - hidden:
-        raise UsageError(
-            "--resume goes on with what the run was asked to do",
-            hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
-            "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
-            "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
-        )
+    if set(anew) - hidden:
+        raise _refused()
     missing = sorted(hidden - set(anew))
     if missing:
         raise UsageError(
@@ -124,4 +121,13 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
         executor=given.executor,
         scheduler=given.scheduler,
         no_judge_cache=given.no_judge_cache or stored.no_judge_cache,
+    )
+
+
+def _refused() -> UsageError:
+    return UsageError(
+        "--resume goes on with what the run was asked to do",
+        hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
+        "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
+        "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
     )

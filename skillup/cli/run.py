@@ -86,7 +86,8 @@ def run(
     rate_limit_wait: Annotated[
         str | None,
         typer.Option(
-            help="How long agents, judges and users wait out rate limits and overload: 10m; 0: not at all."
+            help="How long agents, judges and simulated users wait out rate limits and overload: "
+            "10m; 0: not at all."
         ),
     ] = None,
     executor: Annotated[str, typer.Option(help="local, or dask: on a cluster.")] = "local",

@@ -110,7 +110,7 @@ def hold_run(
         cache = answer_cache(
             directory.judge_answers, base, secrets.mask, anew=request.no_judge_cache
         )
-        desk = desk_of(plan, base, environment, secrets, cache, pacing=options.paces)
+        desk = desk_of(plan, base, environment, secrets, cache, options.paces)
         simulators = casting_of(desk.models, base, environment, secrets)
         options = replace(options, reader=desk, simulators=simulators)
         taken_before = 0 if resume is None else milliseconds_of_starts(directory.events())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from skillup.errors import UsageError
@@ -12,7 +13,7 @@ _SHOWN = 5
 
 
 def run_path(name: str) -> Path:
-    """The directory of the run `name`; one that is there, whatever is in it.
+    """The directory of the run `name`; one that is there, whatever is in it. Says which is `last`.
 
     Raises UsageError if there is none, or if several ids begin so.
     """
@@ -25,6 +26,7 @@ def run_path(name: str) -> Path:
     folder = runs_folder(workspace_root(Path()))
     ids = runs_in(folder)
     if name == LAST and ids:
+        _say_which(folder / ids[-1])
         return folder / ids[-1]
     found = _called(name, ids)
     if len(found) == 1:
@@ -34,6 +36,14 @@ def run_path(name: str) -> Path:
         raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
     what = "there is no run yet" if name == LAST else f"there is no run {name}"
     raise UsageError(what, hint=f"give a run's directory or id; {newest_runs()}")
+
+
+def _say_which(run: Path) -> None:
+    """On stderr: one that was written elsewhere may be newer, and be the one that was meant."""
+    from skillup.reports.problems import shown_path
+    from skillup.reports.text import plain
+
+    sys.stderr.write(plain(f"{LAST}: {shown_path(run)}") + "\n")
 
 
 def newest_runs() -> str:

@@ -14,7 +14,7 @@ from skillup.reports.conversation import HeldTrial
 from skillup.reports.page.progress import progress_of
 from skillup.reports.page.raw_files import RawFiles
 from skillup.reports.problems import shown_path
-from skillup.reports.text import listed_ids, shown_id
+from skillup.reports.text import listed_ids, plain, shown_id
 from skillup.schema.grade import BASELINE, Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory, trials
@@ -150,5 +150,5 @@ def _labels(jobs: list[str]) -> dict[str, str]:
         label += [engine] if several[1] else []
         label += [variant.removesuffix("_skill")] if several[2] else []
         label += [f"#{trial}"] if several[3] else []
-        found[job] = " ".join(label)
+        found[job] = plain(" ".join(label))
     return found

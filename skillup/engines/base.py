@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import (
     HistoryItem,
@@ -86,6 +87,8 @@ class TrialContext:
     attempt: int = 1
     seed: int = 0
     """For engines that draw lots; differs from trial to trial."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the whole run may show; the raw streams show no more."""
     progress: Progress = lambda _: None
 
 

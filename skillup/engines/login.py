@@ -58,9 +58,12 @@ def describe_login(
 
 
 def secrets_of(trial: TrialContext, login_file: Path | None) -> Secrets:
-    """All that must not be written in this trial: credential variables and the login's tokens."""
+    """All that must not be written in this trial: credential variables and the login's tokens.
+
+    What the run spares (:attr:`Secrets.spared`) is left here, too: checks look for it.
+    """
     variables = {**trial.environment, **trial.extra_env}
-    secrets = Secrets.from_environment(variables, (trial.profile.api_key_env,))
+    secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
     tokens = login_secrets(login_file)
     return secrets.also(tokens) if tokens else secrets
 

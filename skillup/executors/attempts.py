@@ -88,8 +88,7 @@ async def hold_attempts(
             _tidy(run, job, request.scratch, finished)
         taken = None
         if not finished:
-            run.directory.journal("trial_left", job=job.id)
-            run.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
+            leave(run, job)
             return
         record = with_note(record, note)
         again = another_attempt(request, record, uncounted)
@@ -99,6 +98,12 @@ async def hold_attempts(
         run.give_up(job, record, again.reason)
         attempt, uncounted, note = attempt + 1, again.uncounted, again.note or note
         run.observer.trial_started(job, attempt)
+
+
+def leave(run: AttemptsOf, job: Job) -> None:
+    """Say that the run, whose other trials may go on, does not go on with one that was begun."""
+    run.directory.journal("trial_left", job=job.id)
+    run.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +180,7 @@ def set_aside_unused(directory: RunDirectory, job: Job, noted: Checkpoint, why: 
 def _tidy(run: AttemptsOf, job: Job, scratch: Path, finished: bool) -> None:
     """Remove the scratch, or of it what nobody needs any more."""
     if not finished and run.directory.read_checkpoint(job.id) is not None:
-        for place in (scratch, scratch / USER):
-            remove_logins(place / "home")
+        remove_logins(scratch / "home")
     elif run.options.keep_scratch:
         for place in (scratch, scratch / USER):
             remove_tree(place / COPIES)

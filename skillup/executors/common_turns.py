@@ -108,10 +108,14 @@ def without_finished(
 
 
 def counted_turns(record: Record) -> list[int] | None:
-    """The turns, from 1, that no other record counts; None if none was held at all."""
+    """The turns, from 1, that it counts and no other record; None if none was held at all.
+
+    One that was skipped is nobody's: a relative that is held later may come to hold it.
+    """
     if all(turn.started_at is None for turn in record.turns):
         return None
-    return [turn.turn_number for turn in record.turns if turn.held_by is None]
+    held = (turn for turn in record.turns if turn.status != "skipped")
+    return [turn.turn_number for turn in held if turn.held_by is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,6 @@ def owned(record: Record, job_id: str, spans: Sequence[Span]) -> Record:
         if job_id in span.owners:
             judging = joined(span.judging, judging)
         for number, owner in enumerate(span.owners, start=span.start):
-            if owner != job_id and number < len(turns):
+            if owner != job_id and number < len(turns) and turns[number].status != "skipped":
                 turns[number] = turns[number].model_copy(update={"held_by": owner})
     return record.model_copy(update={"turns": turns, "judging": judging})

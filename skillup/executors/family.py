@@ -10,7 +10,14 @@ import anyio
 import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine, SessionResumer
-from skillup.executors.attempts import Again, AttemptsOf, another_attempt, hold_attempts, with_note
+from skillup.executors.attempts import (
+    Again,
+    AttemptsOf,
+    another_attempt,
+    hold_attempts,
+    leave,
+    with_note,
+)
 from skillup.executors.common_turns import Node, Span, node_of, owned
 from skillup.executors.shared_costs import note_shared, shared_costs
 from skillup.judges.settling import LiveJudge
@@ -121,12 +128,14 @@ class _Attempt:
         forks: list[tuple[Node, Opened | Record]] = []
         async with self.limiter:
             if self.holder.is_enough():
+                self._leave(node)
                 return
             request = fork.request if fork is not None else self._shared_request(node)
             start = len(fork.held) if fork is not None else 0
             shared = await hold_shared(request, node.count, fork)
             self._note_shared(node, shared.turns[start:])
             if _was_left(request):
+                self._leave(node)
                 return
             if shared.ended:
                 ends = [(job, await shared.record_of(self._request(job))) for job in node.jobs]
@@ -162,11 +171,13 @@ class _Attempt:
         job = node.jobs[0]
         async with self.limiter:
             if self.holder.is_enough():
+                self._leave(node)
                 return
             self.holder.observer.trial_started(job, self.which.number)
             record = fork if isinstance(fork, Record) else await hold_rest(fork)
             self._remove_scratch(job)
             if not isinstance(fork, Record) and _was_left(fork.request):
+                self._leave(node)
                 return
             again = self._another(job, record)
             if again is None:
@@ -217,6 +228,11 @@ class _Attempt:
 
     async def _conclude(self, job: Job, record: Record, spans: list[Span]) -> None:
         await self.holder.conclude(job, owned(with_note(record, self.which.note), job.id, spans))
+
+    def _leave(self, node: Node) -> None:
+        for job in node.jobs:
+            if job.id in self._requests:
+                leave(self.holder, job)
 
     def _note_shared(self, node: Node, turns: Sequence[TurnRecord]) -> None:
         profile, jobs = node.jobs[0].profile.name, [job.id for job in node.jobs]

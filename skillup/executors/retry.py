@@ -11,11 +11,11 @@ _NEVER = frozenset(
     {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal", "quota"}
 )
 
-COMES_BACK = frozenset({"template", "unsupported", "no_resume"})
+COMES_BACK = frozenset({"template", "no_resume"})
 """Errors that lie in the case itself: `--retry-errors` leaves them.
 
-Whatever else is wrong may have been mended when a run is gone on with, be it a missing CLI, a login
-or a defect of ours.
+Whatever else is wrong may have been mended when a run is gone on with, be it a missing CLI, one of
+a version whose sessions cannot be written (`unsupported`), a login or a defect of ours.
 """
 
 

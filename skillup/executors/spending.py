@@ -66,17 +66,17 @@ class Spending:
         """What a trial took; without a grade it is an attempt that is tried again."""
         judging = grade.judging if grade is not None else record.judging
         taken = [*self._by_turns(record), *_by_judges(judging)]
-        finished = grade is not None
-        self.cost_usd.add(((who, usd) for who, usd, _ in taken), finished=finished)
-        tokens = ((who, usage.tokens() if usage is not None else None) for who, _, usage in taken)
-        self.tokens.add(tokens, finished=finished)
+        self._enter(taken, finished=grade is not None)
 
     def add_shared(self, profile: str, turns: Sequence[TurnRecord]) -> None:
         """What turns took that were held for several trials; no record has them yet, or one may."""
-        taken = list(self._by_engine(profile, turns))
-        self.cost_usd.add(((who, usd) for who, usd, _ in taken), finished=False, shared=True)
+        self._enter(list(self._by_engine(profile, turns)), finished=False, shared=True)
+
+    def _enter(self, taken: Sequence[_Taken], *, finished: bool, shared: bool = False) -> None:
+        usd = ((who, cost) for who, cost, _ in taken)
+        self.cost_usd.add(usd, finished=finished, shared=shared)
         tokens = ((who, usage.tokens() if usage is not None else None) for who, _, usage in taken)
-        self.tokens.add(tokens, finished=False, shared=True)
+        self.tokens.add(tokens, finished=finished, shared=shared)
 
     def _by_turns(self, record: Record) -> Iterator[_Taken]:
         """Agent and simulated user, in turns that no other record has had counted."""

@@ -97,6 +97,7 @@ def is_ordinary(value: str) -> bool:
 
 @cache
 def _words() -> str:
+    # Imported so that their classes are known below as those that follow from Model.
     from skillup.schema import case, checkpoint, grade, profile, record, suite  # noqa: F401
     from skillup.schema.base import Model
 

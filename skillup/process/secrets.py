@@ -32,6 +32,9 @@ _ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
 # An @ within it should be written as %40, and is not always.
 _URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#@\s:]*:([^/?#\s]+)@")
 
+# So many backslashes JSON has for one of them where it is nested six deep.
+_LONGEST_ESCAPE = 64
+
 Hit = tuple[int, int, str]
 """A secret in a text: its begin, its end, and what comes in its place."""
 
@@ -85,9 +88,13 @@ class Secrets:
         return self._with(values, {})
 
     def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
-        """These and those of another environment."""
+        """These and those of another environment; what is spared here stays so."""
         found = _credentials(environment, names)
-        spared = {n: v for n, v in found.items() if len(v) >= _SHORTEST and is_ordinary(v)}
+        spared = {
+            name: value
+            for name, value in found.items()
+            if self._spared.get(name) == value or (len(value) >= _SHORTEST and is_ordinary(value))
+        }
         return self._with({n: v for n, v in found.items() if n not in spared}, spared)
 
     def sparing(self, texts: Iterable[str]) -> Secrets:
@@ -161,20 +168,29 @@ class Secrets:
         return data
 
 
+NO_SECRETS = Secrets({})
+
+
 def _places(text: str, form: str, mask: str) -> Iterator[Hit]:
-    """Where `form` stands, those that overlap as one."""
-    begin, end = text.find(form), 0
-    if begin < 0:
-        return
-    end = begin + len(form)
-    at = text.find(form, begin + 1)
+    """Where `form` stands, those that overlap as one.
+
+    A backslash that it begins with stays where one before it escapes it: JSON would be broken.
+    """
+    at, begin, end = text.find(form), 0, 0
     while at >= 0:
         if at >= end:
-            yield begin, end, mask
-            begin = at
+            if end:
+                yield begin, end, mask
+            begin = at + (form[0] == "\\" and _is_escaped(text, at))
         end = at + len(form)
         at = text.find(form, at + 1)
-    yield begin, end, mask
+    if end:
+        yield begin, end, mask
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    before = text[max(0, at - _LONGEST_ESCAPE) : at]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def _covered(hits: Iterable[Hit]) -> Iterator[Hit]:

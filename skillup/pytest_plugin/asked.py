@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from skillup.cli.request import RunRequest
-from skillup.errors import UsageError
+from skillup.errors import RunDirectoryError, UsageError
 from skillup.judges.models.choice import FALLBACK_VARIABLE
 from skillup.load.discover import IsCase, find_suites
+from skillup.store.run_directory import check_free
 
 _OPTION = "--skillup"
 
@@ -52,6 +53,17 @@ def asked_for(config: pytest.Config) -> Asked:
         directory / out if out is not None else None,
         directory,
     )
+
+
+def refuse_place_in_use(asked: Asked) -> None:
+    """Raises pytest.UsageError if `--skillup-out` is no place for a run: once, and not by case."""
+    if asked.out is not None:
+        try:
+            check_free(asked.out)
+        except RunDirectoryError as error:
+            raise pytest.UsageError(
+                f"--skillup-out: {error.message}\n  hint: name a new or empty directory"
+            ) from None
 
 
 def add_to_arguments(config: pytest.Config, suites: Sequence[Path]) -> None:

@@ -86,7 +86,7 @@ class Holding:
             paces=paces_of(request, stopping),
         )
         cache = answer_cache(self.directory.judge_answers, base, self.secrets.mask, anew=False)
-        desk = desk_of(plan, base, environment, self.secrets, cache, pacing=options.paces)
+        desk = desk_of(plan, base, environment, self.secrets, cache, options.paces)
         self._models: Models = desk.models
         simulators = casting_of(desk.models, base, environment, self.secrets)
         options = replace(options, reader=desk, simulators=simulators)

@@ -15,7 +15,7 @@ from skillup.errors import SkillupError
 from skillup.executors.register import end_what_was_left
 from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
-from skillup.pytest_plugin.asked import add_to_arguments, asked_for
+from skillup.pytest_plugin.asked import add_to_arguments, asked_for, refuse_place_in_use
 from skillup.pytest_plugin.claims import WORKERS
 from skillup.pytest_plugin.holding import Holding, publish
 from skillup.pytest_plugin.items import SuiteFile, TrialItem
@@ -25,7 +25,6 @@ from skillup.pytest_plugin.planning import Planned, planned
 from skillup.reports.problems import shown_path
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
-from skillup.store.run_directory import check_free
 from skillup.store.runs_in_order import runs_in
 
 _RUN, _RUN_ID = "skillup_run", "skillup_run_id"
@@ -51,6 +50,8 @@ class SkillupPlugin:
         self._selected: list[Job] = []
         self._warnings: list[str] = []
         self._trouble: str | None = None
+        if self._worker is None and not config.getoption("collectonly"):
+            refuse_place_in_use(self._asked)
         add_to_arguments(config, list(self._asked.suites))
 
     def planned(self) -> Planned:
@@ -66,8 +67,6 @@ class SkillupPlugin:
             else:
                 root = workspace_root(self._asked.directory)
                 self._run_path = self._asked.out or default_run_path(root, self._run_id)
-                # With xdist it is only made in the end, which is too late to find that out.
-                check_free(self._run_path)
         return self._run_path
 
     def holding(self) -> Holding:

@@ -70,14 +70,16 @@ def _within(lines: list[str], most: int) -> str:
     if len(text.encode("utf-8", "replace")) <= most:
         return text
     note = "\n… cut here, as GitHub shows no larger summary; `result.json` has all of it.\n"
-    room = most - len(note.encode())
+    unfolded = "\n</details>\n"  # else the note would be folded with what is above it
+    room = most - len((unfolded + note).encode())
     kept: list[str] = []
     for line in text.splitlines(keepends=True):
         room -= len(line.encode("utf-8", "replace"))
         if room < 0:
             break
         kept.append(line)
-    return "".join(kept) + note
+    cut = "".join(kept)
+    return cut + (unfolded if cut.count("<details>") > cut.count("</details>") else "") + note
 
 
 def escape(text: str, width: int = 300) -> str:

@@ -84,17 +84,18 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
 
 def _of_suite(suite: str, cases: list[CaseChange], gates: Gates) -> list[GateResult]:
     results = []
+    missing = sum(not case.b.judged and case.b.not_run > 0 for case in cases)
     if gates.max_new_failures is not None:
         new = [case for case in cases if case.change == "newly_failing"]
         sure = sum(case.sure for case in new)
         said = f"{len(new)} newly failing" + (f", {sure} of them surely" if sure else "")
+        said += f"; {missing} not run" if missing else ""
         results.append(_at_most(suite, "max_new_failures", gates.max_new_failures, len(new), said))
     if gates.min_pass_rate is not None:
         results.append(_pass_rate(suite, cases, gates.min_pass_rate))
     if gates.max_cost_increase is not None:
         results.append(_cost(suite, cases, gates.max_cost_increase))
     if gates.max_not_run is not None:
-        missing = sum(not case.b.judged and case.b.not_run > 0 for case in cases)
         said = f"{missing} without a verdict, for an error or the run's end"
         results.append(_at_most(suite, "max_not_run", gates.max_not_run, missing, said))
     return results

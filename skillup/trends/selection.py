@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 _NARROWING = ("cases", "tags", "item", "sample_size")
@@ -29,7 +30,7 @@ def selection_of(info: Mapping[str, Any]) -> Selection | None:
         return None
     directory = str(request.get("directory") or "")
     given = request.get("paths") or ()
-    paths = sorted({os.path.realpath(os.path.join(directory, str(path))) for path in given})  # noqa: PTH118
+    paths = sorted({os.path.realpath(Path(directory, str(path))) for path in given})
     asked = {name: request[name] for name in _CHOOSING if request.get(name)}
     narrowed = any(name in asked for name in _NARROWING)
     if "sample_size" in asked:

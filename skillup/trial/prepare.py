@@ -109,6 +109,7 @@ def context_of(
         home=home,
         raw_dir=request.raw_dir,
         environment=request.environment,
+        secrets=request.secrets,
         extra_env=added,
         marker=marker,
         session_id=session_id,

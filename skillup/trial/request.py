@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeVar
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Judging
 from skillup.schema.record import TranscriptItem, TurnError
@@ -100,6 +101,8 @@ class TrialRequest:
     """The trial's own directory for workspace and home; the caller makes and removes it."""
     environment: Mapping[str, str]
     """The user's own environment."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, beside what the engine knows of."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """From `--var`; they outrank the case's `vars`."""
     attempt: int = 1

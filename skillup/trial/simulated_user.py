@@ -15,7 +15,7 @@ from skillup.schema.simulation import chatter_of
 from skillup.trial.deadline import Deadline
 from skillup.trial.message import internal_error, not_sent
 from skillup.trial.request import TrialEvent, TrialRequest
-from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+from skillup.trial.simulator import THE_RUNS_END, SimulatorMessage, SimulatorPart
 from skillup.workspace.full_disk import refuse_full_disk
 
 
@@ -79,6 +79,9 @@ class SimulatedUser:
             limit = f"{self._case.timeout_seconds:g} s"
             what = f"turn {number}: the conversation's {limit} were used up while the simulated "
             return _failed("timeout", what + "user was writing; raise `timeout_seconds`")
+        patience = self._request.patience
+        if said.error is not None and said.error.kind in THE_RUNS_END and patience is not None:
+            patience.left = True
         return _checked(said, part, number)
 
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from skillup.schema.conversation import Chatter
-from skillup.schema.record import HistoryItem, SimulatorInfo, TurnError
+from skillup.schema.record import ErrorKind, HistoryItem, SimulatorInfo, TurnError
+
+THE_RUNS_END: frozenset[ErrorKind] = frozenset({"cancelled", "quota"})
+"""Errors of a user's that say so: the trial is left where it is, as if its own message met them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +49,8 @@ class UserSimulator(Protocol):
     """Plays the user of one trial."""
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
-        """The user's next message. What goes wrong is in the answer, never raised."""
+        """The user's next message. What goes wrong is in the answer, never raised.
+
+        It is an error of the kind `judge`, or one of `THE_RUNS_END`.
+        """
         ...

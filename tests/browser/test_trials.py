@@ -28,6 +28,7 @@ def seen(open_page: Opener, tmp_path: Path) -> Iterator[Opened]:
          "rate": rate(n), "flaky": n == 2, "at_k": at_k, "turns": []}
         for n in range(1, 4)
     ]  # fmt: skip
+    cases.append({**cases[0], "variant": "without_skill", "flaky": True})
     overall = {"passed": 488, "held": 500, "rate": 0.976, "low": 0.5, "high": 0.99, "cases": 100}
     analysis = {"confidence": 0.95, "overall": overall, "cases": cases, "engines": []}
     more: dict[str, Any] = {"analysis": analysis, "warnings": ["the budget cannot be counted"]}
@@ -94,6 +95,7 @@ def test_a_failed_check_of_the_whole_conversation_has_a_mark_at_the_end(seen: Op
 
 
 def test_the_link_of_a_flaky_case_leads_to_its_line_unfolded_every_time(seen: Opened) -> None:
+    assert seen.texts("#flaky h2") == ["Flaky (1)"], "what it does without the skill is no matter"
     assert "pass@2 40" in seen.page.inner_text("#flaky").replace("\u202f", " ")
     for _ in range(2):
         seen.page.evaluate("scrollTo(0, document.body.scrollHeight)")

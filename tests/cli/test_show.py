@@ -47,7 +47,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def test_alone_it_shows_what_failed_in_the_last_run(held: Project) -> None:
     outcome = held.run("show")
 
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.exit_code == 0
+    assert outcome.stderr == f"last: .skillup/runs/{held.latest_run().name}\n"
     heads = [x for x in outcome.stdout.splitlines() if x.startswith(("FAIL", "ERROR", "PASS"))]
     assert [head.split("  ")[:2] for head in heads] == [
         ["ERROR", "crashes #1"],

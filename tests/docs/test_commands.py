@@ -19,6 +19,7 @@ def _options_by_verb() -> dict[str, set[str]]:
 
     from skillup.cli.app import app
 
+    # What it makes of an app of several commands is a group, which its type does not say.
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     verbs = {}
     for name, command in commands.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import yaml
 from skillup.engines.base import Engine, SessionResumer, TurnOutcome
 from skillup.engines.registry import get_engine
 from skillup.engines.scripted import ScriptedEngine
+from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.support.scripted_trial import ScriptedTrial
 
@@ -149,6 +152,16 @@ async def test_a_clean_home_and_a_short_environment(tmp_path: Path) -> None:
     assert response(await clean.turn("x")) == f"{clean.context.home}/home  mine"
     shared = ScriptedTrial(tmp_path / "b", replies, environment=user, isolation="shared")
     assert response(await shared.turn("x")).strip() == "/users/own me"
+
+
+async def test_what_the_run_hides_and_spares_is_hidden_and_spared_here(tmp_path: Path) -> None:
+    """Else a check would look in vain for a word that records are made of."""
+    variables = {**os.environ, "DB_PASSWORD": "walrus"}
+    of_run = Secrets({"JUDGE_KEY": "sk-of-the-judge"}).also_of(variables).sparing(["/the-walrus"])
+    trial = ScriptedTrial(tmp_path, [{"say": "walrus sk-of-the-judge"}], environment=variables)
+    trial.context = replace(trial.context, secrets=of_run)
+
+    assert response(await trial.turn("go")) == "walrus ***JUDGE_KEY***"
 
 
 async def test_credentials_are_masked_wherever_they_turn_up(tmp_path: Path) -> None:

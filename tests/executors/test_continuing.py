@@ -274,6 +274,51 @@ def test_kept_workspaces_have_no_copies_of_homes(project: Project) -> None:
     ]
 
 
+def test_nor_have_those_of_users_that_an_agent_plays(project: Project) -> None:
+    user = """
+        name: d
+        user_simulator:
+          engine: scripted
+          scripted:
+            - {turn: 1, say: '{"message": "Renew it."}'}
+            - {turn: 2, say: '{"stop": "completed", "reason": "done"}'}
+        """
+    case = """
+        input: {conversation: {max_turns: 3, chatter: {objective: renew it}}}
+        assertions: [{contains: renewed}]
+        scripted: [{say: It is renewed.}]
+        """
+    project.write({"eval.yaml": user, "a.yaml": case})
+    project.run("run", ".", "--keep-workspaces", "--out", "out")
+    user_scratch = scratch_of(project.root / "out") / "user"
+    assert sorted(p.name for p in user_scratch.iterdir()) == ["home", "workspace"]
+
+
+def test_a_trial_whose_user_finds_no_allowance_is_left_and_held_when_there_is_some(
+    project: Project,
+) -> None:
+    user = """
+        name: d
+        user_simulator:
+          engine: moody
+          scripted:
+            - {turn: 1, say: '{"message": "Renew it."}'}
+            - {turn: 2, say: '{"stop": "completed", "reason": "done"}'}
+        """
+    case = """
+        input: {conversation: {max_turns: 4, chatter: {objective: renew it}}}
+        assertions: [{contains: renewed}]
+        scripted: [{say: It is renewed.}]
+        """
+    project.write({"eval.yaml": user, "a.yaml": case})
+    set_mood(project, 2, error="quota")
+    left = project.run("run", ".", "--out", "out", "--json")
+    assert (left.data["cases"], left.data["stopped"]["kind"]) == ([], "quota")
+    set_mood(project)
+    (grade,) = project.run_json("--resume", "out")["cases"]
+    assert grade["status"] == "PASS", grade
+
+
 TURN = 120
 """Tokens that the scripted agent says a turn took."""
 

@@ -130,17 +130,20 @@ def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
         assert [kept.attempt for kept in run.attempts(job.id)] == [1, 2, 3, 4, 5]
 
 
-def test_in_a_family_a_quota_leaves_all_its_trials(project: Project) -> None:
+@pytest.mark.parametrize(("turn", "begun"), [(1, "1"), (3, "123")])
+def test_in_a_family_a_quota_leaves_all_its_trials(project: Project, turn: int, begun: str) -> None:
     case = """
         input: {turns: [one, two, three]}
         assertions: [{contains: fine}]
-        scripted: [{turn: 3, say: x, misbehave: {error: quota}}, {say: fine}]
+        scripted: [{turn: TURN, say: x, misbehave: {error: quota}}, {say: fine}]
         """
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case.replace("TURN", str(turn))})
     result = project.run_json(".", "--trials", "3", "--trials-from-turn", "3")
     assert result["cases"] == []
     assert result["stopped"]["kind"] == "quota"
     assert not (project.latest_run() / "scratch").exists()
+    told = [event["job"][-1] for event in project.journal() if event["event"] == "trial_left"]
+    assert sorted(told) == list(begun)  # what watches the run shows them no more
 
 
 def test_when_nothing_is_accepted_for_so_long_the_run_ends(project: Project) -> None:

@@ -47,6 +47,14 @@ def test_what_is_spared_stays_so_when_more_is_added() -> None:
     assert secrets.spared == ["DB_PASSWORD", "PG_PASSWORD"]
 
 
+def test_what_is_spared_for_a_run_is_spared_by_whoever_looks_at_the_same_variables() -> None:
+    variables = {"DB_PASSWORD": "walrus", "API_KEY": "sk-0123456789"}
+    of_run = Secrets.from_environment(variables).sparing(["/srv/the-walrus"])
+
+    assert of_run.also_of(variables).mask("walrus sk-0123456789") == "walrus ***API_KEY***"
+    assert of_run.also_of({"DB_PASSWORD": "another"}).mask("another") == "***DB_PASSWORD***"
+
+
 def test_words_of_names_are_spared_but_no_keys() -> None:
     secrets = Secrets({"A_PASSWORD": "walrus", "B_KEY": "sk-0123456789"})
 

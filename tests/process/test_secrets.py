@@ -100,6 +100,23 @@ def test_escaped_forms_are_masked(value: str) -> None:
     assert json.loads(secrets.mask(ascii_only)) == {"a": "***K***"}
 
 
+@pytest.mark.parametrize("value", ["/a\\b/c-1", "éa/b-12", '"a/b-12', "\\a/b-12", "nab/c-12"])
+@pytest.mark.parametrize("before", ["", "\\", "\\\\", '\\"', "é\\"])
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_json_stays_json(value: str, before: str, depth: int, ascii_only: bool) -> None:
+    secrets = Secrets({"K": value})
+    text = before + value
+    for _ in range(depth):
+        text = json.dumps(text, ensure_ascii=ascii_only)
+    for written in (text, text.replace("/", "\\/") if depth == 1 else text):
+        masked = secrets.mask(written)
+
+        for _ in range(depth):
+            masked = json.loads(masked)
+        assert masked.endswith("***K***")
+
+
 def test_a_secret_inside_of_another_does_not_spoil_it() -> None:
     secrets = Secrets({"SHORT": "abcdef", "LONG": "abcdef-0123456789"})
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import psutil
@@ -292,48 +288,15 @@ def test_what_an_agent_wrote_cannot_move_the_terminal(suite: Project, run_pytest
     assert "\x1b[2J" not in text
 
 
-@pytest.fixture
-def going_on(project: Project, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A pytest whose agent is at work, and the agent's pids."""
-    pids = tmp_path / "pids"
-    pids.mkdir()
-    case = f"""
-        input: {{prompt: go}}
-        assertions: [{{contains: ok}}]
-        scripted: [{{steps: [{{run: 'echo $$ > "{pids}/$$"; sleep 300'}}], say: ok}}]
-        """
-    project.write({"cases/eval.yaml": "name: x\n", "cases/a.yaml": case, "cases/b.yaml": PASSES})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "--skillup", "cases"],
-        cwd=project.root,
-        env=project.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        deadline = time.monotonic() + GUARD_SECONDS
-        while not list(pids.iterdir()):
-            assert time.monotonic() < deadline
-            assert process.poll() is None, process.communicate()[0]
-            time.sleep(0.02)
-        yield process, [int(file.name) for file in pids.iterdir()]
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
 def test_ctrl_c_ends_the_agents_and_keeps_what_was_held(
-    project: Project, going_on: tuple[subprocess.Popen[str], list[int]]
+    project: Project, at_work: Callable[..., Any]
 ) -> None:
-    process, agents = going_on
-    os.kill(process.pid, signal.SIGINT)
-    stdout, _ = process.communicate(timeout=GUARD_SECONDS)
+    project.write({"cases/eval.yaml": "name: x\n", "cases/b.yaml": PASSES})
+    with at_work("--skillup", "cases") as (process, agent):
+        process.send_signal(signal.SIGINT)
+        stdout, _ = process.communicate(timeout=GUARD_SECONDS)
     assert process.returncode == 2, stdout
-    assert not [pid for pid in agents if psutil.pid_exists(pid)]
+    assert not psutil.pid_exists(agent)
     result = json.loads((project.latest_run() / "result.json").read_text())
     assert result["not_run"] == ["a/scripted/with_skill/1", "b/scripted/with_skill/1"]
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -163,11 +160,12 @@ def test_a_selection_is_the_run_s(suite: Project, run_pytest: Pytest) -> None:
     assert result_of(suite)["finished"] is True
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
-    suite: Project, run_pytest: Pytest
+    suite: Project, run_pytest: Pytest, workers: str
 ) -> None:
     suite.write({"here/notes.txt": "mine"})
-    outcome = run_pytest("--skillup", "cases", "-n", "2", "--skillup-out", "here")
+    outcome = run_pytest("--skillup", "cases", "-n", workers, "--skillup-out", "here")
     assert outcome.exit_code == 4, outcome.stdout
     assert "here is not empty" in outcome.stderr + outcome.stdout
     assert "Traceback" not in outcome.stderr + outcome.stdout
@@ -175,37 +173,15 @@ def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
 
 
 def test_ctrl_c_keeps_what_has_been_held_and_it_can_be_gone_on_with(
-    suite: Project, tmp_path: Path
+    suite: Project, at_work: Callable[..., Any]
 ) -> None:
-    agent = tmp_path / "agent"
-    suite.write({"cases/a-first.yaml": HANGS % ("true", agent)})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "--skillup", "cases", "-n", "2"],
-        cwd=suite.root,
-        env=suite.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        deadline = time.monotonic() + GUARD_SECONDS
-        while not agent.exists() or not agent.read_text().endswith("\n"):
-            assert time.monotonic() < deadline
-            assert process.poll() is None, process.communicate()[0]
-            time.sleep(0.02)
+    with at_work("--skillup", "cases", "-n", "2") as (process, agent):
         process.send_signal(signal.SIGINT)
         stdout, _ = process.communicate(timeout=GUARD_SECONDS)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
     assert process.returncode == 2, stdout
-    assert not psutil.pid_exists(int(agent.read_text()))
-    left = result_of(suite)["not_run"]
-    assert "a-first/scripted/with_skill/1" in left
-    suite.write({"cases/a-first.yaml": PASSES})
+    assert not psutil.pid_exists(agent)
+    assert "a/scripted/with_skill/1" in result_of(suite)["not_run"]
+    suite.write({"cases/a.yaml": PASSES})
     again = suite.run("run", "--resume", "last")
     assert again.exit_code == 3, again.stderr  # one case cannot be held
     assert result_of(suite)["summary"]["pass"] == 9

@@ -108,6 +108,17 @@ def test_what_is_larger_still_is_cut_at_a_line_and_says_so() -> None:
     assert page.endswith("`result.json` has all of it.\n")
 
 
+def test_what_is_cut_among_what_is_folded_says_so_outside_of_the_fold() -> None:
+    wide = "漢" * 290
+
+    page = written(*(make_grade(f"{n} {wide}", engine=f"{n % 2} {wide}") for n in range(1000)))
+
+    assert len(page.encode()) <= 1 << 20
+    folded, _, rest = page.partition("</details>\n\n")
+    assert folded.count("<details>") == 1
+    assert rest.startswith("… cut here")
+
+
 def test_of_many_trials_those_that_passed_are_folded_below_the_others() -> None:
     many = [*grades_of("good", "p" * 30), *grades_of("bad", "fe")]
     text = markdown(a_result(many))

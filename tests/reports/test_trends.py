@@ -21,6 +21,7 @@ def said(
     """The history as it is printed, on a terminal so wide (None: where there is none)."""
     rows = []
     for number, cases in enumerate(nights, start=1):
+        # A dict of texts is none of texts and keys to mypy, as it may be added to.
         run = a_run(f"{number:03}", cases)  # type: ignore[arg-type]
         head = RunHead(run.run_id, run.started_at)
         rows += [CaseInRun(head, key, own) for key, own in by_case(run.trials).items()]

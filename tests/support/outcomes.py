@@ -16,6 +16,10 @@ STATUSES: dict[str, Status] = {
 }
 
 
+Cases = Mapping[str | CaseKey, str]
+"""What came of the trials of each case, a letter for a trial."""
+
+
 def a_key(
     case_id: str, *, suite: str = "demo", engine: str = "scripted", variant: str = "with_skill"
 ) -> CaseKey:
@@ -41,7 +45,7 @@ def trials_of(key: CaseKey, marks: str, *, cost: float | None = None) -> list[Tr
 
 def a_run(
     run_id: str,
-    cases: Mapping[str | CaseKey, str],
+    cases: Cases,
     *,
     cost: float | None = None,
     gates: Mapping[str, Any] | None = None,

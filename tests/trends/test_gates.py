@@ -41,6 +41,12 @@ def test_an_error_is_no_new_failure_and_has_a_gate_of_its_own() -> None:
     assert met(a, b, max_not_run=2) == {"max_not_run": True}
 
 
+def test_that_nothing_failed_is_not_said_of_what_was_not_run() -> None:
+    a, b = a_run("a", {"x": "p", "y": "p"}), a_run("b", {"x": "e", "y": "n"})
+    (result,) = check_gates(compare_runs(a, b, 0.95), gates_by_suite(b, {"max_new_failures": 0}))
+    assert (result.met, result.said) == (True, "0 newly failing; 2 not run")
+
+
 def test_a_case_that_lost_some_trials_or_was_skipped_is_run() -> None:
     a, b = a_run("a", {"x": "ppp", "y": "p"}), a_run("b", {"x": "eep", "y": "s"})
     assert met(a, b, max_not_run=0) == {"max_not_run": True}

@@ -9,14 +9,14 @@ from skillup.trends.index.reading import CaseInRun, RunHead
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.statistics.clusters import interval_over_cases
 from skillup.trends.tallies import by_case
-from tests.support.outcomes import a_key, a_run
+from tests.support.outcomes import Cases, a_key, a_run
 
 
-def rows_of(*nights: dict[str, str] | dict[CaseKey, str]) -> list[CaseInRun]:
+def rows_of(*nights: Cases) -> list[CaseInRun]:
     """Runs named `1`, `2`, …, the oldest first."""
     rows = []
     for number, cases in enumerate(nights, start=1):
-        run = a_run(str(number), cases)  # type: ignore[arg-type]
+        run = a_run(str(number), cases)
         head = RunHead(run.run_id, run.started_at)
         rows += [CaseInRun(head, key, own) for key, own in by_case(run.trials).items()]
     return rows
@@ -24,7 +24,8 @@ def rows_of(*nights: dict[str, str] | dict[CaseKey, str]) -> list[CaseInRun]:
 
 def history_of(*nights: str, last: int = 20) -> CaseHistory:
     """One case over nights, each as the letters of its trials."""
-    (suite,) = histories(rows_of(*({"case": marks} for marks in nights)), Wanted(), last)
+    cases: list[Cases] = [{"case": marks} for marks in nights]
+    (suite,) = histories(rows_of(*cases), Wanted(), last)
     return suite.cases[0]
 
 
@@ -170,20 +171,21 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
         ({"a": "s", "b": "p"}, "pass"),
     ],
 )
-def test_a_suite_has_a_state_in_each_run(cases: dict[str, str], state: str) -> None:
+def test_a_suite_has_a_state_in_each_run(cases: Cases, state: str) -> None:
     assert only(histories(rows_of(cases), Wanted(), 20)).states() == [state]
 
 
 @pytest.mark.parametrize("last", [20, 1])
 def test_a_run_of_some_cases_does_not_pass_as_a_whole(last: int) -> None:
-    nights = [{"a": "p"}, {"a": "p", "b": "p"}, {"b": "p"}, {"a": "f"}, {"a": "p"}, {"a": "p"}]
+    whole: Cases = {"a": "p", "b": "p"}
+    nights: list[Cases] = [{"a": "p"}, whole, {"b": "p"}, {"a": "f"}, {"a": "p"}, {"a": "p"}]
     suite = only(histories(rows_of(*nights[: 6 if last > 1 else 3]), Wanted(), last))
     states = ["pass", "pass", "pass_of_some", "fail", "pass_of_some", "pass_of_some"]
     assert suite.states() == (states if last > 1 else ["pass"])
 
 
 def test_a_whole_run_is_one_with_the_cases_of_earlier_ones_that_are_not_shown() -> None:
-    nights = [{"a": "p", "b": "p"}, {"b": "p"}, {"a": "p"}]
+    nights: list[Cases] = [{"a": "p", "b": "p"}, {"b": "p"}, {"a": "p"}]
     suite = only(histories(rows_of(*nights), Wanted(), 2))
     assert suite.states() == ["pass_of_some", "pass_of_some"]
 
@@ -196,7 +198,7 @@ def test_baselines_do_not_count_in_the_state_of_a_suite() -> None:
 
 def test_a_suite_has_numbers_as_its_cases_have() -> None:
     other, bare = a_key("a", engine="other"), a_key("a", variant="without_skill")
-    held: list[dict[CaseKey, str]] = [
+    held: list[Cases] = [
         {a_key("a"): "ppf", other: "pp", bare: "fff", a_key("b"): "fe"},
         {a_key("a"): "pnn", a_key("b"): "s"},
     ]
@@ -211,7 +213,7 @@ def test_a_suite_has_numbers_as_its_cases_have() -> None:
 
 
 def test_suites_cases_engines_and_variants_can_be_chosen() -> None:
-    keys = {
+    keys: Cases = {
         a_key("a"): "p",
         a_key("b"): "p",
         a_key("a", engine="other"): "p",

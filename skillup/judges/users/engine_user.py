@@ -24,12 +24,17 @@ from skillup.judges.users.moves import Form, MalformedMoveError, as_message, for
 from skillup.judges.users.prompt import form_text, next_text, part_text
 from skillup.process import new_marker
 from skillup.schema.profile import Profile
-from skillup.schema.record import SessionFingerprint, SimulatorInfo, TurnError, Usage
+from skillup.schema.record import (
+    SessionFingerprint,
+    SimulatorInfo,
+    TurnError,
+    Usage,
+)
 from skillup.schema.scripted import Script
 from skillup.trial.home_copies import HomeCopies, HomeCopy
 from skillup.trial.pacing import Pacing
 from skillup.trial.raw_files import set_aside
-from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+from skillup.trial.simulator import THE_RUNS_END, SimulatorMessage, SimulatorPart
 
 _ATTEMPTS = 2
 
@@ -207,9 +212,10 @@ class EngineUser:
     def _failed(self, why: str, outcomes: list[TurnOutcome]) -> SimulatorMessage:
         name = self._stage.profile.name
         error = outcomes[-1].error
-        evidence = error.evidence if error is not None else ""
         told = TurnError(
-            kind="judge", message=f"the simulated user ({name}): {why}", evidence=evidence
+            kind=error.kind if error is not None and error.kind in THE_RUNS_END else "judge",
+            message=f"the simulated user ({name}): {why}",
+            evidence=error.evidence if error is not None else "",
         )
         return SimulatorMessage(info=self._info(outcomes), error=told)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 from skillup.reports.page.build import packed, page_html
 from skillup.reports.page.images import shown_bytes
@@ -36,7 +38,7 @@ def html_report(
     Raises RunDirectoryError if one of the two is no run.
     """
     data = RunData(path)
-    earlier = RunData(against) if against is not None else None
+    earlier = RunData(against, base=_way(path, against)) if against is not None else None
     shift = len(data.jobs)
     sides = sides_of(earlier, data, shift=shift) if earlier is not None else None
     whole = index_of(data, mode="report", history=history_data(path, index), sides=sides)
@@ -66,6 +68,12 @@ def html_report(
     if sides is not None:
         details += _while_there_is_room(unchanged(sides), pack, room - _size(details))
     return page_html(whole, details, title=title, mask=mask)
+
+
+def _way(path: Path, other: Path) -> str:
+    """What links in the page of the run in `path` to files of the `other` run begin with."""
+    way = os.path.relpath(other.absolute(), path.absolute())
+    return quote(way, errors="surrogateescape") + "/"
 
 
 def _size(details: Sequence[tuple[str, bytes]]) -> int:

@@ -12,7 +12,7 @@ from skillup.trends.analysis.reliability import rate_of
 from skillup.trends.outcomes import WITH_SKILL, CaseKey
 from skillup.trends.statistics.differences import mean_difference
 from skillup.trends.statistics.exact import Counts, stratified
-from skillup.trends.statistics.paired import bootstrap_interval, fewer_draws
+from skillup.trends.statistics.paired import bootstrap_interval
 from skillup.trends.statistics.proportions import Interval
 
 WITHOUT_SKILL = "without_skill"
@@ -114,10 +114,9 @@ def uplift_interval(
 def _bootstrap(
     differences: Sequence[float], confidence: float, draws: int | None = None
 ) -> Interval | None:
-    """The usual one; with fewer draws for very many cases, as there is one for each quantity."""
+    """The usual one; where all differences are the same, that is all that can be drawn."""
     if min(differences) == max(differences) and len(differences) > 1:
-        return Interval(differences[0], differences[0])  # which is all that can be drawn
-    draws = draws or fewer_draws(len(differences))
+        return Interval(differences[0], differences[0])
     return bootstrap_interval(differences, confidence, draws=draws)
 
 

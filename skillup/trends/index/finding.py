@@ -24,10 +24,10 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     Raises UsageError if it means none or several, RunDirectoryError if it cannot be read, and
     IndexTroubleError.
     """
-    if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
-        return read_run(Path(name))
     if name == LAST:
         return _last_run(url, runs_folder)
+    if os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
+        return read_run(Path(name))
     with_id = _folders(name, runs_folder)
     try:
         with open_index(url, write=False) as connection:

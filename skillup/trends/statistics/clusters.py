@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillup.trends.statistics.paired import bootstrap_interval, fewer_draws
+from skillup.trends.statistics.paired import bootstrap_interval
 from skillup.trends.statistics.proportions import Interval, wilson
 
 
@@ -24,7 +24,7 @@ def interval_over_cases(
     rates = [own / of for own, of in cases]
     if held == len(cases) or min(rates) == max(rates):
         return within
-    between = bootstrap_interval(rates, confidence, draws=fewer_draws(len(rates)))
+    between = bootstrap_interval(rates, confidence)
     if between is None:
         return within
     return Interval(min(within.low, between.low), max(within.high, between.high))

@@ -54,8 +54,14 @@ def hypergeometric(counts: Counts) -> tuple[int, list[float]]:
     passes = passed_a + passed_b
     first, last = max(0, passes - held_a), min(held_b, passes)
     ways = comb(held_a + held_b, passes)
-    numbers = range(first, last + 1)
-    return first, [comb(held_b, x) * comb(held_a, passes - x) / ways for x in numbers]
+    in_b, in_a = comb(held_b, first), comb(held_a, passes - first)
+    chances = []
+    for x in range(first, last + 1):
+        chances.append(in_b * in_a / ways)
+        # The next ones from these, in whole numbers: hundreds of trials have very large ones.
+        in_b = in_b * (held_b - x) // (x + 1)
+        in_a = in_a * (passes - x) // (held_a - passes + x + 1)
+    return first, chances
 
 
 class ExactTest(NamedTuple):

@@ -18,10 +18,12 @@ _SEED = 20261
 _DRAWS = 10_000
 _LEAST_DRAWS = 1_000
 _MANY_VALUES = 100
-_DRAWS_FOR_MANY = 2_000
+_DRAWS_OF_MANY = 2_000
+"""An interval of a mean of 100 values and more needs no more; ten thousand take a second."""
 _MOST_VALUES = 4_000_000
-"""Drawn in all: more than so many take seconds, and the mean of many pairs needs fewer draws."""
+"""Drawn in all: more than so many take seconds."""
 _ALL_SIGNS_UP_TO = 12
+_IN_A_BYTE = 8
 _SAME = 1e-12
 
 
@@ -41,7 +43,7 @@ def bootstrap_interval(
     n = len(differences)
     if n < 2:
         return None
-    draws = draws or _draws(n)
+    draws = draws or _within_reach(_DRAWS_OF_MANY if n >= _MANY_VALUES else _DRAWS, n)
     random = Random(_SEED)  # noqa: S311 - statistics, not secrets
     means = sorted(fmean(random.choices(differences, k=n)) for _ in range(draws))
     tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))
@@ -66,26 +68,28 @@ def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
     # Compared with some tolerance: sums of the same numbers in another order differ in rounding.
     seen = abs(sum(differences)) - 1e-9 * (1 + sum(values))
     if n <= _ALL_SIGNS_UP_TO:
-        sums = [0.0]
-        for value in values:
-            sums = [total + signed for total in sums for signed in (value, -value)]
+        sums = _signed_sums(values)
         return ExactTest(sum(abs(total) >= seen for total in sums) / len(sums), least)
-    draws = _draws(n)
+    # A random byte is the signs of eight values: their sum is looked up.
+    eights = [_signed_sums(values[i : i + _IN_A_BYTE]) for i in range(0, n, _IN_A_BYTE)]
+    eights[-1] *= 2**_IN_A_BYTE // len(eights[-1])
+    draws = _within_reach(_DRAWS, len(eights))
     random = Random(_SEED)  # noqa: S311 - statistics, not secrets
-    whole = sum(values)
     hits = 0
     for _ in range(draws):
-        negative = sum(value for value in values if random.getrandbits(1))
-        hits += abs(whole - 2 * negative) >= seen
+        total = sum(map(list.__getitem__, eights, random.randbytes(len(eights))))
+        hits += abs(total) >= seen
     return ExactTest((1 + hits) / (1 + draws), max(least, 1 / (1 + draws)))
 
 
-def fewer_draws(n: int) -> int | None:
-    """Of the bootstrap, where there is one interval for each of many quantities: fewer from 100
-    values on, the mean of which needs no more; else the usual number (None).
-    """
-    return _DRAWS_FOR_MANY if n >= _MANY_VALUES else None
+def _signed_sums(values: Sequence[float]) -> list[float]:
+    """The sum for every choice of signs."""
+    sums = [0.0]
+    for value in values:
+        sums = [total + signed for total in sums for signed in (value, -value)]
+    return sums
 
 
-def _draws(n: int) -> int:
-    return max(_LEAST_DRAWS, min(_DRAWS, _MOST_VALUES // n))
+def _within_reach(draws: int, n: int) -> int:
+    """At most so many draws, each of `n` values."""
+    return max(_LEAST_DRAWS, min(draws, _MOST_VALUES // n))

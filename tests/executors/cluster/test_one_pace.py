@@ -29,6 +29,27 @@ MEANWHILE = """
         steps: [{run: 'touch "BEGUN"; until grep -q message_refused "EVENTS"; do sleep 0.05; done'}]
       - {turn: 2, say: ok}
     """
+# Its judge is refused, by the provider that the others send their messages to.
+JUDGED = """
+    input: {prompt: go}
+    judges:
+      - type: agent_judge
+        criteria: [{id: said, outcome: it answered}]
+        scripted:
+          - say: '{"criteria": [{"id": "said", "pass": true, "reason": "so", "evidence": []}]}'
+            misbehave: {error: rate_limit, message: "try again in 12 s", times: 1}
+    scripted: [{say: ok}]
+    """
+# The client has heard of a refused question once its raw output has been set aside.
+UNTIL_JUDGE_REFUSED = """
+    input: {turns: [one, two]}
+    assertions: [{contains: ok}]
+    scripted:
+      - turn: 1
+        say: ok
+        steps: [{run: 'until find "TMP" -name "*.refused-1.*" | grep -q .; do sleep 0.05; done'}]
+      - {turn: 2, say: ok}
+    """
 SPENT = """
     input: {turns: [one, two, three]}
     assertions: [{contains: ok}]
@@ -70,6 +91,18 @@ def test_a_refusal_on_one_worker_keeps_back_the_messages_of_another(
     # The second message, or the first, if that worker was slow to begin.
     (note,) = [n for t in project.record("b/scripted/with_skill/1")["turns"] for n in t["notes"]]
     assert note.endswith("the provider had refused others")
+
+
+def test_a_judge_that_is_refused_on_one_worker_keeps_back_the_messages_of_another(
+    project: Project, cluster: DaskCluster, two: tuple[str, ...]
+) -> None:
+    waits = UNTIL_JUDGE_REFUSED.replace("TMP", str(cluster.root / "tmp"))
+    project.write({"eval.yaml": "name: x\n", "a.yaml": JUDGED, "b.yaml": waits})
+    outcome = project.run("run", ".", *two, "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert len({event["worker"] for event in events(project, "trial_sent")}) == 2
+    _, second = project.record("b/scripted/with_skill/1")["turns"]
+    assert [note.endswith("the provider had refused others") for note in second["notes"]] == [True]
 
 
 def test_a_quota_met_on_one_worker_leaves_the_trials_of_another_and_the_run_can_go_on(

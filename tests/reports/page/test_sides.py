@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from pathlib import Path
+from urllib.parse import unquote
 
 from skillup.reports.page.report import html_report
 from skillup.reports.page.run_data import RunData
@@ -99,6 +100,16 @@ def test_conversations_of_what_stayed_the_same_are_there_too_where_there_is_room
     page = page_of(html_report(b, against=a))
     assert {row["change"] for row in page.index["sides"]["rows"]} == {"same"}
     assert sorted(page.details) == [1, 2, 3, 4]
+
+
+def test_files_of_the_other_run_are_its_own(tmp_path: Path) -> None:
+    a, b = (write_large_run(tmp_path / name, 1, turns=1) for name in ("ä #1", "more/b"))
+    details = page_of(html_report(b, against=a)).details
+    for n, run in ((2, a), (1, b)):
+        links = [*details[n]["turns"][0]["raw"], *details[n]["raw"]]
+        files = [(b / unquote(link["href"])).resolve() for link in links]
+        assert files
+        assert all(file.is_file() and run in file.parents for file in files), n
 
 
 def test_what_it_comes_to_is_said_in_the_words_of_compare(tmp_path: Path) -> None:

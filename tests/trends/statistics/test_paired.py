@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from skillup.trends.statistics.paired import bootstrap_interval, fewer_draws, sign_test_of_mean
+from skillup.trends.statistics.paired import bootstrap_interval, sign_test_of_mean
 
 # Charles Darwin's 15 pairs of maize, in eighths of an inch, as in Fisher (1935), ch. 3.
 DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -33,13 +33,30 @@ def test_pairs_that_do_not_differ_tell_nothing() -> None:
 
 
 def test_the_same_scores_give_the_same_numbers() -> None:
-    values = [Random(3).gauss(0.1, 0.3) for _ in range(30)]
+    values = [random.gauss(0.1, 0.3) for random in [Random(3)] for _ in range(30)]
+    assert len(set(values)) == 30
     assert bootstrap_interval(values) == bootstrap_interval(values)
     assert sign_test_of_mean(values) == sign_test_of_mean(values)
 
 
-def test_from_100_values_on_fewer_draws_do() -> None:
-    assert (fewer_draws(99), fewer_draws(100)) == (None, 2000)
+@pytest.mark.parametrize(("pairs", "draws"), [(99, 10_000), (100, 2_000)])
+def test_from_100_values_on_fewer_draws_do(pairs: int, draws: int) -> None:
+    random = Random(6)
+    values = [random.gauss(0, 1) for _ in range(pairs)]
+    assert bootstrap_interval(values) == bootstrap_interval(values, draws=draws)
+    assert bootstrap_interval(values) != bootstrap_interval(values, draws=draws // 2)
+
+
+@pytest.mark.parametrize("pairs", [13, 16, 17])
+def test_more_pairs_are_drawn_and_come_near_to_all_choices_of_signs(pairs: int) -> None:
+    random = Random(pairs)
+    values = [random.gauss(0.3, 1) for _ in range(pairs)]
+    sums = [0.0]
+    for value in values:
+        sums = [total + signed for total in sums for signed in (value, -value)]
+    p = sum(abs(total) >= abs(sum(values)) - 1e-9 for total in sums) / len(sums)
+    assert sign_test_of_mean(values).p == pytest.approx(p, abs=4 * (p * (1 - p) / 10_000) ** 0.5)
+    assert sign_test_of_mean([1.0] * pairs).p < 0.002
 
 
 def test_one_pair_has_no_interval_and_equal_ones_a_point() -> None:

@@ -159,9 +159,10 @@
     );
   };
 
-  /* Cases whose trials disagree. */
+  /* Cases whose trials disagree; not how the agent wavers without the skill. */
   SK.flakyList = function (index) {
-    const flaky = ((index.analysis && index.analysis.cases) || []).filter((one) => one.flaky);
+    const all = (index.analysis && index.analysis.cases) || [];
+    const flaky = all.filter((one) => one.flaky && !SK.isBaseline(one));
     if (!flaky.length) return null;
     return SK.panel(
       `Flaky (${flaky.length})`,
@@ -178,7 +179,7 @@
             SK.el(
               "span",
               { class: "aside" },
-              `${one.engine}${one.variant === "without_skill" ? ", without the skill" : ""}: `,
+              `${one.engine}: `,
             ),
             `${one.rate.passed} of ${one.rate.held} passed`,
             SK.el("span", { class: "aside" }, ` (${SK.interval(one.rate.low, one.rate.high)})`),
