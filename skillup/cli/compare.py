@@ -41,7 +41,7 @@ def compare(
     from skillup.load.discover import workspace_root
     from skillup.reports.compare import print_comparison
     from skillup.reports.compare_json import comparison_json
-    from skillup.reports.console import make_console
+    from skillup.reports.stream_console import make_console
     from skillup.store.place import runs_folder
     from skillup.trends.comparison import compare_runs
     from skillup.trends.gates import check_gates, confidence_of, gates_by_suite, given_gates

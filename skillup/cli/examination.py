@@ -25,7 +25,7 @@ from skillup.errors import ExitCode, SkillupError
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import ADAPTERS, load_profile, profile_files
 from skillup.process import new_marker
-from skillup.reports.console import make_console
+from skillup.reports.stream_console import make_console
 from skillup.reports.table import print_table
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile

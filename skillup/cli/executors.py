@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillup.cli.engines import root_with_engines
+from skillup.cli.plan_secrets import names_of_run
 from skillup.cli.request import RunRequest
 from skillup.errors import SkillupError, UsageError
 from skillup.load.discover import IsCase, find_suites, workspace_root
@@ -80,6 +81,7 @@ def cluster_of(request: RunRequest, plan: Plan, environment: Mapping[str, str]) 
     roots += [root_with_engines(base, suite) for suite in suites]
     wanted = wanted_by(plan, paths, suites, [base, *dict.fromkeys(roots)], profiles)
     secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
+    secrets = secrets.sparing(names_of_run(plan, base))
     sent = json.dumps(asdict(request))
     if secrets.mask(sent) != sent:
         raise SkillupError(

@@ -24,12 +24,12 @@ from skillup.judges.replay.labels import (
 from skillup.judges.replay.other_judge import judged_by, measured_checks
 from skillup.judges.replay.panel import NOW, RECORDED, Seat, all_items, pairs_of
 from skillup.judges.replay.regrade import Item, Regrader
-from skillup.reports.console import make_console
 from skillup.reports.judgement import Tally
 from skillup.reports.label_scores import label_lines
 from skillup.reports.panel import pair_lines, panel_lines
 from skillup.reports.panel_json import panel_as_json
 from skillup.reports.problems import shown_path
+from skillup.reports.stream_console import make_console
 from skillup.reports.text import plain
 from skillup.schema.grade import Grade
 from skillup.store.trials import load_grade

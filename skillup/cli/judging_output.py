@@ -19,11 +19,11 @@ from skillup.cli.judging_share import cores
 from skillup.cli.judging_sources import Source
 from skillup.errors import UsageError
 from skillup.judges.replay.regrade import Regrader
-from skillup.reports.console import make_console
 from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lines
 from skillup.reports.folding import print_folded
 from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
 from skillup.reports.problems import shown_path
+from skillup.reports.stream_console import make_console
 from skillup.reports.text import plain, shown_id
 from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now

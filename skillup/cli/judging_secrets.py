@@ -37,6 +37,8 @@ class Hidden:
     """Variables that profiles and suites set."""
     tokens: Sequence[Mapping[str, str]] = ()
     """Of the agents' login files."""
+    names_of_run: Sequence[str] = ()
+    """Ordinary words that are part of these are in the run's records as they are."""
 
     def secrets(self, environment: Mapping[str, str]) -> Secrets:
         """All of them, named as a run names them."""
@@ -45,16 +47,18 @@ class Hidden:
             secrets = secrets.also_of(variables, self.names)
         for tokens in self.tokens:
             secrets = secrets.also(tokens)
-        names = self.names_of_judges
-        return secrets.also_of(environment, names) if names else secrets
+        if self.names_of_judges:
+            secrets = secrets.also_of(environment, self.names_of_judges)
+        return secrets.sparing(self.names_of_run)
 
 
 def hidden_of(source: Source, edited: EditedCases | None) -> Hidden:
     """What a run of the cases of `source`, or of those that are `edited`, would hide."""
-    held = _held_profiles(source)
+    run_info = _run_info(source)
+    held, of_run = _held_profiles(run_info), _names_of_run(run_info)
     names = sorted(_texts(profile.get("api_key_env") for profile in held.values()))
     if edited is None:
-        return Hidden(names)
+        return Hidden(names, names_of_run=of_run)
     by_path = {e.loaded_suite.path: e.loaded_suite for e in edited.cases if e.loaded_suite}
     suites = [loaded.suite for loaded in by_path.values()]
     users = [suite.user_simulator for suite in suites if suite.user_simulator is not None]
@@ -67,6 +71,7 @@ def hidden_of(source: Source, edited: EditedCases | None) -> Hidden:
         sorted(of_judges),
         [dict(p.env) for p in profiles] + [dict(s.environment.env) for s in suites],
         _tokens(profiles),
+        of_run,
     )
 
 
@@ -102,13 +107,27 @@ def _masked(item: EditedCase, secrets: Secrets) -> EditedCase:
     return replace(item, case=case)
 
 
-def _held_profiles(source: Source) -> dict[str, Mapping[str, Any]]:
+def _run_info(source: Source) -> Mapping[str, Any]:
     if source.run is None:
         return {}
     try:
-        held = RunDirectory.open(source.run).run_info().get("profiles")
+        return RunDirectory.open(source.run).run_info()
     except RunDirectoryError:
         return {}
+
+
+def _names_of_run(run_info: Mapping[str, Any]) -> list[str]:
+    """As :func:`skillup.cli.plan_secrets.names_of_run` has them when a run begins."""
+    request, suites, jobs = (run_info.get(key) for key in ("request", "suites", "jobs"))
+    base = Path(str(request.get("directory") or ".") if isinstance(request, dict) else ".")
+    of_suites = suites.values() if isinstance(suites, dict) else ()
+    paths = _texts(suite.get("path") for suite in of_suites if isinstance(suite, dict))
+    names = {str(base.absolute()), *(str(base.absolute() / path) for path in paths)}
+    return sorted(names | _texts(jobs if isinstance(jobs, list) else ()))
+
+
+def _held_profiles(run_info: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    held = run_info.get("profiles")
     found = held.items() if isinstance(held, dict) else ()
     return {name: profile for name, profile in found if isinstance(profile, dict)}
 

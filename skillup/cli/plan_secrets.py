@@ -21,7 +21,7 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     """
     secrets = _of_engines(plan, environment)
     secrets = _with_users(secrets, plan, base, environment)
-    secrets = _with_judges(secrets, plan, environment).sparing(_names(plan, base))
+    secrets = _with_judges(secrets, plan, environment).sparing(names_of_run(plan, base))
     for name in secrets.spared:
         if name in _keys_named(plan):
             raise UsageError(
@@ -31,7 +31,7 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     return secrets
 
 
-def _names(plan: Plan, base: Path) -> set[str]:
+def names_of_run(plan: Plan, base: Path) -> set[str]:
     """By which the run's files name its trials and find its suites again."""
     paths = {str(job.suite.path.absolute()) for job in plan.jobs}
     return {str(base.absolute()), *paths, *(job.id for job in plan.jobs)}

@@ -40,11 +40,12 @@ from skillup.judges.models.choice import FALLBACK_VARIABLE
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
 from skillup.process.secrets import Secrets
-from skillup.reports.console import make_console, print_ending, print_result
+from skillup.reports.console import print_ending, print_result
 from skillup.reports.formats import write_reports
 from skillup.reports.looking import print_look
 from skillup.reports.problems import shown_path
 from skillup.reports.result import Ending, build_result
+from skillup.reports.stream_console import make_console
 from skillup.schema.grade import Grade, RunResult, Stop
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.json_text import to_json

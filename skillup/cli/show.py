@@ -56,8 +56,8 @@ def show(
 def _print(shown: Shown, run: str, case: str | None, full: bool) -> None:
     from rich.markup import escape
 
-    from skillup.reports.console import make_console
     from skillup.reports.conversation import print_trial
+    from skillup.reports.stream_console import make_console
     from skillup.reports.text import plain
 
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -46,7 +46,7 @@ def trends(
     Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
     """
     from skillup.load.discover import workspace_root
-    from skillup.reports.console import make_console
+    from skillup.reports.stream_console import make_console
     from skillup.reports.trends import MOST_CASES, print_trends
     from skillup.reports.trends_json import trends_json
     from skillup.store.place import runs_folder

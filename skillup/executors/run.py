@@ -15,6 +15,7 @@ from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.executors.admission import Admission
 from skillup.executors.deciding import Deciding
+from skillup.executors.losses import recall_losses
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.pace import TrialPatience
 from skillup.executors.shared_costs import count_noted
@@ -31,6 +32,9 @@ from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.request import Patience
 from skillup.trial.simulator import UserSimulator
 from skillup.workspace.full_disk import refuse_without_room
+
+NOT_JUDGED = "held, but not judged: --resume has it judged"
+"""What is shown of a trial whose judges could not be asked any more."""
 
 
 class Venue(Protocol):
@@ -90,6 +94,7 @@ class Run:
         """Trials that an earlier start of this run has finished are kept."""
         self.admission.expect(plan.jobs)
         count_noted(self.directory.events(), self.stopping)
+        recall_losses(self.directory.events(), self.stopping)
         ungraded: list[Job] = []
         for job in plan.jobs:
             self.done[job.id] = anyio.Event()
@@ -259,7 +264,10 @@ class Run:
     async def conclude(
         self, job: Job, record: Record, known: Grade | None = None, *, new: bool = True
     ) -> None:
-        """Record first, then judge; then let others know. A grade that is `known` stands."""
+        """Record first, then judge; then let others know. A grade that is `known` stands.
+
+        Where a quota that is used up kept judges from it there is none, until the run goes on.
+        """
         if new:
             self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
@@ -268,6 +276,13 @@ class Run:
         if known is None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
+        # What a worker judged is kept: here there may be nobody to ask.
+        if known is None and self._is_still_to_judge(record, graded):
+            self.directory.journal("trial_left", job=job.id)
+            self.observer.trial_event(TrialEvent(job.id, "activity", text=NOT_JUDGED))
+            self.done[job.id].set()
+            self.admission.ended(job)
+            return
         if known is None or new:
             self.directory.write_grade(job.id, graded)
         self.grades[job.id] = graded
@@ -279,6 +294,13 @@ class Run:
         self.admission.ended(job)
         if new:
             self.observer.trial_finished(job, record, graded)
+
+    def _is_still_to_judge(self, record: Record, graded: Grade) -> bool:
+        """Whether `graded` is only what came of the quota that ended the run."""
+        stop = self.stopping.reason
+        refused = graded.error is not None and graded.error.get("kind") == "judge"
+        held = record.first_error() is None
+        return stop is not None and stop.kind == "quota" and refused and held
 
     async def _grade(self, record: Record) -> Grade:
         read_file, reader = self.directory.blobs.read_state, self.options.reader

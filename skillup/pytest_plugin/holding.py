@@ -28,10 +28,10 @@ from skillup.process import ProcessRegister
 from skillup.process.secrets import Secrets
 from skillup.pytest_plugin.asked import Asked
 from skillup.pytest_plugin.claims import Claims
-from skillup.reports.console import make_console
 from skillup.reports.formats import write_reports
 from skillup.reports.plain_reporter import PlainReporter
 from skillup.reports.result import Ending, build_result
+from skillup.reports.stream_console import make_console
 from skillup.schema.grade import Grade, RunResult
 from skillup.store import RunDirectory
 from skillup.store.trials import RECORD_FILE

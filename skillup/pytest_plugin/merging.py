@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from skillup.pytest_plugin.claims import WORKERS
 from skillup.reports.result import Ending, build_result
 from skillup.schema.grade import Grade, RunResult
 from skillup.store import RunDirectory
-from skillup.store.atomic import make_directory, sync_directory
+from skillup.store.atomic import sync_directory
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.json_text import Mask
 from skillup.store.run_directory import RESULT_FILE
@@ -40,10 +40,10 @@ def merge_workers(run: Path, mask: Mask) -> RunResult:
         merged = exits.enter_context(
             RunDirectory.create(run, info, mask=mask, beside=(WORKERS,)),
         )
-        for share in shares:
-            for part in (share.blobs.directory, share.judge_answers):
-                _move_files(part, merged.path / part.name)
-        _move_trials(info["jobs"], shares, merged)
+        parts = [part for s in shares for part in (s.blobs.directory, s.judge_answers)]
+        # The records name what is in them.
+        _sync((file for p in parts for file in _move_files(p, merged.path / p.name)), merged.path)
+        _sync(_move_trials(info["jobs"], shares, merged), merged.path)
         for event in _events(shares):
             merged.journal(event.pop("event"), **event)
         result = with_analysis(_result(info, told, merged), info)
@@ -88,38 +88,43 @@ def _result(info: dict[str, Any], told: Sequence[RunResult], merged: RunDirector
     )
 
 
-def _move_files(source: Path, target: Path) -> None:
+def _move_files(source: Path, target: Path) -> Iterator[Path]:
     """Those are called by what is in them: two of one name are the same."""
-    touched = set()
     for file in sorted(source.rglob("*")):
         if file.is_file():
-            place = target / file.relative_to(source)
-            make_directory(place.parent)
-            with disk_errors("move", file):
-                file.replace(place)
-            touched.add(place.parent)
-    for directory in touched:
-        with disk_errors("write", directory):
-            sync_directory(directory)
+            yield _moved(file, target / file.relative_to(source))
 
 
-def _move_trials(jobs: Sequence[str], shares: Sequence[RunDirectory], merged: RunDirectory) -> None:
+def _move_trials(
+    jobs: Sequence[str], shares: Sequence[RunDirectory], merged: RunDirectory
+) -> Iterator[Path]:
     for job in jobs:
         begun = [share for share in shares if share.trial_directory(job).is_dir()]
         if len(begun) > 1:
             # After a worker that was killed in the midst of it, another one has held it.
             begun.sort(key=lambda share: share.finished_record(job) is None)
         for share in begun[:1]:
-            target = merged.trial_directory(job)
-            make_directory(target.parent)
-            with disk_errors("move", share.trial_directory(job)):
-                share.trial_directory(job).rename(target)
-                sync_directory(target.parent)
+            yield _moved(share.trial_directory(job), merged.trial_directory(job))
             if merged.read_checkpoint(job) is not None:
                 # Its scratch was the worker's: who goes on with the run begins it anew.
                 merged.set_checkpoint_aside(job)
         for share in begun:
             share.remove_scratch(job)
+
+
+def _moved(source: Path, target: Path) -> Path:
+    with disk_errors("move", source):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target)
+    return target
+
+
+def _sync(moved: Iterable[Path], run: Path) -> None:
+    """Once for each directory: one by one, a thousand trials would take many seconds."""
+    touched = {parent for path in moved for parent in path.parents if parent.is_relative_to(run)}
+    for directory in touched:
+        with disk_errors("write", directory):
+            sync_directory(directory)
 
 
 def _events(shares: Sequence[RunDirectory]) -> Iterator[dict[str, Any]]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING
 
 from skillup.plan import Job, Plan
 from skillup.reports.analysis.console import print_analysis
-from skillup.reports.forgiving import Forgiving
 from skillup.reports.judge_notes import judge_lines, judging_cost
 from skillup.reports.live_view import STYLE
 from skillup.reports.plain_reporter import PlainReporter
@@ -25,23 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_WIDE = 200
-"""Columns to assume where the output is no terminal, so that nothing is folded in log files."""
 _NAMED = 6
-
-
-def make_console(stream: TextIO | None = None) -> Console:
-    """A console on `stream`; wide and plain where that is no terminal.
-
-    None: on stderr, to which nobody has to listen: what cannot be written there is dropped.
-    """
-    from skillup.reports.orderly_console import OrderlyConsole
-
-    file = cast("TextIO", Forgiving(sys.stderr)) if stream is None else stream
-    # Without `emoji`: of others' texts ``:key:`` and the like are not to become pictures.
-    return OrderlyConsole(
-        file=file, highlight=False, emoji=False, width=None if file.isatty() else _WIDE
-    )
 
 
 def print_result(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillup.load.model import LoadedCase, LoadedSuite
-from skillup.reports.console import make_console
 from skillup.reports.problems import shown_path
+from skillup.reports.stream_console import make_console
 from skillup.reports.table import print_table
 from skillup.reports.text import one_line, shown_id
 from skillup.schema.simulation import lead_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.engines.session_entries import SessionSummary
-from skillup.reports.console import make_console
+from skillup.reports.stream_console import make_console
 from skillup.reports.text import one_line
 
 

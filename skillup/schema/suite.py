@@ -16,12 +16,10 @@ from pydantic_core import CoreSchema
 
 from skillup.schema.base import (
     Bool,
-    Confidence,
     Fraction,
     Model,
     NonEmptyText,
     NonNegative,
-    NonNegativeInt,
     PositiveInt,
     Seconds,
     Text,
@@ -29,6 +27,7 @@ from skillup.schema.base import (
 )
 from skillup.schema.case import Aggregation, RetryPolicy
 from skillup.schema.checks import CheckSet
+from skillup.schema.gates import Gates
 from skillup.schema.judge import JudgeConfig, SkillRef
 from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
@@ -153,18 +152,6 @@ class Cases(Model):
     defaults: CaseDefaults = Field(default_factory=CaseDefaults, description="For every case.")
     parallelism: PositiveInt | None = Field(None, description="Trials at once; -j outranks it.")
     retry_policy: RetryPolicy = Field(default_factory=RetryPolicy, description="For every case.")
-
-
-class Gates(Model):
-    """When a run as a whole is not acceptable."""
-
-    max_new_failures: NonNegativeInt | None = Field(None, description="Newly failing cases.")
-    min_pass_rate: Fraction | None = Field(
-        None, description="The least mean of its cases' pass rates."
-    )
-    max_cost_increase: NonNegative | None = Field(None, description="0.2 means 20 % more.")
-    max_not_run: NonNegativeInt | None = Field(None, description="Cases without a verdict.")
-    confidence: Confidence | None = Field(None, description="How sure a difference must be.")
 
 
 class Benchmark(Model):

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import UsageError
-from skillup.schema.suite import Gates
+from skillup.schema.gates import Gates
 from skillup.trends.changes import CaseChange
 from skillup.trends.comparison import DEFAULT_CONFIDENCE, Comparison, means, suites_of
 from skillup.trends.outcomes import RunOutcomes

@@ -77,7 +77,7 @@ def test_what_was_looked_at_stays_where_it_is(
 def test_of_very_many_calls_those_out_of_sight_are_found_and_not_laid_out(
     open_page: Opener, tmp_path: Path
 ) -> None:
-    with open_page(write(tmp_path / "r.html", 4 * CALLS)) as seen:
+    with open_page(write(tmp_path / "r.html", 4 * CALLS), reduced_motion="reduce") as seen:
         seen.go("#/trial/1")
         calls = seen.page.locator('.turn[data-turn="1"] details.tool')
         shown = "(call) => call.querySelector('.tool-main').checkVisibility({%s})"

@@ -91,6 +91,15 @@ def test_a_pair_stands_in_two_columns_aligned_by_turn(flipped: Opened) -> None:
     assert flipped.page.locator('.side-A .turn[data-turn="3"]').count() == 0
 
 
+def test_checks_of_the_whole_conversation_stand_below_the_turns_of_both(flipped: Opened) -> None:
+    flipped.page.click('[data-change="newly_failing"] .case-link')
+    flipped.page.wait_for_selector(".pair")
+    last = flipped.page.locator(".pair-row").last
+    for side in "AB":
+        checks = last.locator(f".side-{side} .conversation-checks")
+        assert "files_exist loans.csv" in checks.inner_text()
+
+
 def test_evidence_is_shown_on_its_own_side(flipped: Opened) -> None:
     flipped.page.click('[data-change="newly_failing"] .case-link')
     flipped.page.wait_for_selector(".pair")

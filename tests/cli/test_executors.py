@@ -65,6 +65,13 @@ def test_without_the_extra_it_says_how_to_install_it(project: Project) -> None:
     assert project.run("run", ".", env=without).exit_code == 0
 
 
+def test_a_word_that_is_spared_keeps_no_run_from_a_cluster(project: Project) -> None:
+    options = (*DASK, "--scheduler", "tcp://127.0.0.1:1")
+    outcome = project.run("run", ".", *options, env={"DB_PASSWORD": project.root.name})
+    assert "DB_PASSWORD holds an ordinary word" in outcome.stderr
+    assert "no Dask scheduler answers" in outcome.stderr
+
+
 def test_a_credential_in_an_option_is_not_sent(project: Project) -> None:
     options = (*DASK, "--scheduler", "tcp://127.0.0.1:1", "--var", "key=sk-12345678")
     outcome = project.run("run", ".", *options, env={"LAB_API_KEY": "sk-12345678"})

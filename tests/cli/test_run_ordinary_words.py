@@ -44,6 +44,20 @@ def test_the_records_are_whole_and_the_variable_is_named_before(
     assert shown.exit_code == 0, shown.stderr
 
 
+@pytest.mark.parametrize("by", [(), ("--cases", "cases")])
+def test_judging_again_spares_what_the_run_spared(project: Project, by: tuple[str, ...]) -> None:
+    checks = "{content: Go, assertions: [{contains: done}, {not_contains: no walrus}]}"
+    case = CASE.replace("{content: Go, assertions: [{contains: done}]}", checks)
+    project.write({"cases/one.yaml": case})
+    assert project.run("run", "cases", "--out", "run", env={"DB_PASSWORD": "walrus"}).exit_code == 0
+
+    judged = project.run("judge", "run", *by, "--json", env={"DB_PASSWORD": "walrus"})
+
+    assert judged.exit_code == 0, judged.stderr
+    assert "no walrus" in judged.stdout
+    assert "***" not in judged.stdout
+
+
 def test_a_key_that_is_named_and_a_word_is_refused_before_the_first_turn(project: Project) -> None:
     suite = "name: lab\njudge: {model: 'anthropic:m', api_key_env: LAB}\n"
     judged = CASE + "judge: {type: agent_judge, criteria: [It is done]}\n"

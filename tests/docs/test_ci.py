@@ -136,6 +136,7 @@ def test_a_case_that_newly_fails_fails_the_job_and_one_that_still_fails_does_not
     nights.write({"cases/other.yaml": FAILS})
     worse = Night(nights, earlier=True)
     assert worse.failed == ["Compare with the night before"], worse.output
+    assert "newly failing" in worse.output
     assert "other" in worse.summary.read_text().partition("```text")[2]
     assert Night(nights, earlier=True).failed == []
 

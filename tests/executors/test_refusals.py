@@ -11,6 +11,7 @@ import pytest
 from skillup.executors.pace import MOST_ANEW, Pace, TrialPatience
 from skillup.store import RunDirectory
 from tests.support.held_plans import hold_plan
+from tests.support.moody import set_mood
 from tests.support.plans import a_plan
 from tests.support.project import Project
 
@@ -200,20 +201,28 @@ def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_mess
     }
 
 
-def test_a_judge_whose_allowance_is_used_up_is_an_error_and_ends_the_run(
+def test_a_judge_whose_allowance_is_used_up_ends_the_run_and_is_asked_when_it_goes_on(
     project: Project,
 ) -> None:
     case = """
         input: {turns: [one]}
         judge:
           type: agent_judge
+          engine: moody
           criteria: [it was fine]
-          scripted: [{say: x, misbehave: {error: quota}}]
+          scripted:
+            - turn: 1
+              say: >
+                {"criteria": [{"id": "criterion-1", "pass": true, "reason": "so", "evidence": []}]}
         scripted: [{say: fine}]
         """
     project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})
-    outcome = project.run("run", ".", "-j", "1", "--json")
-    (grade,) = outcome.data["cases"]
-    assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "judge")
-    assert "the allowance is used up" in grade["error"]["message"]
-    assert outcome.data["stopped"]["kind"] == "quota"
+    set_mood(project, 1, error="quota")
+    stopped = project.run("run", ".", "-j", "1", "--out", "out", "--json").data
+    assert (stopped["cases"], stopped["stopped"]["kind"]) == ([], "quota")
+    first = project.root / "out/trials/a/scripted/with_skill/1/record.json"
+    held_before = first.read_bytes()
+    set_mood(project)
+    result = project.run_json("--resume", "out")
+    assert [case["status"] for case in result["cases"]] == ["PASS", "PASS"]
+    assert first.read_bytes() == held_before

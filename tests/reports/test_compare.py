@@ -11,7 +11,7 @@ from rich.console import Console
 
 from skillup.reports.compare import print_comparison
 from skillup.reports.compare_totals import p_value, taken
-from skillup.reports.console import make_console
+from skillup.reports.stream_console import make_console
 from skillup.trends.comparison import compare_runs
 from skillup.trends.gates import check_gates, gates_by_suite
 from skillup.trends.outcomes import CaseKey

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.reports.console import make_console
 from skillup.reports.forgiving import Forgiving
+from skillup.reports.stream_console import make_console
 from tests.support.project import GUARD_SECONDS, Project
 
 CASE = """

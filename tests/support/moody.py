@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +43,10 @@ def main() -> None:
         for reply in script["replies"]:
             if reply["turn"] == wanted["turn"]:
                 reply["misbehave"] = wanted["misbehave"]
-        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
-            json.dump(script, file)
-        arguments[at] = f"--script={file.name}"
+        # Beside the project, not in it: it goes with the test's directory.
+        changed = mood.parents[1] / f"script-{os.getpid()}.json"
+        changed.write_text(json.dumps(script), encoding="utf-8")
+        arguments[at] = f"--script={changed}"
     os.execv(sys.executable, [sys.executable, "-I", "-S", "-X", "utf8", AGENT, *arguments])
 
 

@@ -18,6 +18,7 @@ from skillup.executors.cluster.merging import Arrived, Merging
 from skillup.executors.cluster.pool import Pool, Worker
 from skillup.executors.cluster.unit import Disconnected, Unit
 from skillup.executors.common_turns import counted_turns, without_finished
+from skillup.executors.losses import note_loss
 from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
 from skillup.plan import Job
@@ -86,19 +87,15 @@ class ClusterVenue:
         return without_finished(jobs, {name: self._counted.get(name) for name in finished})
 
     def _tell_lost(self, jobs: Sequence[Job], worker: Worker, lost: str) -> None:
-        self._run.stopping.note(f"worker {worker.address}: {lost}; trials there were lost")
+        names = [job.id for job in jobs]
+        note_loss(self._run.directory, self._run.stopping, names, lost, worker.address)
         for job in jobs:
-            self._run.directory.journal(
-                "trial_lost", job=job.id, worker=worker.address, reason=lost
-            )
             self._run.observer.trial_lost(job, worker.address, lost)
 
     async def _wait_for_the_scheduler(self, jobs: Sequence[Job]) -> None:
         """Until it answers again; if it does not, the pool ends the run."""
         lost = "the connection to the scheduler broke"
-        self._run.stopping.note(f"{lost}: trials that were running then began again")
-        for job in jobs:
-            self._run.directory.journal("trial_lost", job=job.id, reason=lost)
+        note_loss(self._run.directory, self._run.stopping, [job.id for job in jobs], lost)
         await self._pool.looked_again()
 
     async def skip(self, job: Job, reason: str) -> None:

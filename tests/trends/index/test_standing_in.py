@@ -48,6 +48,12 @@ def test_a_night_stands_in_and_not_a_run_of_few_cases_that_came_later(index: str
     assert found(index, a, b, "one") == {"one": "1"}
 
 
+def test_what_came_between_the_two_runs_does_not_stand_in(index: str) -> None:
+    for name, marks in (("1", "p"), ("3", "f")):
+        add_run(index, a_run(name, {"one": marks}))
+    assert found(index, a_run("2", {"one": "e"}), a_run("4", {"one": "f"}), "one") == {"one": "1"}
+
+
 def test_a_run_of_few_cases_stands_in_where_nothing_else_has_a_verdict(index: str) -> None:
     few = replace(a_run("2", {"one": "p"}), selection=Selection("few", narrowed=True))
     for run in (a_run("1", {"one": "e", "two": "p"}), few):

@@ -6,7 +6,7 @@
 
   /* Where Markdown's own signs are: fenced and inline code, headings, bold. [{start, end, class}]. */
   SK.markdownRanges = function (text) {
-    if (text.length > 60000) return [];
+    if (text.length > 20000) return []; // of longer ones each sign would take its time
     const found = [];
     const taken = [];
     const free = (start, end) => !taken.some((one) => start < one[1] && end > one[0]);

@@ -24,15 +24,17 @@
     );
     const all = details.every(Boolean);
     if (all) page.append(firstDifference(turns, first, address));
+    // Both before the turns are taken out: what is after them is known by them.
+    const [before, after] = [true, false].map((which) => pairRow(conversations.map((one) => rest(one, which))));
     const rows = [
-      pairRow(conversations.map((one) => rest(one, true))),
+      before,
       ...turns.map((what, at) =>
         pairRow(
           conversations.map((one) => (one ? one.querySelector(`.turn[data-turn="${at + 1}"]`) : null)),
           all ? { number: at + 1, what, first: at === first } : null,
         ),
       ),
-      pairRow(conversations.map((one) => rest(one, false))),
+      after,
     ];
     page.append(...rows.filter(Boolean));
     turns.forEach((what, at) => {
