@@ -279,7 +279,8 @@ class Run:
         # What a worker judged is kept: here there may be nobody to ask.
         if known is None and self._is_still_to_judge(record, graded):
             self.directory.journal("trial_left", job=job.id)
-            self.observer.trial_event(TrialEvent(job.id, "activity", text=NOT_JUDGED))
+            if new:
+                self.observer.trial_event(TrialEvent(job.id, "activity", text=NOT_JUDGED))
             self.done[job.id].set()
             self.admission.ended(job)
             return

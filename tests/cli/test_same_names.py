@@ -33,8 +33,9 @@ def test_they_stay_apart_in_the_result_in_gates_and_in_trends(tmp_path: Path) ->
     ]
     trends = project.run("trends", "--json").data["suites"]
     assert [suite["suite"] for suite in trends] == ["keeper (a)", "keeper (b)"]
-    run = str(project.latest_run())
-    gates = project.run("compare", run, run, "--json").data["gates"]
+    first = str(project.latest_run())
+    assert project.run("run", "s", "--trials", "2").exit_code == 1
+    gates = project.run("compare", first, "last", "--json").data["gates"]
     assert [(gate["suite"], gate["limit"], gate["met"]) for gate in gates] == [
         ("keeper (a)", 1, True),
         ("keeper (b)", 0, True),

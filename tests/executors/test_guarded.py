@@ -85,6 +85,26 @@ def test_what_had_finished_is_kept_and_the_rest_is_held_when_the_run_is_resumed(
     assert len(started) == len(set(started)) == 3
 
 
+BRANCHES = [{"name": "x", "turns": ["x"]}, {"name": "y", "turns": ["y"]}]
+SHARING = {"input": {"turns": [{"content": "hi", "branches": BRANCHES}]}, **QUICK}
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [("trial_started", ""), ("trial_event", "item"), ("trial_finished", "")]
+)
+def test_trials_that_share_turns_end_in_the_same_way(
+    tmp_path: Path, method: str, kind: str
+) -> None:
+    plan = a_plan(tmp_path, {"a": SHARING}, trials=2)
+    before = children()
+    with pytest.raises(SkillupError, match="Broken pipe"):
+        hold_plan(plan, tmp_path / "run", Failing(method, PIPE, kind), parallel=3)
+    assert children() <= before
+    assert not (tmp_path / "run" / "scratch").exists()
+    grades = hold_plan(plan, tmp_path / "run")
+    assert [grade.status for grade in grades.values()] == ["PASS"] * 4
+
+
 def test_where_trials_are_asked_for_one_by_one_the_one_that_is_held_ends(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": ENDLESS, "b": QUICK})
     failing = Failing("trial_event", ValueError("a defect"), "item")

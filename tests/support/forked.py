@@ -163,6 +163,8 @@ def _code_of_main() -> int:
         main()
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+        if isinstance(leave.code, str):
+            sys.stderr.write(f"{leave.code}\n")
     except BaseException:  # noqa: BLE001  as an interpreter does
         sys.excepthook(*sys.exc_info())
         code = 1

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
+import anyio
 from anyio.abc import TaskGroup
 
 from skillup.executors.run import Run
@@ -34,6 +35,8 @@ class Answering:
         self._patiences: dict[tuple[str, int], Patience] = {}
         self._passages: dict[int, Passage] = {}
         self._unwanted: set[str] = set()
+        self._open: dict[int, anyio.CancelScope] = {}
+        """By number, the questions that wait for their answer."""
 
     def refuse(self, job: str) -> None:
         """No message of this trial is to be sent any more: it is not begun."""
@@ -41,7 +44,12 @@ class Answering:
 
     def asked(self, message: Mapping[str, Any]) -> None:
         """Answer it, when that is known. Raises KeyError or ValueError if it is no word of ours."""
-        if "passage" in message:
+        if message["what"] == "withdrawn":
+            self._passages.pop(message.get("passage", 0), None)
+            scope = self._open.pop(message["of"], None)
+            if scope is not None:
+                scope.cancel()
+        elif "passage" in message:
             self._asked_by_others(message)
         else:
             self._asked_by_trial(message)
@@ -80,8 +88,14 @@ class Answering:
         return self._patiences[key]
 
     def _answer(self, message: Mapping[str, Any], find_out: Callable[[], Awaitable[Any]]) -> None:
+        number = message["number"]
+        scope = self._open[number] = anyio.CancelScope()
+
         async def answer() -> None:
-            await self._bring(json.dumps({"number": message["number"], "given": await find_out()}))
+            with scope:
+                given = await find_out()
+                self._open.pop(number, None)
+                await self._bring(json.dumps({"number": number, "given": given}))
 
         self._group.start_soon(answer)
 

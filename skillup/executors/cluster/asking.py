@@ -78,6 +78,10 @@ class Asking:
         try:
             await answered.wait()
             return self._given.pop(number)
+        except anyio.get_cancelled_exc_class():
+            # Else it would be waited for there, and others behind it.
+            self.tell("withdrawn", of=number, **about)
+            raise
         finally:
             del self._waiting[number]
 
@@ -117,7 +121,7 @@ class AskedPatience:
 
 
 class AskedPacing:
-    """:class:`skillup.trial.pacing.Pacing` for who judges or plays the user in the unit."""
+    """:class:`skillup.trial.pacing.Pacing` for who judges or plays the user; a unit has one."""
 
     def __init__(self, asking: Asking, run_id: str, patience_seconds: float) -> None:
         self.patience_seconds = patience_seconds

@@ -24,6 +24,7 @@ from skillup import __version__
 from skillup.executors.cluster.parcel import unpack
 from skillup.executors.cluster.spawned import Finished, run_apart
 from skillup.executors.cluster.trial_parcel import pack_trials
+from skillup.executors.cluster.worker_log import log_no_messages
 from skillup.executors.register import end_what_was_left
 from skillup.judges.scratch import judge_scratch
 from skillup.store.scratch import remove_tree
@@ -72,6 +73,7 @@ async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, An
     The answer: ``{"version", "python", "host"}`` and, with the same version, ``{"profiles": {name:
     {"version", "problem", "doubt"}}}`` or ``{"error": why the plan cannot be made}``.
     """
+    log_no_messages()
     about = {
         "version": __version__,
         "python": platform.python_version(),

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
-from skillup.executors.attempts import LEFT, set_aside_unused, with_note
+from skillup.executors.attempts import leave, set_aside_unused, with_note
 from skillup.executors.cluster.merging import Arrived, Merging
 from skillup.executors.cluster.pool import Pool, Worker
 from skillup.executors.cluster.unit import Disconnected, Unit
@@ -23,7 +23,7 @@ from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
 from skillup.plan import Job
 from skillup.schema.record import Record, TurnError
-from skillup.trial import TrialEvent, record_without_turns
+from skillup.trial import record_without_turns
 
 LOSSES_ALLOWED = 3
 """So often a trial begins again because its worker was lost; then it is an error."""
@@ -202,8 +202,7 @@ class ClusterVenue:
             # Its session is gone; what it took and how far it came is told when it is held again.
             self._run.directory.write_checkpoint(job.id, trial.checkpoint)
         if self._run.is_enough() and job.id in self._started:
-            self._run.directory.journal("trial_left", job=job.id)
-            self._run.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
+            leave(self._run, job)
 
     async def _refuse_all(self, jobs: Sequence[Job], why: str) -> None:
         for job in jobs:

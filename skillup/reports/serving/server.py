@@ -97,6 +97,7 @@ class ViewServer(ThreadingHTTPServer):
             self.is_silent(request)
             super().process_request(request, client_address)
         except BaseException:  # no thread could be had
+            self.is_heard(request)
             self._room.release()
             raise
 
