@@ -62,7 +62,7 @@ def compare(
         )
     gates = gates_by_suite(later, given)
     comparison = compare_runs(
-        earlier, later, confidence_of(gates), _standing_in(earlier, later, url)
+        earlier, later, confidence_of(gates), *_standing_in(earlier, later, url)
     )
     results = check_gates(comparison, gates)
     if as_json:
@@ -72,23 +72,27 @@ def compare(
     return ExitCode.PASSED if all(result.met for result in results) else ExitCode.FAILED
 
 
-def _standing_in(a: RunOutcomes, b: RunOutcomes, url: str) -> dict[CaseKey, tuple[str, Tally]]:
+def _standing_in(
+    a: RunOutcomes, b: RunOutcomes, url: str
+) -> tuple[dict[CaseKey, tuple[str, Tally]], set[str]]:
     """For cases that `a` did not get to, skipped, or did not plan and `b` did: the id and the
-    verdicts of a run before both.
+    verdicts of a run before both; and which runs were held `--until-decided`.
 
     Two directories can be compared without an index; then nothing stands in.
     """
     from skillup.errors import IndexTroubleError
     from skillup.trends.comparison import unanswered
     from skillup.trends.index.database import open_index
+    from skillup.trends.index.reading import held_until_decided
     from skillup.trends.index.standing_in import earlier_verdicts
 
     missing = unanswered(a, b)
     if not missing or not url:
-        return {}
+        return {}, set()
     try:
         with open_index(url, write=False) as connection:
             found = earlier_verdicts(connection, a, b, missing)
+            decided = held_until_decided(connection)
     except IndexTroubleError:
-        return {}
-    return {key: (row.run.run_id, row.tally) for key, row in found.items()}
+        return {}, set()
+    return {key: (row.run.run_id, row.tally) for key, row in found.items()}, decided

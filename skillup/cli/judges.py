@@ -81,4 +81,6 @@ def desk_of(
         return known or load_profile(name, root_with_engines(base, suite), environment)
 
     models = Models(ModelOptions(environment, secrets.mask, cache, pacing=pacing))
-    return JudgeDesk(models, DeskOptions(environment, secrets.mask, profile, whereabouts))
+    return JudgeDesk(
+        models, DeskOptions(environment, secrets.mask, profile, whereabouts, secrets=secrets)
+    )

@@ -76,7 +76,9 @@ def _desk(source: Source, hidden: Secrets, keys: frozenset[str], *, anew: bool) 
     environment = dict(os.environ)
     secrets = hidden.also_of(environment, keys)
     models = _models(source, environment, secrets.mask, anew=anew)
-    return JudgeDesk(models, DeskOptions(environment, secrets.mask, _profiles(source)))
+    return JudgeDesk(
+        models, DeskOptions(environment, secrets.mask, _profiles(source), secrets=secrets)
+    )
 
 
 @cache

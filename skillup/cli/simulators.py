@@ -26,7 +26,7 @@ def casting_of(
         return load_profile(name, root_with_engines(base, root), environment)
 
     return Casting(
-        models.seen_from, models.problem, profile, environment, secrets.mask, models.pacing
+        models.seen_from, models.problem, profile, environment, secrets.mask, models.pacing, secrets
     )
 
 

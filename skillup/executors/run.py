@@ -212,6 +212,7 @@ class Run:
             blobs=self.directory.blobs,
             scratch=place.scratch,
             environment=self.options.environment,
+            secrets=self.options.secrets,
             variables=self.options.variables,
             attempt=attempt,
             seed=self._seed(job),

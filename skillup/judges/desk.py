@@ -16,6 +16,7 @@ from skillup.judges.needed import embedding_models, first_read
 from skillup.judges.place import JudgePlace
 from skillup.judges.scratch import judge_scratch
 from skillup.judges.sitting import Inquiry
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
@@ -54,6 +55,8 @@ class DeskOptions:
     """Of a case that is about to be held; None: of this one they are not known."""
     suite_root: Callable[[Record], Path] = lambda record: Path(record.suite_root)
     """Of the suite that a record's case belongs to; it need not be there any more."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, nor the raw streams of its agents."""
 
 
 class JudgeDesk:
@@ -169,6 +172,7 @@ class JudgeDesk:
             suite_root=suite_root,
             pacing=self.models.pacing,
             answers=self.models.answers,
+            secrets=self._options.secrets,
         )
 
     def _defect(self, inquiry: Inquiry, defect: Exception) -> list[CheckResult]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.judges.models.stored import AnswerCache
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.trial.pacing import Pacing
 
@@ -29,3 +30,5 @@ class JudgePlace:
     """The ways to the providers of agents, shared with whoever else asks them."""
     answers: AnswerCache | None = None
     """What agents have answered; None: nothing is kept."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, nor the raw streams of its agents."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -78,13 +78,10 @@ class Comparison:
     duration: Means | None
     earlier: Mapping[CaseKey, str]
     """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
+    until_decided: bool
+    """Whether how often a case was held depended on how it did, in one of the runs or more."""
     notes: tuple[str, ...] = ()
     """What to know when reading the rest, in a sentence each."""
-
-    @property
-    def until_decided(self) -> bool:
-        """Whether how often a case was held depended on how it did, in one of the runs or both."""
-        return self.a.until_decided or self.b.until_decided
 
     def of(self, change: Change) -> list[CaseChange]:
         """The cases with that change."""
@@ -108,19 +105,25 @@ def compare_runs(
     b: RunOutcomes,
     confidence: float,
     earlier: Mapping[CaseKey, tuple[str, Tally]] | None = None,
+    earlier_until_decided: Collection[str] = (),
 ) -> Comparison:
     """Compare them; cases are paired by suite, id, engine and variant.
 
     `earlier`: for cases that A did not run, skipped or did not plan, the id of an earlier run and
     what it says; so that an error in one night, or a run of a few cases in between, does not hide
-    what broke.
+    what broke. `earlier_until_decided`: ids of those that were held so.
     """
     before, after = by_case(a.trials), by_case(b.trials)
     found = (earlier or {}).items()
     standing = {key: stands for key, stands in found if key in before or key in after}
     before.update((key, own) for key, (_, own) in standing.items())
-    until_decided = a.until_decided or b.until_decided
-    alike = a.until_decided == b.until_decided
+    stand_ins = [run_id for run_id, _ in standing.values()]
+    decided = {
+        "A": a.until_decided,
+        "B": b.until_decided,
+        **{run_id: run_id in earlier_until_decided for run_id in stand_ins},
+    }
+    until_decided, alike = any(decided.values()), len(set(decided.values())) == 1
     cases = changes(before, after, confidence, until_decided=until_decided)
     cases, left_out = without_lone_baseline(cases, a, b)
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
@@ -136,25 +139,25 @@ def compare_runs(
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
         earlier={key: run_id for key, (run_id, _) in standing.items()},
-        notes=(*_notes(a, b, [run_id for run_id, _ in standing.values()]), *left_out),
+        until_decided=until_decided,
+        notes=(*_notes(stand_ins, [name for name, so in decided.items() if so], alike), *left_out),
     )
 
 
-def _notes(a: RunOutcomes, b: RunOutcomes, stand_ins: Sequence[str]) -> Iterator[str]:
+def _notes(stand_ins: Sequence[str], decided: Sequence[str], alike: bool) -> Iterator[str]:
+    """`decided`: the runs that were held until their cases were; `alike`: all of them, or none."""
     if stand_ins:
         count = f"{len(stand_ins)} case{'s' if len(stand_ins) != 1 else ''}"
         are = "are" if len(stand_ins) != 1 else "is"
         runs = dict.fromkeys(stand_ins)
         whom = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} earlier runs"
         yield f"{count} without a verdict in A {are} compared with {whom}"
-    decided = [name for name, run in (("A", a), ("B", b)) if run.until_decided]
     if decided:
-        were = f"{' and '.join(decided)} {'were' if len(decided) == 2 else 'was'}"
+        were = f"{' and '.join(decided)} {'were' if len(decided) > 1 else 'was'}"
         yield (
             f"{were} held --until-decided: how often a case was held depends on how it did, "
             "so the p of a case counts threefold; and rates lie further from the threshold than "
-            "the truth, on average"
-            + ("" if len(decided) == 2 else ", so nothing is tested over all cases")
+            "the truth, on average" + ("" if alike else ", so nothing is tested over all cases")
         )
 
 

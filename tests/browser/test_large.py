@@ -64,6 +64,7 @@ def test_conversations_are_unpacked_when_they_are_opened(seen: Opened) -> None:
     seen.page.evaluate("location.hash = '#/trial/7'")
     seen.page.wait_for_selector(".conversation")
     assert elements(seen) < before
+    assert seen.page.inner_text(".verdict") == "● passed score 1 all checks passed"
     assert seen.page.locator(".tool-inside").count() == 0
     seen.page.locator(".tool summary").first.click()
     assert seen.page.locator(".tool-inside").count() == 1

@@ -44,6 +44,34 @@ def test_the_records_are_whole_and_the_variable_is_named_before(
     assert shown.exit_code == 0, shown.stderr
 
 
+def test_what_agents_say_of_it_is_whole_the_judges_and_the_users_too(project: Project) -> None:
+    suite = """
+        name: lab
+        user_simulator:
+          engine: scripted
+          scripted:
+            - {turn: 1, say: '{"message": "Is it a walrus?"}'}
+            - {say: '{"stop": "completed", "reason": "done"}'}
+        """
+    case = """
+        id: walrus-case
+        input: {conversation: {max_turns: 2, chatter: {objective: ask for the walrus}}}
+        assertions: [{contains: "Yes, a walrus."}]
+        judges:
+          - type: agent_judge
+            criteria: [{id: named, outcome: the walrus is named}]
+            scripted:
+              - say: '{"criteria": [{"id": "named", "pass": true, "reason": "a walrus it is"}]}'
+        scripted: [{when: ^Is it a walrus, say: "Yes, a walrus."}]
+        """
+    project.write({"cases/eval.yaml": suite, "cases/one.yaml": case})
+    run = project.run("run", "cases", "--out", "run", "--json", env={"DB_PASSWORD": "walrus"})
+    (grade,) = run.data["cases"]
+    assert grade["status"] == "PASS", run.stdout
+    assert "a walrus it is" in run.stdout
+    assert "***" not in run.stdout
+
+
 @pytest.mark.parametrize("by", [(), ("--cases", "cases")])
 def test_judging_again_spares_what_the_run_spared(project: Project, by: tuple[str, ...]) -> None:
     checks = "{content: Go, assertions: [{contains: done}, {not_contains: no walrus}]}"

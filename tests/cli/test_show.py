@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from skillup.cli.trials_shown import Wanted, shown_trials
+from skillup.store import RunDirectory
 from tests.support.project import Project
+from tests.support.stored import a_record
 from tests.support.terminal import on_a_terminal
 
 SUITE = {
@@ -255,3 +258,12 @@ def test_what_is_no_file_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Pat
     assert "PASS  fine" in shown.stdout
     assert "its grade is damaged; `skillup judge` derives it anew" in shown.stdout
     assert "record.json: it is no regular file" in " ".join(shown.stdout.split())
+
+
+def test_no_name_in_a_run_of_somebody_else_steers_the_terminal(tmp_path: Path) -> None:
+    jobs = ["case/plain/with_skill/1", "case/\x1b]0;title\x07red\x1b[31m/with_skill/1"]
+    with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": jobs}) as run:
+        for job in jobs:
+            run.write_record(job, a_record())
+    labels = shown_trials(tmp_path / "r", Wanted("*", None, only_failed=False)).labels
+    assert list(labels.values()) == ["case plain", "case red"]

@@ -150,3 +150,16 @@ def test_if_only_one_run_was_held_so_nothing_is_tested_over_all_cases(a: bool, b
     assert comparison.scores is not None
     assert comparison.scores.test is None
     assert "nothing is tested over all cases" in comparison.notes[0]
+
+
+def test_a_run_that_stands_in_counts_as_it_was_held() -> None:
+    """On Tuesday `one` met an error; Monday was held until it was decided, the other nights not."""
+    tuesday, wednesday = a_run("2", {"one": "e", "two": "pp"}), a_run("3", {"one": "fff"})
+    standing = {a_key("one"): ("1", by_case(a_run("1", {"one": "ppp"}).trials)[a_key("one")])}
+    plain = compare_runs(tuesday, wednesday, 0.95, standing, {"0"})
+    found = compare_runs(tuesday, wednesday, 0.95, standing, {"0", "1"})
+    assert (plain.until_decided, found.until_decided) == (False, True)
+    assert [case.sure for case in plain.of("newly_failing")] == [True]
+    assert [case.sure for case in found.of("newly_failing")] == [False]
+    assert found.verdicts.test is None
+    assert found.notes[1].startswith("1 was held --until-decided")

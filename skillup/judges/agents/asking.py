@@ -20,6 +20,7 @@ from skillup.judges.agents.room import Room
 from skillup.judges.ledger import Ledger
 from skillup.judges.paced import send_paced
 from skillup.process import new_marker
+from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Script
 from skillup.trial.pacing import Pacing, Passage
@@ -43,6 +44,8 @@ class Sitter:
     timeout_seconds: float
     """For the question and, if need be, its repetition; what was refused does not count."""
     pacing: Pacing
+    secrets: Secrets
+    """What its raw streams may not show."""
 
 
 async def ask(
@@ -107,6 +110,7 @@ class _Session:
             skills=room.skills,
             script=sitter.script,
             seed=sample,
+            secrets=sitter.secrets,
         )
 
     async def ask(self, passages: Mapping[int, Passage]) -> dict[str, CriterionVerdict]:

@@ -165,6 +165,7 @@ async def _asked(
             judge.scripted,
             judge.timeout_seconds or DEFAULT_SECONDS,
             place.pacing,
+            place.secrets,
         )
         verdicts = await ask(sitter, room, asked, place.environment, took, sample)
     finally:

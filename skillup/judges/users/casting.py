@@ -13,6 +13,7 @@ from skillup.judges.models.question import AskModel
 from skillup.judges.users.engine_user import EngineUser, Stage
 from skillup.judges.users.model_user import ModelUser
 from skillup.plan import Job
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
 from skillup.schema.profile import Profile
@@ -57,6 +58,8 @@ class Casting:
     """Hides secrets."""
     pacing: Pacing = field(default_factory=OwnPacing)
     """The ways to the providers of agents, shared with whoever else asks them."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, nor the raw streams of its agents."""
     _checked: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
     """What is known of engines, by the profile's name: its version, and what is wrong with it."""
 
@@ -110,6 +113,7 @@ class Casting:
             environment=self.environment,
             timeout_seconds=suite.timeout_seconds or profile.timeout_seconds,
             pacing=self.pacing,
+            secrets=self.secrets,
             script=suite.scripted,
             seed=place.seed,
             attempt=place.attempt,

@@ -23,6 +23,7 @@ from skillup.judges.usage import total_cost, total_usage
 from skillup.judges.users.moves import Form, MalformedMoveError, as_message, form_of, read_move
 from skillup.judges.users.prompt import form_text, next_text, part_text
 from skillup.process import new_marker
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import (
     SessionFingerprint,
@@ -55,6 +56,8 @@ class Stage:
     timeout_seconds: float
     """For each message; what was refused does not count."""
     pacing: Pacing
+    secrets: Secrets = NO_SECRETS
+    """What the raw streams may not show."""
     script: Script | None = None
     seed: int = 0
     attempt: int = 1
@@ -196,6 +199,7 @@ class EngineUser:
                 script=stage.script,
                 attempt=stage.attempt,
                 seed=stage.seed,
+                secrets=stage.secrets,
             )
             self._copies = HomeCopies(self._trial.home, stage.scratch)
         return self._trial

@@ -9,7 +9,7 @@ from skillup.schema.analysis import AtK, CaseReliability, Decision, Rate, TurnRe
 from skillup.trends.analysis.observation import HeldTurn, Observation
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.planned import planned_key
-from skillup.trends.statistics.proportions import pass_at_k, pass_hat_k, wilson
+from skillup.trends.statistics.proportions import at_each_k, wilson
 
 
 def rate_of(passed: int, held: int, confidence: float) -> Rate:
@@ -22,10 +22,7 @@ def rate_of(passed: int, held: int, confidence: float) -> Rate:
 
 def at_k(passed: int, held: int) -> list[AtK]:
     """For each k that the trials can tell."""
-    return [
-        AtK(k=k, pass_at_k=pass_at_k(passed, held, k), pass_hat_k=pass_hat_k(passed, held, k))
-        for k in range(1, held + 1)
-    ]
+    return [AtK(**told._asdict()) for told in at_each_k(passed, held)]
 
 
 def reliability(

@@ -59,16 +59,16 @@ def stored_run(connection: Connection, run_id: str) -> RunOutcomes:
         finished=run.finished,
         trials=tuple(_trial(row) for row in connection.execute(chosen)),
         gates=run.gates,
-        until_decided=_until_decided(connection, run_id),
+        until_decided=run_id in held_until_decided(connection),
         selection=selections(connection).get(run_id),
     )
 
 
-def _until_decided(connection: Connection, run_id: str) -> bool:
+def held_until_decided(connection: Connection) -> set[str]:
+    """Ids of the runs in which how often a case was held depended on how it did."""
     if not inspect(connection).has_table(until_decided.name):
-        return False
-    chosen = select(until_decided.c.run_id).where(until_decided.c.run_id == run_id)
-    return connection.execute(chosen).first() is not None
+        return set()
+    return set(connection.execute(select(until_decided.c.run_id)).scalars())
 
 
 def _trial(row: Row[Any]) -> TrialOutcome:

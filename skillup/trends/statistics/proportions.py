@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import comb, sqrt
+from collections.abc import Iterator
+from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -38,34 +39,31 @@ def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
     return Interval(low, high)
 
 
-def pass_at_k(passed: int, trials: int, k: int) -> float:
-    """pass@k: the chance that at least one of `k` trials passes.
+class AtEachK(NamedTuple):
+    """What k trials come to."""
 
-    The share of all choices of k among the trials held that have a pass in them:
-    1 - C(n-c, k)/C(n, k). It is unbiased, which 1 - (1 - c/n)^k is not.
+    k: int
+    pass_at_k: float
+    pass_hat_k: float
+
+
+def at_each_k(passed: int, trials: int) -> Iterator[AtEachK]:
+    """pass@k and pass^k for each k up to `trials`: the chance that one of k passes, that all do.
+
+    They are the shares of all choices of k among the n trials held, c of which passed, that have a
+    pass in them, 1 - C(n-c, k)/C(n, k), or nothing but passes, C(c, k)/C(n, k). Both are unbiased,
+    which 1 - (1 - c/n)^k and (c/n)^k are not.
 
     Source: M. Chen et al. (2021), Evaluating large language models trained on code,
-    arXiv:2107.03374, §2.1. Raises ValueError unless 1 <= k <= trials and 0 <= passed <= trials.
+    arXiv:2107.03374, §2.1; S. Yao et al. (2024), τ-bench, arXiv:2406.12045. Raises ValueError
+    unless 0 <= passed <= trials.
     """
-    _check(passed, trials, k)
-    return 1 - comb(trials - passed, k) / comb(trials, k)
-
-
-def pass_hat_k(passed: int, trials: int, k: int) -> float:
-    """pass^k: the chance that all of `k` trials pass.
-
-    The share of all choices of k among the trials held that are passes throughout:
-    C(c, k)/C(n, k); unbiased, which (c/n)^k is not.
-
-    Source: S. Yao et al. (2024), τ-bench, arXiv:2406.12045. Raises ValueError as
-    :func:`pass_at_k`.
-    """
-    _check(passed, trials, k)
-    return comb(passed, k) / comb(trials, k)
-
-
-def _check(passed: int, trials: int, k: int) -> None:
     if not 0 <= passed <= trials:
         raise ValueError(f"{passed} of {trials} is no proportion")
-    if not 1 <= k <= trials:
-        raise ValueError(f"k = {k} cannot be told from {trials} trials")
+    ways = failures_only = passes_only = 1
+    for k in range(1, trials + 1):
+        # Each from the one before, in whole numbers: those of a thousand trials are very large.
+        ways = ways * (trials - k + 1) // k
+        failures_only = failures_only * (trials - passed - k + 1) // k
+        passes_only = passes_only * (passed - k + 1) // k
+        yield AtEachK(k, 1 - failures_only / ways, passes_only / ways)

@@ -7,7 +7,7 @@ from math import comb
 
 import pytest
 
-from skillup.trends.statistics.proportions import pass_at_k, pass_hat_k, wilson
+from skillup.trends.statistics.proportions import at_each_k, wilson
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,14 @@ def test_what_is_no_proportion_is_refused(passed: int, trials: int) -> None:
 
 
 @pytest.mark.parametrize("passed", range(6))
-@pytest.mark.parametrize("k", range(1, 6))
-def test_pass_at_k_and_pass_hat_k_count_the_choices_of_k_trials(passed: int, k: int) -> None:
+def test_pass_at_k_and_pass_hat_k_count_the_choices_of_k_trials(passed: int) -> None:
     trials = [True] * passed + [False] * (5 - passed)
-    choices = list(combinations(trials, k))
-    assert pass_at_k(passed, 5, k) == pytest.approx(sum(map(any, choices)) / len(choices))
-    assert pass_hat_k(passed, 5, k) == pytest.approx(sum(map(all, choices)) / len(choices))
+    told = list(at_each_k(passed, 5))
+    assert [one.k for one in told] == [1, 2, 3, 4, 5]
+    for k, pass_at_k, pass_hat_k in told:
+        choices = list(combinations(trials, k))
+        assert pass_at_k == pytest.approx(sum(map(any, choices)) / len(choices))
+        assert pass_hat_k == pytest.approx(sum(map(all, choices)) / len(choices))
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -64,12 +66,21 @@ def test_both_are_unbiased(k: int) -> None:
     """Their mean over all outcomes of 6 trials is what k fresh trials would do."""
     rate = 0.3
     chances = [comb(6, c) * rate**c * (1 - rate) ** (6 - c) for c in range(7)]
-    at_least_one = sum(p * pass_at_k(c, 6, k) for c, p in enumerate(chances))
-    all_of_them = sum(p * pass_hat_k(c, 6, k) for c, p in enumerate(chances))
+    told = [list(at_each_k(c, 6))[k - 1] for c in range(7)]
+    at_least_one = sum(p * one.pass_at_k for p, one in zip(chances, told, strict=True))
+    all_of_them = sum(p * one.pass_hat_k for p, one in zip(chances, told, strict=True))
     assert at_least_one == pytest.approx(1 - (1 - rate) ** k)
     assert all_of_them == pytest.approx(rate**k)
 
 
-def test_more_than_the_trials_held_cannot_be_told() -> None:
-    with pytest.raises(ValueError, match="cannot be told from 3 trials"):
-        pass_at_k(1, 3, 4)
+def test_of_a_thousand_trials_each_k_is_right_to_the_last_digit() -> None:
+    for k, pass_at_k, pass_hat_k in at_each_k(400, 1000):
+        if k in (1, 17, 399, 400, 401, 600, 601, 1000):
+            assert pass_at_k == 1 - comb(600, k) / comb(1000, k)
+            assert pass_hat_k == comb(400, k) / comb(1000, k)
+
+
+def test_without_trials_there_is_no_k() -> None:
+    assert list(at_each_k(0, 0)) == []
+    with pytest.raises(ValueError, match="3 of 2"):
+        next(at_each_k(3, 2))

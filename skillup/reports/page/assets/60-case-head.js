@@ -27,6 +27,7 @@
         SK.known(grade.score) && /PASS|FAIL/.test(status)
           ? SK.el("span", { class: "score" }, "score " + SK.score(grade.score))
           : null,
+        " ",
         grade.reason ? SK.el("span", { class: "verdict-reason" }, SK.reason(detail)) : null,
       ),
       (grade.warnings || []).map((text) => SK.el("p", { class: "notice" }, text)),
