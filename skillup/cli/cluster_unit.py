@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ from skillup.cli.options import parse_vars
 from skillup.cli.plan_secrets import secrets_of_plan
 from skillup.cli.request import RunRequest, request_from
 from skillup.cli.run_limits import patience_of
-from skillup.cli.run_loop import until_signalled
+from skillup.cli.run_loop import first_refusal, until_signalled
 from skillup.cli.run_plan import plan_of
 from skillup.cli.simulators import casting_of
 from skillup.engines.registry import get_engine
-from skillup.errors import InvalidFilesError, SkillupError
+from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
 from skillup.executors import RunOptions, run_locally
 from skillup.executors.cluster.asking import AskedPacing, Asking, lines_of
+from skillup.executors.cluster.spawned import NO_ROOM
 from skillup.executors.cluster.telling import Telling, watch_parent
 from skillup.executors.common_turns import with_relatives
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
@@ -55,13 +57,24 @@ def main() -> int:
         else:
             _hold(asked, request, plan, lines)
     except SkillupError as error:
-        problems = (
-            [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
-        )
-        said = "; ".join([*problems, error.message, *filter(None, [error.hint])])
-        sys.stderr.write(said.replace(root, "") + "\n")
-        return 1
+        return _refused(error, root)
+    except BaseExceptionGroup as group:
+        refused = first_refusal(group)
+        if refused is None:
+            raise
+        return _refused(refused, root)
     return 0
+
+
+def _refused(error: SkillupError, root: str) -> int:
+    """Say why nothing more is held; the exit code."""
+    problems = [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
+    said = "; ".join([*problems, error.message, *filter(None, [error.hint])])
+    # Where no disk has room there may be none for this, either: the code says enough.
+    with suppress(OSError):
+        sys.stderr.write(said.replace(root, "") + "\n")
+        sys.stderr.flush()
+    return NO_ROOM if isinstance(error, FullDiskError | RunDirectoryError) else 1
 
 
 def _say(event: dict[str, Any]) -> None:

@@ -11,18 +11,19 @@ from pathlib import Path
 
 from skillup.errors import FullDiskError
 
-_FULL = {
+FULL = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
     errno.EFBIG: "raise the limit on the size of files (`ulimit -f`)",
 }
+"""By errno, what to do about it."""
 _LEAST_BYTES = 256 << 10
 """With less than this the next write may fail; whoever met the end of the disk leaves less."""
 
 
 def refuse_full_disk(error: OSError, place: Path | None = None) -> None:
     """Raises FullDiskError if that is why the system refused; `place`: where it does not say."""
-    advice = _FULL.get(error.errno or 0)
+    advice = FULL.get(error.errno or 0)
     if advice is not None:
         where = error.filename or place
         raise _full(f"{error.strerror}{f' ({where})' if where else ''}", advice) from error
@@ -37,7 +38,7 @@ def refuse_without_room(place: Path) -> None:
     # Some file systems have no number of files that they could hold: they say 0 of 0.
     no_files = disk.f_files > 0 and disk.f_favail == 0
     if disk.f_bavail * disk.f_frsize < _LEAST_BYTES or no_files:
-        raise _full(f"no room is left on the disk of {place}", _FULL[errno.ENOSPC])
+        raise _full(f"no room is left on the disk of {place}", FULL[errno.ENOSPC])
 
 
 def _full(what: str, advice: str) -> FullDiskError:

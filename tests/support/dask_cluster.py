@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,17 +26,29 @@ class DaskCluster:
         (root / "home").mkdir()
         (root / "tmp").mkdir()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._within: Sequence[str] = ()
         self._start("scheduler", {}, _ADDRESS)
         found = _ADDRESS.search(self.log("scheduler"))
         assert found is not None
         self.address = found[1]
 
     def start_worker(
-        self, name: str, *, threads: int = 1, env: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        threads: int = 1,
+        env: Mapping[str, str] | None = None,
+        port: int = 0,
+        within: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """A worker that the scheduler knows of when this returns."""
+        """A worker that the scheduler knows of when this returns.
+
+        `port`: that of its address, 0: any; `within`: the command that runs its command.
+        """
         arguments = ["--name", name, "--nthreads", str(threads), "--no-nanny"]
         arguments += ["--local-directory", str(self.root / name)]
+        arguments += ["--worker-port", str(port)] if port else []
+        self._within = within
         return self._start("worker", self.address, *arguments, env or {}, _REGISTERED)
 
     def log(self, name: str) -> str:
@@ -73,7 +85,7 @@ class DaskCluster:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words, *host]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command,
+                [*self._within, *command],
                 cwd=self.root,  # else Python finds the skillup of this folder first
                 env={**self._environment(), **extra},
                 stdin=subprocess.DEVNULL,

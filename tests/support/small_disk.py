@@ -15,7 +15,7 @@ def _ways() -> list[list[str]]:
     return [["unshare", "-rm"], ["unshare", "-m"]]
 
 
-def _namespace() -> list[str]:
+def namespace() -> list[str]:
     """The command that may mount, as root or as anybody where the kernel lets them."""
     if sys.platform == "linux" and shutil.which("unshare"):
         for way in _ways():
@@ -35,7 +35,7 @@ def run_with_small_disk(project: Project, script: str, *, megabytes: int) -> Out
     (project.root / "disk").mkdir(exist_ok=True)
     mount = f'mount -t tmpfs -o size={megabytes}m none "$DISK" && '
     done = subprocess.run(
-        [*_namespace(), "sh", "-c", mount + script],
+        [*namespace(), "sh", "-c", mount + script],
         cwd=project.root,
         env=project.environment(
             {"DISK": str(project.root / "disk"), "SKILLUP": f"{sys.executable} -m skillup"}

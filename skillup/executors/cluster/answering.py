@@ -26,21 +26,23 @@ class Answering:
         jobs: Mapping[str, Job],
         group: TaskGroup,
         bring: Callable[[str], Awaitable[None]],
+        settled: Callable[[], Awaitable[None]],
     ) -> None:
-        """`bring` takes a line to the unit."""
+        """`bring` takes a line to the unit; `settled` waits for its trials that have finished."""
         self._run = run
         self._jobs = jobs
         self._group = group
         self._bring = bring
+        self._settled = settled
         self._patiences: dict[tuple[str, int], Patience] = {}
         self._passages: dict[int, Passage] = {}
-        self._unwanted: set[str] = set()
+        self._beginning: set[str] = set()
         self._open: dict[int, anyio.CancelScope] = {}
         """By number, the questions that wait for their answer."""
 
-    def refuse(self, job: str) -> None:
-        """No message of this trial is to be sent any more: it is not begun."""
-        self._unwanted.add(job)
+    def begins(self, job: str) -> None:
+        """Its next message is only sent if no limit of the run keeps the trial from being begun."""
+        self._beginning.add(job)
 
     def asked(self, message: Mapping[str, Any]) -> None:
         """Answer it, when that is known. Raises KeyError or ValueError if it is no word of ours."""
@@ -59,11 +61,19 @@ class Answering:
         if message["what"] == "accepted":
             patience.accepted()
         elif message["what"] == "ready":
-            ready = _leave if message["job"] in self._unwanted else patience.ready
-            self._answer(message, ready)
+            self._answer(message, partial(self._ready, message["job"], patience))
         elif message["what"] == "refused":
             error = TurnError.model_validate(message["error"])
             self._answer(message, partial(patience.refused, error, message["times"]))
+
+    async def _ready(self, job: str, patience: Patience) -> float | None:
+        if job in self._beginning:
+            # What those before it took, or that they failed, may be enough.
+            await self._settled()
+            if self._run.is_enough():
+                return None
+            self._beginning.discard(job)
+        return await patience.ready()
 
     def _asked_by_others(self, message: Mapping[str, Any]) -> None:
         """Who judges, or plays the user."""
@@ -98,7 +108,3 @@ class Answering:
                 await self._bring(json.dumps({"number": number, "given": given}))
 
         self._group.start_soon(answer)
-
-
-async def _leave() -> None:
-    return None

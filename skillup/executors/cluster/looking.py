@@ -22,6 +22,8 @@ class Looked:
     problem: str | None
     """Why it gets no trials; None: it gets some."""
     about: Mapping[str, Any]
+    passing: bool = False
+    """The problem may be gone the next time."""
 
     def doubts(self) -> dict[str, str]:
         """By profile, why it may be of no use there: no login was found."""
@@ -49,13 +51,17 @@ async def look_at(client: Any, address: str, asked: Mapping[str, Any], parcel: P
     if answer is None:
         return Looked(f"no answer within {_SECONDS:g} s", {})
     if isinstance(answer, BaseException):
-        return Looked(_failure(answer), {})
+        return Looked(_failure(answer), {}, passing=isinstance(answer, OSError))
+    if answer.get("killed"):
+        return Looked(f"what looked there was killed (signal {answer['killed']})", {}, passing=True)
     return Looked(_problem(answer, asked["jobs"]), answer)
 
 
 def _failure(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "skillup":
         return f"its Python has no skillup {__version__}"
+    if isinstance(error, OSError) and not error.errno:
+        return "the connection to it broke"  # Dask's own words name no cause
     said = " ".join(str(error).split())
     return f"it could not be asked: {type(error).__name__}: {said[:300]}"
 

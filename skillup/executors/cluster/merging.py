@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
 from skillup.store.checkpoints import CHECKPOINT_FILE
+from skillup.store.errors_of_disk import disk_errors
 from skillup.store.trials import GRADE_FILE, RECORD_FILE, make_fresh, trial_directory
 
 _ATTEMPT = re.compile(r"attempt-(\d+)\.json")
@@ -58,10 +60,13 @@ class Merging:
 
         Unless the unit was held as a `whole`, only those that have finished. `data` is what
         :func:`pack_trials` made; it is laid out below `scratch` meanwhile. Blocks; raises
-        RunDirectoryError or OSError where the disk does, and for what is no such data
-        tarfile.TarError, EOFError, zlib.error or ValidationError.
+        RunDirectoryError where the disk refuses, and for what is no such data tarfile.TarError,
+        EOFError, zlib.error or ValidationError.
         """
-        with tempfile.TemporaryDirectory(dir=scratch) as name:
+        with (
+            disk_errors("write", self._directory.path),
+            tempfile.TemporaryDirectory(dir=scratch) as name,
+        ):
             laid_out = Path(name)
             come = unpack_trials(data, laid_out)
             self._take_blobs(laid_out / "blobs")
@@ -125,7 +130,9 @@ def _move(source: Path, target: Path, secrets: Secrets) -> None:
     if not source.is_dir():
         return
     for file in sorted(source.rglob("*")):
-        place = target / file.relative_to(source)
+        # Agents name files, too.
+        name = os.fsencode(file.relative_to(source))
+        place = target / os.fsdecode(secrets.mask_bytes(name))
         if file.is_dir():
             place.mkdir(parents=True, exist_ok=True)
             continue

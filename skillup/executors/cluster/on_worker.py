@@ -71,7 +71,8 @@ async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, An
 
     `asked`: what :mod:`skillup.cli.cluster_unit` is asked, with `program` (its name) and `version`.
     The answer: ``{"version", "python", "host"}`` and, with the same version, ``{"profiles": {name:
-    {"version", "problem", "doubt"}}}`` or ``{"error": why the plan cannot be made}``.
+    {"version", "problem", "doubt"}}}``, ``{"error": why the plan cannot be made}`` or ``{"killed":
+    the signal that ended whoever looked}``.
     """
     log_no_messages()
     about = {
@@ -103,6 +104,8 @@ def _look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, Any]:
     )
     if ended.code == 0 and said:
         return said[-1]
+    if ended.code < 0 and not ended.stopped:
+        return {"killed": -ended.code}
     late = f"no answer within {_LOOKING_SECONDS:g} s"
     return {"error": late if ended.stopped else ended.said or f"exit code {ended.code}"}
 

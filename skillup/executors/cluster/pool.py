@@ -14,6 +14,8 @@ from skillup.errors import SkillupError
 from skillup.executors.cluster.looking import Looked
 
 _LOOK_SECONDS = 1.0
+_MORE_LOOKS = 2
+"""After one of a worker that could not be asked, or could not answer."""
 _ANSWER_SECONDS = 20.0
 _WITHOUT_WORKERS_SECONDS = 60.0
 """How long a run waits for workers: at its start for the first, later for those that come again."""
@@ -27,6 +29,8 @@ class Worker:
     threads: int
     free: int
     gone: anyio.Event = field(default_factory=anyio.Event)
+    doubted: bool = False
+    """Something was lost there: it gets no more before it has been looked at again."""
 
 
 class Pool:
@@ -46,6 +50,8 @@ class Pool:
         self._patience = without_workers_seconds
         self.about: dict[str, Looked] = {}
         self._known: dict[str, Worker | None] = {}
+        self._asked: list[Worker] = []
+        """Those that are being looked at again."""
         self._changed = anyio.Event()
         self._looked = anyio.Event()
 
@@ -93,26 +99,58 @@ class Pool:
                 if new:
                     self._known.update(dict.fromkeys(new))
                     group.start_soon(self._take_in, new)
+                for worker in [w for w in self.workers if w.doubted and w not in self._asked]:
+                    self._asked.append(worker)
+                    group.start_soon(self._look_again, worker)
                 looked, self._looked = self._looked, anyio.Event()
                 looked.set()
                 if self.workers:
                     deserted = anyio.current_time()
                 elif anyio.current_time() - deserted > self._patience:
                     raise SkillupError(
-                        f"no worker has been left for {self._patience:g} s",
+                        f"no worker has been left for {self._patience:g} s{self._why_none()}",
                         hint="what has finished is kept: go on with `skillup run --resume`",
                     )
+
+    def _why_none(self) -> str:
+        left_out = [
+            f"{address}: {self.about[address].problem}"
+            for address, worker in self._known.items()
+            if worker is None and address in self.about
+        ]
+        return f"; there are {'; '.join(left_out)}" if left_out else ""
 
     async def looked_again(self) -> None:
         """Wait until the scheduler has said anew who is there; else :meth:`watch` raises."""
         await self._looked.wait()
         await self._looked.wait()  # the first one may have been asked before
 
+    def doubt(self, worker: Worker) -> None:
+        """Something was lost there; it may have begun anew, with nothing of what it was sent."""
+        worker.doubted = True
+
+    def leave_out(self, worker: Worker, why: str) -> None:
+        """It gets no more trials of this run; those that it has go on."""
+        if self._known.get(worker.address) is worker:
+            self.about[worker.address] = Looked(why, {})
+            self._known[worker.address] = None
+            self._say_why_not(worker.address)
+            self._tell()
+
+    async def _look_again(self, worker: Worker) -> None:
+        looked = await self._look(worker.address)
+        self._asked.remove(worker)
+        if looked.problem is None:
+            worker.doubted = False
+            self._tell()
+        elif not looked.passing:
+            self.leave_out(worker, looked.problem)
+
     @asynccontextmanager
     async def place(self) -> AsyncIterator[Worker]:
         """Wait for a free thread of the worker that has most of them free."""
         while True:
-            free = [worker for worker in self.workers if worker.free > 0]
+            free = [worker for worker in self.workers if worker.free > 0 and not worker.doubted]
             if free:
                 break
             await self._changed.wait()
@@ -140,7 +178,13 @@ class Pool:
     async def _take_in(self, present: dict[str, int]) -> None:
         async def ask(address: str, threads: int) -> None:
             async with limiter:
-                looked = self.about[address] = await self._look(address)
+                looked = await self._look(address)
+                for _ in range(_MORE_LOOKS):
+                    if not looked.passing:
+                        break
+                    await anyio.sleep(_LOOK_SECONDS)
+                    looked = await self._look(address)
+                self.about[address] = looked
             if looked.problem is None:
                 self._known[address] = Worker(address, threads, threads)
             else:

@@ -19,6 +19,9 @@ from queue import SimpleQueue
 import skillup
 from skillup.process.spawn import Apart, start_apart
 
+NO_ROOM = 75
+"""Exit code of a process whose machine has no room on its disk (``EX_TEMPFAIL`` of sysexits.h)."""
+
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
 _STDERR_BYTES = 4000

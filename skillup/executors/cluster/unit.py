@@ -15,10 +15,12 @@ from skillup.errors import SkillupError
 from skillup.executors.cluster.answering import Answering
 from skillup.executors.cluster.on_worker import TOPIC, hold, pass_in, send
 from skillup.executors.cluster.pool import Worker
+from skillup.executors.cluster.spawned import NO_ROOM
 from skillup.executors.cluster.telling import event_of
 from skillup.executors.run import Run
 from skillup.executors.shared_costs import note_shared
 from skillup.plan import Job
+from skillup.workspace.full_disk import FULL
 
 _CANCEL_SECONDS = 5.0
 _PAUSES_SECONDS = (1.0, 3.0, 0.0)
@@ -39,6 +41,8 @@ class Ended:
     """The process has ended as it should. If not, and nothing was lost, it could hold nothing."""
     said: str = ""
     """The end of its stderr."""
+    no_room: bool = False
+    """It was lost because the worker's disk is full."""
     trials: bytes = b""
     """What has not been sent before, as :mod:`~skillup.executors.cluster.merging` takes it in."""
 
@@ -98,7 +102,9 @@ class Unit:
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
-                self._answering = Answering(self._run, self._jobs, group, self._bring)
+                self._answering = Answering(
+                    self._run, self._jobs, group, self._bring, self._settled
+                )
                 group.start_soon(self._leave_with_the_worker)
                 try:
                     answer = await future
@@ -114,14 +120,20 @@ class Unit:
             said = " ".join(str(failure).split())
             if "scheduler-connection-lost" in said:
                 raise Disconnected from failure
-            return Ended(f"{type(failure).__name__}: {said[:300]}")
+            full = isinstance(failure, OSError) and failure.errno in FULL
+            return Ended(f"{type(failure).__name__}: {said[:300]}", no_room=full)
         if answer is None:
             return Ended(self._lost or "the worker has gone")
         lost: str | None = None
         if answer["code"] < 0 or answer["stopped"]:
             how = "was stopped" if answer["stopped"] else f"was killed (signal {-answer['code']})"
             lost = f"the process that held it {how}"
-        return Ended(lost, answer["end"] is not None, answer["said"], answer["trials"])
+        elif answer["code"] == NO_ROOM:
+            lost = _last_line(answer["said"]) or "its disk has no room left"
+        elif answer["end"] is None and self.began:
+            lost = f"the process that held it failed: {_last_line(answer['said'])}"
+        full = answer["code"] == NO_ROOM
+        return Ended(lost, answer["end"] is not None, answer["said"], full, answer["trials"])
 
     def _counted(self) -> dict[str, list[int]]:
         """Of the jobs' families, what has finished, and the turns that each of those counts."""
@@ -150,10 +162,14 @@ class Unit:
 
     def _started(self, job: Job, attempt: int) -> None:
         self.began = True
-        if self._answering is not None and attempt == 1 and self._run.is_enough():
-            self._answering.refuse(job.id)
-        else:
-            self._tell_started(job, attempt)
+        if self._answering is not None and attempt == 1:
+            self._answering.begins(job.id)
+        self._tell_started(job, attempt)
+
+    async def _settled(self) -> None:
+        """Wait for what has finished and is under way."""
+        async with self._one_by_one:
+            pass
 
     def _note_shared(self, costs: Mapping[str, Any]) -> None:
         try:
@@ -199,6 +215,10 @@ class Unit:
         self._lost = why
         if self._group is not None:
             self._group.cancel_scope.cancel()
+
+
+def _last_line(said: str) -> str:
+    return said.rpartition("\n")[2].strip()[:300]
 
 
 async def _fail(error: SkillupError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,17 @@ LOSSES_ALLOWED = 3
 """So often a trial begins again because its worker was lost; then it is an error."""
 LOSSES_BEFORE_IT_BEGAN = 10
 """The same where the worker was lost before the trial had begun, which cannot be its doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """Of trials that were sent to a worker."""
+
+    why: str
+    began: bool
+    """One of them had begun."""
+    no_room: bool
+    """The worker's disk is full."""
 
 
 class ClusterVenue:
@@ -58,20 +70,26 @@ class ClusterVenue:
                 if self._run.is_enough():
                     return
                 try:
-                    lost, began = await self._attempt(worker, jobs)
+                    loss = await self._attempt(worker, jobs)
                 except Disconnected:
-                    lost, began = None, True
+                    loss = None
                 else:
-                    if lost is None:
+                    if loss is None:
                         return
             jobs = self._rest(jobs)
             if not jobs:
                 return
-            if lost is None:
+            if loss is None:
                 await self._wait_for_the_scheduler(jobs)
                 continue
+            lost = loss.why
             self._tell_lost(jobs, worker, lost)
-            losses[began] += 1
+            if loss.no_room:
+                # The worker's trouble, and not the trial's: elsewhere there is room.
+                self._pool.leave_out(worker, lost)
+                continue
+            self._pool.doubt(worker)
+            losses[loss.began] += 1
             if losses[True] > LOSSES_ALLOWED or losses[False] > LOSSES_BEFORE_IT_BEGAN:
                 message = (
                     f"its worker was lost {sum(losses)} times while it was held; last "
@@ -114,11 +132,8 @@ class ClusterVenue:
             self._started[job.id] = attempt
             self._run.observer.trial_started(job, attempt)
 
-    async def _attempt(self, worker: Worker, jobs: Sequence[Job]) -> tuple[str | None, bool]:
-        """Hold the jobs on `worker`; how they were lost (None: not), and whether one had begun.
-
-        Raises Disconnected.
-        """
+    async def _attempt(self, worker: Worker, jobs: Sequence[Job]) -> _Loss | None:
+        """Hold the jobs on `worker`; how some of them were lost. Raises Disconnected."""
         for job in jobs:
             self._begin_anew(job)
         places = [self._run.directory.begin_trial(job.id) for job in jobs]
@@ -151,7 +166,8 @@ class ClusterVenue:
                 elif ended.trials:
                     torn = await take_in(ended.trials, rest, whole=lost is None)
                     lost = lost or torn or self._unfinished(rest)
-            return lost, unit.began  # a scope may swallow what is raised in it
+            # Not within the scope, which may swallow what is raised in it.
+            return _Loss(lost, unit.began, ended.no_room) if lost is not None else None
         finally:
             self._units.pop(unit.id, None)
             for job in jobs:

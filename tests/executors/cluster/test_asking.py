@@ -43,7 +43,7 @@ async def client(root: Path, paces: Paces, heard: list[dict[str, Any]]) -> Async
     with RunDirectory.create(root / "run", {}) as directory:
         run = Run(directory, options_at(root / "run", paces=paces), Quiet(), {})
         async with anyio.create_task_group() as group:
-            answering = Answering(run, {}, group, bring)
+            answering = Answering(run, {}, group, bring, anyio.lowlevel.checkpoint)
 
             def say(message: dict[str, Any]) -> None:
                 heard.append(message)

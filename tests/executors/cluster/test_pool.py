@@ -65,3 +65,61 @@ def test_where_none_is_left_each_reason_is_said_once(capsys: pytest.CaptureFixtu
         opened({"a": looked("claude: there is no program `claude`"), "b": looked("it has none")})
     assert "a: claude: there is no program `claude`; b: it has none" in refused.value.message
     assert capsys.readouterr().err == ""
+
+
+def test_one_where_something_was_lost_gets_no_more_until_it_has_been_looked_at() -> None:
+    answers = [looked(), Looked("the connection to it broke", {}, passing=True), looked()]
+
+    async def look(address: str) -> Looked:
+        return answers.pop(0)
+
+    async def main() -> None:
+        client: Any = Scheduler("a")
+        pool = Pool(client, look, lambda _: None)
+        await pool.open()
+        async with anyio.create_task_group() as group:
+            async with pool.place() as worker:
+                pool.doubt(worker)
+            group.start_soon(pool.watch)
+            async with pool.place() as again:
+                assert again is worker
+            assert answers == []
+            group.cancel_scope.cancel()
+
+    anyio.run(main)
+
+
+def test_one_that_is_left_out_gets_no_more_and_it_is_said_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    threads: list[int] = []
+
+    async def look(address: str) -> Looked:
+        return looked()
+
+    async def main() -> None:
+        client: Any = Scheduler("a", "b")
+        pool = Pool(client, look, threads.append)
+        await pool.open()
+        async with pool.place() as worker:
+            pool.leave_out(worker, "No space left on device")
+        assert [one.address for one in pool.workers] == [{"a": "b", "b": "a"}[worker.address]]
+
+    anyio.run(main)
+    assert threads[-1] == 2
+    assert "No space left on device; it gets no trials" in capsys.readouterr().err
+
+
+def test_one_that_could_not_be_asked_is_asked_again() -> None:
+    answers = [Looked("it was killed", {}, passing=True), looked()]
+
+    async def look(address: str) -> Looked:
+        return answers.pop(0)
+
+    async def main() -> list[str]:
+        client: Any = Scheduler("a")
+        pool = Pool(client, look, lambda _: None)
+        await pool.open()
+        return [worker.address for worker in pool.workers]
+
+    assert anyio.run(main) == ["a"]
