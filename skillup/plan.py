@@ -13,6 +13,8 @@ from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.schema.profile import Profile
 
 Variant = Literal["with_skill", "without_skill"]
+MOST_JOBS = 200_000
+"""Trials of a run. All that is known of them is held in memory, and listed in its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,9 @@ def make_plan(
     depend on all of its paths.
 
     Raises UsageError if `trials_from_turn` is a turn that one of the cases has not, or if none of
-    them has several trials.
+    them has several trials; and if there would be more than :data:`MOST_JOBS`.
     """
+    _refuse_too_many(suites, profiles, selection)
     labels = _labels(suites)
     jobs: list[Job] = []
     left_out: list[str] = []
@@ -97,7 +100,7 @@ def make_plan(
         left_out.extend(c.case.id for c in suite.cases if c.case.id not in ids)
         for loaded in chosen:
             case = loaded.case
-            trials = selection.trials or case.trials or 1
+            trials = _trials(loaded, selection)
             fork_at = _fork_at(loaded, selection)
             for profile in profiles[str(suite.path)]:
                 for variant in selection.variants:
@@ -118,6 +121,29 @@ def make_plan(
             hint="say how often with --trials",
         )
     return Plan(tuple(jobs), tuple(left_out))
+
+
+def _trials(loaded: LoadedCase, selection: Selection) -> int:
+    return selection.trials or loaded.case.trials or 1
+
+
+def _refuse_too_many(
+    suites: Sequence[LoadedSuite],
+    profiles: Mapping[str, Sequence[Profile]],
+    selection: Selection,
+) -> None:
+    """Counted before any job is made: to make millions takes minutes, and all memory."""
+    jobs = sum(
+        _trials(loaded, selection) * len(profiles[str(suite.path)]) * len(selection.variants)
+        for suite in suites
+        for loaded in suite.cases
+        if is_selected(loaded, selection)
+    )
+    if jobs > MOST_JOBS:
+        raise UsageError(
+            f"this would be a run of {jobs:,} trials; it can have {MOST_JOBS:,} at most",
+            hint="hold each case less often (--trials), or some of the cases (-k, --tag)",
+        )
 
 
 def _fork_at(loaded: LoadedCase, selection: Selection) -> int:

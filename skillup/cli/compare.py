@@ -54,8 +54,8 @@ def compare(
     folder = runs_folder(root)
     later = find_run(b, url, folder)
     earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
-    places = {(run.run_id, Path(run.path).resolve()) for run in (earlier, later)}
-    if len(places) == 1:
+    # A run that was copied is the same run; its id alone may be a mere name of a directory.
+    if (earlier.run_id, earlier.started_at) == (later.run_id, later.started_at):
         raise UsageError(
             f"A and B are the same run, {later.run_id}",
             hint="`skillup compare previous RUN` compares a run with the one before",

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from skillup.checks.finding import CannotEvaluateError
+from skillup.cli.joining_workers import refuse_unjoined
 from skillup.cli.runs_named import LAST, means_a_run, newest_runs, run_path
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.text import shown_id
@@ -110,6 +111,7 @@ def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) 
             hint="the records of skillup know their files themselves",
         )
     if path.is_dir():
+        refuse_unjoined(path)
         if (path / RUN_FILE).is_file():
             return _run(path)
         if (path / trials.RECORD_FILE).is_file():

@@ -43,10 +43,28 @@ JudgeModelName = Annotated[
 NoJudgeCache = Annotated[
     bool, typer.Option("--no-judge-cache", help="Ask models anew; no stored answer counts.")
 ]
+
+
+def _index(given: str | None) -> str | None:
+    if given is not None and not given.strip():
+        raise UsageError("--index is empty", hint="give a file or a URL; `none` keeps no index")
+    return given
+
+
+def parse_out(given: str) -> Path:
+    """The path after `--out`; an empty one would mean the directory in which we are."""
+    if not given.strip():
+        raise UsageError("--out is empty", hint="give a new directory, or leave --out out")
+    return Path(given)
+
+
 IndexUrl = Annotated[
     str | None,
     typer.Option(
-        "--index", metavar="URL", help="The index of runs. Default: $SKILLUP_INDEX, else .skillup/."
+        "--index",
+        metavar="URL",
+        callback=_index,
+        help="The index of runs. Default: $SKILLUP_INDEX, else .skillup/.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")]

@@ -23,6 +23,8 @@ class RunRequest:
     trials_from_turn: int | None = None
     cases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    """Of the trials that the rest asks for only these; none: all. pytest chooses by trial."""
     item: str | None = None
     sample_size: int | None = None
     seed: int = 0

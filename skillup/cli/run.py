@@ -18,6 +18,7 @@ from skillup.cli.options import (
     SampleSize,
     Tags,
     Vars,
+    parse_out,
     parse_seconds,
 )
 
@@ -32,7 +33,9 @@ def run(
     parallel: Annotated[
         int | None, typer.Option("--parallel", "-j", min=1, max=256, help="Trials at once.")
     ] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How often to hold each case.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="How often to hold each case.")
+    ] = None,
     trials_from_turn: Annotated[
         int | None,
         typer.Option(min=1, help="The trials of a case share the turns before this one."),
@@ -49,7 +52,10 @@ def run(
         bool, typer.Option("--baseline", help="Hold each case without the skill, too.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="The run directory. Default: .skillup/runs/…")
+        Path | None,
+        typer.Option(
+            metavar="PATH", parser=parse_out, help="The run directory. Default: .skillup/runs/…"
+        ),
     ] = None,
     resume: Annotated[
         str | None,
@@ -118,6 +124,7 @@ def run(
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
+    from skillup.cli.joining_workers import join_workers
     from skillup.cli.request import RunRequest, requested_again
     from skillup.cli.retrying import check_retrying
     from skillup.cli.running import hold_run
@@ -152,8 +159,9 @@ def run(
         no_judge_cache=no_judge_cache,
     )
     check_retrying(retry_errors=retry_errors, resume=resume)
-    unfinished = None if resume is None else run_path(resume)
+    unfinished = None if resume is None else run_path(resume, joined=False)
     if unfinished is not None:
+        join_workers(unfinished)
         request = requested_again(unfinished, request, out)
     return hold_run(
         request,

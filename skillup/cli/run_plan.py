@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,9 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
             variables=variables,
         ),
     )
+    if request.jobs:
+        wanted = set(request.jobs)
+        plan = replace(plan, jobs=tuple(job for job in plan.jobs if job.id in wanted))
     if not plan.jobs:
         known = ", ".join(plan.left_out[:10]) or "none"
         raise UsageError("no case matches the selection", hint=f"the cases are: {known}")

@@ -18,6 +18,8 @@ from skillup.reports.text import listed_ids, plain, shown_id
 from skillup.schema.grade import BASELINE, Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory, trials
+from skillup.store.run_directory import RUN_FILE
+from skillup.store.run_shape import check_shape_of_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def shown_trials(path: Path, wanted: Wanted) -> Shown:
     """
     run = RunDirectory.open(path)
     info = run.run_info()
-    planned = [job for job in info.get("jobs") or () if isinstance(job, str)]
+    check_shape_of_run(info, run.path / RUN_FILE)
+    planned = list(info.get("jobs") or ())
     order = {job: place for place, job in enumerate(planned)}
     ended = dict(trials.directories_with_records(run.path / "trials"))
     jobs = sorted(filter(_is_whole, ended), key=lambda job: order.get(job, len(order)))

@@ -20,6 +20,7 @@ from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.pace import TrialPatience
 from skillup.executors.shared_costs import count_noted
 from skillup.judges import grade, grade_record
+from skillup.judges.ledger import Ledger
 from skillup.judges.settling import LiveJudge
 from skillup.judges.users.casting import USER, Place
 from skillup.plan import Job, Plan
@@ -123,7 +124,8 @@ class Run:
                 if before is not None:
                     # What judges took for the grade that is replaced was taken.
                     record = record.model_copy(update={"judging": before.judging})
-                await self.conclude(job, record, new=False)
+                # What it took to judge one without a grade is in no account yet.
+                await self.conclude(job, record, new=False, goes_on=before is None)
 
         async with anyio.create_task_group() as group:
             for job in jobs:
@@ -183,9 +185,9 @@ class Run:
         for needed in job.depends_on:
             grade = self.grades.get(needed)
             if grade is None:
-                return f"depends on {_case_of(needed)}, which was not run"
+                return f"depends on {case_of(needed)}, which was not run"
             if grade.status != "PASS":
-                return f"depends on {_case_of(needed)}, which ended as {grade.status}"
+                return f"depends on {case_of(needed)}, which ended as {grade.status}"
         return None
 
     def give_up(self, job: Job, record: Record, reason: str) -> None:
@@ -263,17 +265,24 @@ class Run:
         return reader.problem(case) if reader is not None else None
 
     async def conclude(
-        self, job: Job, record: Record, known: Grade | None = None, *, new: bool = True
+        self,
+        job: Job,
+        record: Record,
+        known: Grade | None = None,
+        *,
+        new: bool = True,
+        goes_on: bool = False,
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
+        `goes_on`: an earlier start may have begun to judge it.
         Where a quota that is used up kept judges from it there is none, until the run goes on.
         """
         if new:
             self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
             record = self.directory.read_record(job.id)
-        graded = known or await self._grade(record)
+        graded = known or await self._grade(record, goes_on)
         if known is None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
@@ -304,13 +313,14 @@ class Run:
         held = record.first_error() is None
         return stop is not None and stop.kind == "quota" and refused and held
 
-    async def _grade(self, record: Record) -> Grade:
+    async def _grade(self, record: Record, goes_on: bool) -> Grade:
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             return grade_record(record, read_file)
-        return await grade(record, read_file, reader)
+        ledger = Ledger(of_grade=True, goes_on=goes_on)
+        return await grade(record, read_file, reader, ledger=ledger)
 
 
-def _case_of(job_id: str) -> str:
+def case_of(job_id: str) -> str:
     """A job id without profile, variant and trial; the case's own id may contain slashes."""
     return job_id.rsplit("/", 3)[0]

@@ -10,7 +10,7 @@ import anyio
 from skillup.executors.family import hold_family
 from skillup.executors.guarded import Guarded
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.run import Run
+from skillup.executors.run import Run, case_of
 from skillup.plan import Job, Plan
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
@@ -69,6 +69,16 @@ class Stepwise:
             guarded.refuse()
         return self._grades.get(job.id)
 
+    def why_not_held(self, job: Job) -> str | None:
+        """Of a job that was asked for and has no grade; None: nobody can say."""
+        needed = self._needed_and_not_run(job)
+        return f"depends on {case_of(needed)}, which was not run" if needed is not None else None
+
+    def _needed_and_not_run(self, job: Job) -> str | None:
+        """Of the plan; a job that needs what was broken off is as unfinished as that."""
+        names = (name for name in job.depends_on if name in self._jobs)
+        return next((name for name in names if name not in self._grades), None)
+
     @property
     def stopped(self) -> str | None:
         """Why no more trials are held; None: they are."""
@@ -88,6 +98,8 @@ class Stepwise:
                 waiting.extend(reversed(needed))
                 continue
             waiting.pop()
+            if self._needed_and_not_run(current) is not None:
+                self._run.done[current.id].set()
             if not self._run.done[current.id].is_set():
                 async with self._claim(current) as known:
                     if known is None:

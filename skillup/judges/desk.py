@@ -141,7 +141,13 @@ class JudgeDesk:
 
         record = inquiry.context.record
         root = self._options.suite_root(record)
-        asker = self.models.seen_from(root, suite=record.suite_root, trial=_trial_of(record))
+        asker = self.models.seen_from(
+            root,
+            suite=record.suite_root,
+            trial=_trial_of(record),
+            of_grade=ledger.of_grade,
+            goes_on=ledger.goes_on,
+        )
         return await read_checks(replace(inquiry, checks=checks), asker, ledger)
 
     def _model_problem(self, case: Case, suite_root: Path) -> str | None:

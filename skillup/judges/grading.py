@@ -27,9 +27,13 @@ async def grade(
     reader: Reader,
     *,
     case: Case | None = None,
+    ledger: Ledger | None = None,
 ) -> Grade:
-    """:func:`grade_record` with `reader` to answer what rules cannot; `judging` is what it took."""
-    ledger = Ledger()
+    """:func:`grade_record` with `reader` to answer what rules cannot; `judging` is what it took.
+
+    `ledger`: the account that it is written into, which is empty; default: one of its own.
+    """
+    ledger = ledger or Ledger()
     graded = await settle(
         lambda sitting: grade_record(record, read_file, case=case, sitting=sitting), reader, ledger
     )

@@ -18,6 +18,10 @@ class Ledger:
     models: list[str] = field(default_factory=list)
     usages: list[Usage | None] = field(default_factory=list)
     costs: list[float | None] = field(default_factory=list)
+    of_grade: bool = False
+    """What a run's grade takes: it is in no account if judging is cut off before there is one."""
+    goes_on: bool = False
+    """Of a grade whose judging was cut off: what was asked for it then counts as asked now."""
 
     def add(
         self, model: str | None, usage: Usage | None, cost_usd: float | None, *, cached: bool

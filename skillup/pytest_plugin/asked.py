@@ -13,6 +13,7 @@ from skillup.cli.request import RunRequest
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.judges.models.choice import FALLBACK_VARIABLE
 from skillup.load.discover import IsCase, find_suites
+from skillup.schema.base import MOST_TRIALS
 from skillup.store.run_directory import check_free
 
 _OPTION = "--skillup"
@@ -59,11 +60,18 @@ def refuse_place_in_use(asked: Asked) -> None:
     """Raises pytest.UsageError if `--skillup-out` is no place for a run: once, and not by case."""
     if asked.out is not None:
         try:
+            _check_below_a_directory(asked.out)
             check_free(asked.out)
         except RunDirectoryError as error:
             raise pytest.UsageError(
                 f"--skillup-out: {error.message}\n  hint: name a new or empty directory"
             ) from None
+
+
+def _check_below_a_directory(out: Path) -> None:
+    there = next((path for path in (out, *out.parents) if path.exists()), None)
+    if there is not None and not there.is_dir():
+        raise RunDirectoryError(f"{there} is no directory")
 
 
 def add_to_arguments(config: pytest.Config, suites: Sequence[Path]) -> None:
@@ -91,9 +99,11 @@ def _spellings(path: Path, config: pytest.Config) -> set[str]:
 def _trials(given: str | None) -> int | None:
     if given is None:
         return None
-    if not given.isdecimal() or int(given) < 1:
-        raise pytest.UsageError(f"--skillup-trials {given}: not a number from 1 on")
-    return int(given)
+    # What has very many digits is no number to Python either.
+    number = int(given) if given.isdecimal() and len(given) < 10 else 0
+    if not 1 <= number <= MOST_TRIALS:
+        raise pytest.UsageError(f"--skillup-trials {given}: not a number from 1 to {MOST_TRIALS}")
+    return number
 
 
 def _with_hint(error: UsageError) -> str:

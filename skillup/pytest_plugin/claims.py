@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from skillup.cli.joining_workers import WORKERS
 from skillup.plan import Job
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
@@ -16,8 +17,6 @@ from skillup.store.atomic import make_directory
 from skillup.store.lock import BeingWrittenError, RunLock
 from skillup.store.runs_in_order import runs_in
 
-WORKERS = "workers"
-"""Within the session's run directory: those of its workers, as only one process may write one."""
 _CLAIMS = "claims"
 _LOOK_AGAIN_SECONDS = 0.1
 

@@ -66,6 +66,7 @@ class Holding:
             asked.request,
             paths=tuple(path for given in asked.suites.values() for path in given),
             cases=tuple(_literally(name) for name in names),
+            jobs=tuple(job.id for job in plan.jobs),
         )
         self.secrets = secrets_of_plan(plan, base, environment)
         self.directory: RunDirectory = directory_for(
@@ -117,6 +118,10 @@ class Holding:
     def stopped(self) -> str | None:
         """Why no more trials are held; None: they are."""
         return self._steps.stopped
+
+    def why_not_held(self, job: Job) -> str | None:
+        """See :meth:`Stepwise.why_not_held`."""
+        return self._steps.why_not_held(job)
 
     def record_of(self, job: Job) -> Path:
         """Where the trial's record is; that of a worker, when the session has ended."""

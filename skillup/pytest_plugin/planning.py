@@ -27,6 +27,11 @@ class Planned:
     warnings: list[str] = field(default_factory=list)
     _jobs: dict[Path, list[Job]] = field(default_factory=dict)
 
+    def asked(self, asked: Asked) -> Asked:
+        """`asked` without the suites that are in trouble, which would trouble each resumption."""
+        suites = {path: given for path, given in asked.suites.items() if path not in self.troubles}
+        return replace(asked, suites=suites)
+
     def jobs_of(self, suite: Path) -> list[Job]:
         """Those of the suite with this file (resolved), in the order of the plan."""
         if not self._jobs:

@@ -10,22 +10,21 @@ from typing import Any
 
 import pytest
 
+from skillup.cli.joining_workers import has_workers, merge_workers
 from skillup.cli.plan_secrets import secrets_of_plan, warn_of_spared
 from skillup.errors import SkillupError
 from skillup.executors.register import end_what_was_left
 from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
 from skillup.pytest_plugin.asked import add_to_arguments, asked_for, refuse_place_in_use
-from skillup.pytest_plugin.claims import WORKERS
 from skillup.pytest_plugin.holding import Holding, publish
 from skillup.pytest_plugin.items import SuiteFile, TrialItem
 from skillup.pytest_plugin.markers import Markers
-from skillup.pytest_plugin.merging import merge_workers
 from skillup.pytest_plugin.planning import Planned, planned
 from skillup.reports.problems import shown_path
 from skillup.schema.grade import Grade
-from skillup.store import default_run_path, new_run_id
-from skillup.store.runs_in_order import runs_in
+from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.store.place import runs_folder
 
 _RUN, _RUN_ID = "skillup_run", "skillup_run_id"
 
@@ -60,20 +59,23 @@ class SkillupPlugin:
         return self._planned
 
     def run_path(self) -> Path:
-        """The session's run directory. Raises SkillupError if its parents cannot be made."""
+        """The session's run directory; nothing is made."""
         if self._run_path is None:
             if self._worker is not None:
                 self._run_path = Path(self._worker[_RUN])
             else:
-                root = workspace_root(self._asked.directory)
-                self._run_path = self._asked.out or default_run_path(root, self._run_id)
+                folder = runs_folder(workspace_root(self._asked.directory))
+                self._run_path = self._asked.out or folder / self._run_id
         return self._run_path
 
     def holding(self) -> Holding:
         """The session's run; made when it is first asked for. Raises SkillupError."""
         if self._holding is None:
+            if self._asked.out is None:
+                # What no run is made for leaves no trace.
+                default_run_path(workspace_root(self._asked.directory), self._run_id)
             self._holding = Holding(
-                self._asked,
+                self.planned().asked(self._asked),
                 self._selected_plan(),
                 self.run_path(),
                 self._run_id,
@@ -94,10 +96,18 @@ class SkillupPlugin:
         return Plan(tuple(job for name, job in jobs.items() if name in wanted))
 
     def grade_of(self, job: Job) -> Grade:
-        """Hold the trial. Raises SkillupError if the run cannot be made or gone on with."""
-        grade = self.holding().hold(job)
+        """Hold the trial. Raises SkillupError if the run cannot be made or gone on with.
+
+        Skips the item of one that needs what was not run: the run lacks both.
+        """
+        holding = self.holding()
+        grade = holding.hold(job)
+        if grade is None and holding.stopped is None:
+            why = holding.why_not_held(job)
+            if why is not None:
+                pytest.skip(why)
         if grade is None:
-            raise SkillupError(f"not held: {self.holding().stopped or 'it was cancelled'}")
+            raise SkillupError(f"not held: {holding.stopped or 'it was cancelled'}")
         return grade
 
     @pytest.hookimpl(tryfirst=True)
@@ -122,10 +132,7 @@ class SkillupPlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """The controller of pytest-xdist tells each worker what the session's run is."""
-        try:
-            node.workerinput.update({_RUN: str(self.run_path()), _RUN_ID: self._run_id})
-        except SkillupError as error:
-            raise pytest.UsageError(error.message) from None
+        node.workerinput.update({_RUN: str(self.run_path()), _RUN_ID: self._run_id})
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self) -> Generator[None, object, object]:
@@ -147,7 +154,7 @@ class SkillupPlugin:
                     self._merge(self._run_path)
 
     def _merge(self, run: Path) -> None:
-        if not runs_in(run / WORKERS):
+        if not has_workers(run):
             return
         end_what_was_left()  # a worker may have been killed
         plan = self.planned().plan
@@ -155,7 +162,11 @@ class SkillupPlugin:
         self._warnings += self.planned().warnings
         secrets = secrets_of_plan(plan, self._asked.directory, dict(os.environ))
         warn_of_spared(secrets, self._warn)
-        publish(run, merge_workers(run, secrets.mask), self._asked, plan, secrets)
+        result = merge_workers(run)
+        held = set(RunDirectory.open(run).run_info()["jobs"])
+        # Suites of which nothing was selected have no say in what is written.
+        own = Plan(tuple(job for job in plan.jobs if job.id in held))
+        publish(run, result, self._asked, own, secrets)
 
     def _warn(self, text: str) -> None:
         self._warnings.append(f"warning: {text}")

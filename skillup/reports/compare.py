@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from skillup.reports.aligned import print_aligned, print_at_words
-from skillup.reports.compare_totals import statements, totals_table
+from skillup.reports.compare_sentence import LEAST_CHANGE, edited_in_a_sentence, in_a_sentence
+from skillup.reports.compare_totals import baseline_as_before, statements, totals_table
 from skillup.reports.how_sure import how_sure
 from skillup.reports.table import print_table
 from skillup.reports.text import one_line, plain, shown_id
@@ -33,8 +34,6 @@ _SECTIONS: tuple[tuple[Change, str, str], ...] = (
 _SHORTENED: tuple[Change, ...] = ("still_failing", "not_run", "skipped", "only_in_a", "only_in_b")
 _MOST_ROWS = 40
 """Of those: a run that was stopped would bury what changed below all that it did not hold."""
-_LEAST_CHANGE = 0.005
-"""Of a score; less is shown as none."""
 _WORDS = {"error": "error", "not_held": "not held", "skip": "skipped", "absent": "–"}
 
 
@@ -42,10 +41,16 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
     """All of it; a section is left out where it is empty."""
     from rich.text import Text
 
+    print_at_words(console, Text(plain(in_a_sentence(comparison)), style="bold"))
+    edited = edited_in_a_sentence(comparison)
+    if edited:
+        print_at_words(console, Text(plain(edited)))
+    console.print()
     for name, run in (("A", comparison.a), ("B", comparison.b)):
         print_at_words(console, Text(_head(name, run)))
+    as_before = set(baseline_as_before(comparison))
     for change, title, style in _SECTIONS:
-        cases = comparison.of(change)
+        cases = [case for case in comparison.of(change) if case.key not in as_before]
         if cases:
             console.print()
             console.print(Text(f"{title} ({len(cases)})", style=f"bold {style}"))
@@ -65,6 +70,10 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
     console.print()
     print_table(console, totals_table(comparison), indent=2)
     console.print()
+    if as_before:
+        count = f"{len(as_before)} case{'s' if len(as_before) != 1 else ''}"
+        said = f"without the skill, {count} passed as often as before, and not always"
+        print_at_words(console, Text(said))
     for line in (*statements(comparison), *comparison.notes):
         print_at_words(console, Text(plain(line)))
     if gates:
@@ -128,7 +137,7 @@ def _why(case: CaseChange) -> str:
 
 
 def _score_change(case: CaseChange) -> bool:
-    return abs((case.b.score or 0) - (case.a.score or 0)) >= _LEAST_CHANGE
+    return abs((case.b.score or 0) - (case.a.score or 0)) >= LEAST_CHANGE
 
 
 def _gates(gates: Sequence[GateResult]) -> list[list[Text]]:

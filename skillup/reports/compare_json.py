@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from skillup.reports.compare_sentence import in_a_sentence
 from skillup.trends.changes import CaseChange
 from skillup.trends.comparison import Comparison, Means
 from skillup.trends.gates import GateResult
@@ -22,6 +23,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
     verdicts, scores = comparison.verdicts, comparison.scores
     data = {
         "schema_version": COMPARISON_VERSION,
+        "summary": in_a_sentence(comparison),
         "a": _run(comparison.a),
         "b": _run(comparison.b),
         "confidence": comparison.confidence,
@@ -45,6 +47,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
         },
         "cost_usd": _means(comparison.cost),
         "duration_ms": _means(comparison.duration),
+        "edited_cases": [{"suite": suite, "case_id": name} for suite, name in comparison.edited],
         "notes": list(comparison.notes),
         "gates": [asdict(gate) for gate in gates],
         "gates_met": all(gate.met for gate in gates),

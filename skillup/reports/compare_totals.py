@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from skillup.reports.text import money, seconds
 from skillup.trends.comparison import Comparison, Means
-from skillup.trends.outcomes import RunOutcomes
+from skillup.trends.outcomes import CaseKey, RunOutcomes
 from skillup.trends.statistics.exact import ExactTest
-from skillup.trends.tallies import by_case, tally
+from skillup.trends.tallies import Tally, by_case, tally, together
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,13 +26,18 @@ def totals_table(comparison: Comparison) -> Table:
     table.add_column("")
     for header in ("A", "B", "difference"):
         table.add_column(header, justify="right")
-    counted = {case.key for case in comparison.counted}
+    both = [case for case in comparison.counted if case.a.judged and case.b.judged]
+    passed = [together(case.a for case in both), together(case.b for case in both)]
+    of = "" if len(both) == len(comparison.counted) else f" in {_cases(len(both))} of both"
+    baseline = "" if len(comparison.counted) == len(comparison.cases) else ", with the skill"
+    if both:
+        shown = [f"{side.passed}/{side.judged}" for side in passed]
+        table.add_row(f"trials passed{of}{baseline}", *shown, "")
+    paired = _planned_by_both(comparison)
     sides = [
-        tally(trial for trial in run.trials if trial.key in counted)
+        tally(trial for trial in run.trials if trial.key in paired)
         for run in (comparison.a, comparison.b)
     ]
-    baseline = "" if len(counted) == len(comparison.cases) else ", with the skill"
-    table.add_row(f"trials passed{baseline}", *(f"{s.passed}/{s.judged}" for s in sides), "")
     for word, name in (("not run", "not_run"), ("skipped", "skipped")):
         values = [getattr(side, name) for side in sides]
         if any(values):
@@ -50,13 +55,46 @@ def totals_table(comparison: Comparison) -> Table:
     if comparison.duration is not None:
         shown = [seconds(round(comparison.duration.a)), seconds(round(comparison.duration.b))]
         table.add_row("time a trial", *shown, _increase(comparison.duration))
+    for change, name in (("only_in_a", "A"), ("only_in_b", "B")):
+        alone = [case for case in comparison.counted if case.change == change]
+        if alone:
+            own = together(case.a if name == "A" else case.b for case in alone)
+            _add_alone(table, name, own, _cases(len(alone)))
     return table
 
 
-def _unanswered(run: RunOutcomes, comparison: Comparison) -> int:
+def _add_alone(table: Table, name: str, own: Tally, cases: str) -> None:
+    """What only one of the runs planned: beside the paired numbers, not among them."""
+    shown = {
+        "passed": f"{own.passed}/{own.judged}" if own.judged else "",
+        "not run": str(own.not_run or ""),
+        "skipped": str(own.skipped or ""),
+    }
+    for word, value in shown.items():
+        if value:
+            values = (value, "–") if name == "A" else ("–", value)
+            table.add_row(f"trials {word} in {cases} of {name} alone", *values, "")
+
+
+def baseline_as_before(comparison: Comparison) -> list[CaseKey]:
+    """Cases without the skill that fail as often as ever: no news, though true each night."""
     counted = {case.key for case in comparison.counted}
+    return [case.key for case in comparison.of("still_failing") if case.key not in counted]
+
+
+def _planned_by_both(comparison: Comparison) -> set[CaseKey]:
+    alone = ("only_in_a", "only_in_b")
+    return {case.key for case in comparison.counted if case.change not in alone}
+
+
+def _cases(count: int) -> str:
+    return f"{count} case{'s' if count != 1 else ''}"
+
+
+def _unanswered(run: RunOutcomes, comparison: Comparison) -> int:
+    paired = _planned_by_both(comparison)
     tallies = by_case(run.trials).items()
-    return sum(own.state in ("error", "not_held") for key, own in tallies if key in counted)
+    return sum(own.state in ("error", "not_held") for key, own in tallies if key in paired)
 
 
 def _increase(means: Means) -> str:

@@ -62,10 +62,9 @@ def print_result(
         for said in simulated_lines(grade):
             before = "  " if why else f"{whose}: "
             console.print(Text(before + said, style="dim"), soft_wrap=True)
-    for job, grade in grades:
-        for said in judge_lines(grade):
-            text = Text(f"{reporter.label(job)}: {said}", style="dim")
-            console.print(text, soft_wrap=True)
+    for said, names in _said_of_judges(reporter, grades):
+        whose = _listed(list(_counted(names, held)))
+        console.print(Text(f"{whose}: {said}", style="dim"), soft_wrap=True)
     cost = judging_cost(result.summary.judging)
     if cost is not None:
         console.print(f"note: {plain(cost)}", style="dim", markup=False, soft_wrap=True)
@@ -141,6 +140,18 @@ def _alike(
         names = groups.setdefault(told, ({}, grade))[0]
         names.setdefault(_name(job, reporter), []).append(reporter.label(job))
     yield from groups.values()
+
+
+def _said_of_judges(
+    reporter: PlainReporter, grades: Sequence[tuple[Job, Grade]]
+) -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """Each line once, with the trials that it is of, as in :func:`_alike`."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    for job, grade in grades:
+        for said in dict.fromkeys(judge_lines(grade)):
+            names = groups.setdefault(said, {})
+            names.setdefault(_name(job, reporter), []).append(reporter.label(job))
+    yield from groups.items()
 
 
 def _name(job: Job, reporter: PlainReporter) -> str:

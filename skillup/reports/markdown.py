@@ -19,6 +19,8 @@ _REFERENCE = re.compile(r"(@|\\#|\b[Gg][Hh]-(?=\d)|:(?!\d+:)(?=(?:\w|[-+]|\\_)+:
 _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
+_NO_FAILURE = "➖"
+"""Of a case that failed without the skill."""
 _MOST_TOLD = 50
 _ROWS_AT_ONCE = 30
 _MOST_ROWS = 1000
@@ -125,22 +127,44 @@ def _percent(rate: float | None) -> str:
 
 
 def _tables(result: RunResult, shown: list[str]) -> Iterator[str]:
-    """A row for each trial; of many, those that did not pass, and the others folded below."""
-    passed = [grade for grade in result.cases if grade.status == "PASS"]
-    others = [grade for grade in result.cases if grade.status != "PASS"]
-    if len(result.cases) <= _ROWS_AT_ONCE or not passed:
-        yield from _table(result.cases[:_MOST_ROWS], shown)
-    else:
-        if others:
-            yield from _table(others[:_MOST_ROWS], shown)
-            yield ""
+    """A row for each trial; of many, those that did not pass, and the others folded below.
+
+    Folded by themselves are verdicts without the skill: they are none on the skill.
+    """
+    bare = [grade for grade in result.cases if grade.variant == BASELINE and not _is_bad(grade)]
+    own = [grade for grade in result.cases if grade.variant != BASELINE or _is_bad(grade)]
+    passed = [grade for grade in own if grade.status == "PASS"]
+    others = [grade for grade in own if grade.status != "PASS"]
+    if len(own) <= _ROWS_AT_ONCE or not passed:
+        passed, others = [], own
+    if others:
+        yield from _table(others[:_MOST_ROWS], shown)
+    room = max(0, _MOST_ROWS - len(others))
+    if passed:
         many = "1 trial" if len(passed) == 1 else f"{len(passed)} trials"
-        yield from (f"<details><summary>{many} passed</summary>", "")
-        yield from _table(passed[: max(0, _MOST_ROWS - len(others))], shown)
-        yield from ("", "</details>")
+        yield from _folded(f"{many} passed", passed[:room], shown)
+    if bare:
+        room = max(0, room - len(passed))
+        yield from _folded(f"without the skill: {_counted(bare)}", bare[:room], shown)
     if len(result.cases) > _MOST_ROWS:
         yield ""
         yield f"… and {len(result.cases) - _MOST_ROWS} more trials; `result.json` has them all."
+
+
+def _counted(grades: Sequence[Grade]) -> str:
+    counts: Counter[str] = Counter(grade.status for grade in grades)
+    words = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+    return ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+
+
+def _folded(summary: str, rows: Sequence[Grade], shown: list[str]) -> Iterator[str]:
+    yield from ("", f"<details><summary>{summary}</summary>", "")
+    yield from _table(rows, shown)
+    yield from ("", "</details>")
+
+
+def _mark(grade: Grade) -> str:
+    return _NO_FAILURE if grade.status == "FAIL" and not _is_bad(grade) else _MARKS[grade.status]
 
 
 def _table(rows: Sequence[Grade], shown: list[str]) -> Iterator[str]:
@@ -151,7 +175,7 @@ def _table(rows: Sequence[Grade], shown: list[str]) -> Iterator[str]:
         held = sum(turn.status == "completed" for turn in grade.turns)
         checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
         cells = [
-            f"{_MARKS[grade.status]} {grade.status}",
+            f"{_mark(grade)} {grade.status}",
             escape(grade.case_id) + _attempt(grade),
             *(escape(str(getattr(grade, name))) for name in shown),
             f"{held}/{len(grade.turns)}",

@@ -86,6 +86,9 @@ Texts = Annotated[
 Bool = Annotated[bool, Strict()]
 Int = Annotated[int, Strict()]
 PositiveInt = Annotated[int, Strict(), Field(gt=0)]
+MOST_TRIALS = 10_000
+"""Of a case, on an engine and in a variant: enough to tell rates that differ by 0.02."""
+Trials = Annotated[int, Strict(), Field(gt=0, le=MOST_TRIALS)]
 NonNegativeInt = Annotated[int, Strict(), Field(ge=0)]
 Seconds = Annotated[float, Strict(), Field(gt=0)]
 Fraction = Annotated[float, Strict(), Field(ge=0, le=1)]

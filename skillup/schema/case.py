@@ -16,6 +16,7 @@ from skillup.schema.base import (
     Seconds,
     Text,
     Texts,
+    Trials,
     VariableName,
 )
 from skillup.schema.checks import Check, CheckSet
@@ -143,7 +144,7 @@ class Case(Model):
         None, description="Turns of context that a turn's model judge sees."
     )
     pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
-    trials: PositiveInt | None = Field(None, description="How often the case is held.")
+    trials: Trials | None = Field(None, description="How often the case is held.")
     timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
     max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
     constraints: Constraints | None = Field(None, description="skill-up: limits.")

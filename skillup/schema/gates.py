@@ -14,6 +14,8 @@ class Gates(Model):
     min_pass_rate: Fraction | None = Field(
         None, description="The least mean of its cases' pass rates."
     )
-    max_cost_increase: NonNegative | None = Field(None, description="0.2 means 20 % more.")
+    max_cost_increase: NonNegative | None = Field(
+        None, allow_inf_nan=False, description="0.2 means 20 % more."
+    )
     max_not_run: NonNegativeInt | None = Field(None, description="Cases without a verdict.")
     confidence: Confidence | None = Field(None, description="How sure a difference must be.")

@@ -306,7 +306,10 @@ class Record(Model):
     )
     skills: list[SkillInfo] = Field(default_factory=list, description="What was installed.")
     started_at: str = Field(description="UTC, ISO 8601.")
-    duration_ms: int = Field(description="The whole trial, preparation included.")
+    duration_ms: int = Field(
+        description="The whole trial, preparation included, but not what it waited for its "
+        "provider after refusals."
+    )
     session_id: str | None = Field(None, description="The session of the conversation.")
     variables: dict[str, str] = Field(default_factory=dict, description="All variables at the end.")
     references: dict[str, FileState] = Field(

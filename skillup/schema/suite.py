@@ -24,6 +24,7 @@ from skillup.schema.base import (
     Seconds,
     Text,
     Texts,
+    Trials,
 )
 from skillup.schema.case import Aggregation, RetryPolicy
 from skillup.schema.checks import CheckSet
@@ -121,7 +122,7 @@ class CaseDefaults(Model):
     pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
     aggregation: Aggregation | None = Field(None, description="Over turns and conversation.")
     on_turn_failure: Literal["continue", "stop"] | None = Field(None, description="As in a case.")
-    trials: PositiveInt | None = Field(None, description="How often each case is held.")
+    trials: Trials | None = Field(None, description="How often each case is held.")
 
 
 class Dataset(Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -25,10 +26,13 @@ def is_run(path: Path) -> bool:
         return False
 
 
-def runs_in(folder: Path) -> list[str]:
-    """The names of the run directories in `folder`, the newest last; empty if there is none."""
+def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
+    """The names of the run directories in `folder`, the newest last; empty if there is none.
+
+    `counts` says what is one.
+    """
     try:
-        found = [path for path in folder.iterdir() if is_run(path)]
+        found = [path for path in folder.iterdir() if counts(path)]
     except OSError:
         return []
     return [path.name for path in sorted(found, key=lambda path: (_began(path), path.name))]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from skillup.trends.changes import CaseChange, Change, changes
-from skillup.trends.lone_baseline import without_lone_baseline
+from skillup.trends.digests import edited_cases
+from skillup.trends.lone_baseline import is_lone_baseline, without_lone_baseline
 from skillup.trends.outcomes import VERDICTS, WITH_SKILL, CaseKey, RunOutcomes
 from skillup.trends.statistics.exact import ExactTest, mcnemar, stratified
 from skillup.trends.statistics.paired import bootstrap_interval, sign_test_of_mean
@@ -82,6 +83,8 @@ class Comparison:
     """Whether how often a case was held depended on how it did, in one of the runs or more."""
     notes: tuple[str, ...] = ()
     """What to know when reading the rest, in a sentence each."""
+    edited: tuple[tuple[str, str], ...] = ()
+    """Suite and id of cases that were not the same in A and B, as far as the runs tell."""
 
     def of(self, change: Change) -> list[CaseChange]:
         """The cases with that change."""
@@ -115,7 +118,11 @@ def compare_runs(
     """
     before, after = by_case(a.trials), by_case(b.trials)
     found = (earlier or {}).items()
-    standing = {key: stands for key, stands in found if key in before or key in after}
+    standing = {
+        key: stands
+        for key, stands in found
+        if key in before or (key in after and not is_lone_baseline(key, a))
+    }
     before.update((key, own) for key, (_, own) in standing.items())
     stand_ins = [run_id for run_id, _ in standing.values()]
     decided = {
@@ -141,6 +148,7 @@ def compare_runs(
         earlier={key: run_id for key, (run_id, _) in standing.items()},
         until_decided=until_decided,
         notes=(*_notes(stand_ins, [name for name, so in decided.items() if so], alike), *left_out),
+        edited=tuple(edited_cases(a, b)),
     )
 
 

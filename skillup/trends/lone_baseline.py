@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skillup.trends.changes import CaseChange
-from skillup.trends.outcomes import WITH_SKILL, RunOutcomes
+from skillup.trends.outcomes import WITH_SKILL, CaseKey, RunOutcomes
+
+
+def is_lone_baseline(key: CaseKey, other: RunOutcomes) -> bool:
+    """Whether a run's case is one of a baseline, and the other run was held without any."""
+    return key.variant != WITH_SKILL and {t.key.variant for t in other.trials} == {WITH_SKILL}
 
 
 def without_lone_baseline(
@@ -17,9 +22,7 @@ def without_lone_baseline(
     """
     kept, notes = list(cases), []
     for name, run, other, change in (("A", a, "B", "only_in_b"), ("B", b, "A", "only_in_a")):
-        if {trial.key.variant for trial in run.trials} != {WITH_SKILL}:
-            continue
-        lone = [c for c in kept if c.change == change and c.key.variant != WITH_SKILL]
+        lone = [c for c in kept if c.change == change and is_lone_baseline(c.key, run)]
         if lone:
             gone = {case.key for case in lone}
             kept = [case for case in kept if case.key not in gone]

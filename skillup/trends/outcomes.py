@@ -56,3 +56,5 @@ class RunOutcomes:
     """How often each case was held depended on how it did, as `--until-decided` wants it."""
     selection: Selection | None = None
     """What it was asked to choose; None: not told, as of one that an older version indexed."""
+    digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By suite and case id, of what the case was; only where the run's directory told it."""

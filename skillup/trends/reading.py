@@ -16,7 +16,9 @@ from skillup.errors import RunDirectoryError
 from skillup.store.errors_of_disk import disk_errors
 from skillup.store.regular import read_regular
 from skillup.store.run_directory import RESULT_FILE, RUN_FILE
+from skillup.store.run_shape import START_ANEW, check_shape_of_run
 from skillup.store.trials import GRADE_FILE
+from skillup.trends.digests import digests_of
 from skillup.trends.outcomes import CaseKey, RunOutcomes, Status, TrialOutcome
 from skillup.trends.planned import planned_key
 from skillup.trends.selection import selection_of
@@ -31,6 +33,16 @@ def run_told_in(path: Path) -> tuple[str, str] | None:
     """
     info = _json_object(path / RUN_FILE)
     return None if info is None else _begin(info, path)
+
+
+def start_told_in(path: Path) -> Path | None:
+    """The directory in which the run in the directory `path` was started; None: that is not told.
+
+    Raises RunDirectoryError if `run.json` cannot be read.
+    """
+    request = (_json_object(path / RUN_FILE) or {}).get("request")
+    told = request.get("directory") if isinstance(request, dict) else None
+    return Path(told) if isinstance(told, str) and told and "\0" not in told else None
 
 
 def _begin(info: Mapping[str, Any], path: Path) -> tuple[str, str]:
@@ -49,10 +61,10 @@ def read_run(path: Path) -> RunOutcomes:
     if info is None:
         what = "is no run directory" if path.is_dir() else "does not exist"
         raise RunDirectoryError(f"{path} {what}", hint="give the directory that holds run.json")
-    result = _json_object(path / RESULT_FILE)
-    suites = info.get("suites")
-    suites = suites if isinstance(suites, dict) else {}
-    grades = result.get("cases", []) if result is not None else _single_grades(path)
+    check_shape_of_run(info, path / RUN_FILE)
+    result = _result(path / RESULT_FILE)
+    suites = info.get("suites") or {}
+    grades = result["cases"] if result is not None else _single_grades(path)
     trials = [trial for grade in grades if (trial := _outcome(grade)) is not None]
     not_held = _not_held(info, result, trials, suites)
     started_at, run_id = _begin(info, path)
@@ -65,6 +77,7 @@ def read_run(path: Path) -> RunOutcomes:
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=_until_decided(info),
         selection=selection_of(info),
+        digests=digests_of(info, {trial.key.suite for trial in trials}),
     )
 
 
@@ -73,7 +86,18 @@ def _until_decided(info: Mapping[str, Any]) -> bool:
     return isinstance(request, dict) and bool(request.get("until_decided"))
 
 
-def _json_object(path: Path) -> dict[str, Any] | None:
+def _result(path: Path) -> dict[str, Any] | None:
+    """`result.json`, with its lists; None if there is none. RunDirectoryError if it is damaged."""
+    hint = "`skillup run --resume` writes it anew, from the trials' grades"
+    result = _json_object(path, hint=hint)
+    if result is not None and not (
+        isinstance(result.get("cases"), list) and isinstance(result.get("not_run") or [], list)
+    ):
+        raise RunDirectoryError(f"{path} is damaged", hint=hint)
+    return result
+
+
+def _json_object(path: Path, *, hint: str = START_ANEW) -> dict[str, Any] | None:
     """The object in the file; None if there is no file. RunDirectoryError if it is damaged."""
     with disk_errors("read", path):
         try:
@@ -82,10 +106,10 @@ def _json_object(path: Path) -> dict[str, Any] | None:
             return None
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise RunDirectoryError(f"{path} is damaged")
+        raise RunDirectoryError(f"{path} is damaged", hint=hint)
     return value
 
 
@@ -93,7 +117,7 @@ def _single_grades(path: Path) -> Iterable[Any]:
     for file in sorted((path / "trials").rglob(GRADE_FILE)):
         try:
             yield json.loads(read_regular(file))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue  # cut short: the trial counts as not held
 
 
@@ -113,7 +137,7 @@ def _outcome(grade: Any) -> TrialOutcome | None:
             duration_ms=int(grade["duration_ms"]),
             reason=" ".join(str(grade["reason"]).split())[:_LONGEST_REASON],
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

@@ -121,6 +121,11 @@ class Conversation:
         self._notify("turn_ended", number, of, held.status, tokens=took, cost_usd=cost)
         self._stop = _why_stop(held) or await self._stop_for_assertions(held, turn)
 
+    @property
+    def waited(self) -> float:
+        """So many seconds it waited for its provider; they are no time of the trial's."""
+        return self._deadline.postponed
+
     def judging(self) -> Judging | None:
         """What judges have taken so far, in all parts of the conversation."""
         judge = self.request.judge
@@ -135,8 +140,8 @@ class Conversation:
             self.live,
             self._so_far().model_copy(update={"judging": self.judging()}),
             self.variables,
-            round((now - self._began) * 1000),
-            max(0.0, now - self._opened - self._deadline.postponed),
+            round(max(0.0, now - self._began - self.waited) * 1000),
+            max(0.0, now - self._opened - self.waited),
         )
 
     async def _written(self, turn: Turn, number: int) -> Message | TurnRecord:

@@ -59,13 +59,14 @@ class Shared:
         rest.turns = list(conversation.turns)
         rest.record = record
         turns = request.job.loaded.case.input.all_turns()
+        waited = rest.waited
 
         async def finish() -> Record:
             raw_dir = began.live.context.raw_dir
             await anyio.to_thread.run_sync(copy_streams, raw_dir, request.raw_dir)
             await rest.hold(turns)
             opened = replace(began, request=request, earlier_ms=self.earlier_ms)
-            found = await close_trial(opened, rest, clock)
+            found = await close_trial(opened, rest, clock, waited_before=waited)
             return found.model_copy(update={"judging": None})
 
         return await whatever_happens(finish, record, clock, earlier_ms=self.earlier_ms)
@@ -109,14 +110,16 @@ async def hold_shared(request: TrialRequest, count: int, fork: Opened | None = N
         found.opened, found.conversation = opened, conversation_of(opened)
         began = time.monotonic()
         await found.conversation.hold(opened.turns, until=count)
-        found.held_seconds = opened.held_seconds + time.monotonic() - began
+        took = time.monotonic() - began - found.conversation.waited
+        found.held_seconds = opened.held_seconds + max(0.0, took)
         return opened.record
 
     ended_as = await whatever_happens(hold, record, clock)
     if ended_as.error is not None:
         found.refused = ended_as
     before = fork.earlier_ms if fork is not None else 0
-    found.earlier_ms = before + round((time.monotonic() - clock) * 1000)
+    waited = found.conversation.waited if found.conversation is not None else 0.0
+    found.earlier_ms = before + round((time.monotonic() - clock - waited) * 1000)
     found.judging = request.judge.judging() if request.judge is not None else None
     return found
 

@@ -102,8 +102,14 @@ def conversation_of(opened: Opened, clock: float | None = None) -> Conversation:
     )
 
 
-async def close_trial(opened: Opened, conversation: Conversation, clock: float) -> Record:
-    """The record of a conversation that is over, and the artifacts beside it."""
+async def close_trial(
+    opened: Opened, conversation: Conversation, clock: float, *, waited_before: float = 0.0
+) -> Record:
+    """The record of a conversation that is over, and the artifacts beside it.
+
+    What it waited for its provider since `clock` does not count: that is all of it, but for the
+    seconds `waited_before`.
+    """
     request, live, record = opened.request, opened.live, conversation.record
     missed = await anyio.to_thread.run_sync(
         collect_artifacts,
@@ -116,7 +122,7 @@ async def close_trial(opened: Opened, conversation: Conversation, clock: float) 
     return ended(
         record,
         clock,
-        earlier_ms=opened.earlier_ms,
+        earlier_ms=opened.earlier_ms - round((conversation.waited - waited_before) * 1000),
         turns=conversation.turns,
         notes=[*record.notes, *missed],
         session_id=live.session.id if live.session else None,

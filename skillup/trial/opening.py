@@ -118,7 +118,7 @@ def new_record(request: TrialRequest) -> Record:
 
 def ended(record: Record, clock: float, *, earlier_ms: int = 0, **update: Any) -> Record:
     """`record`, with all that is to be said at its end; `clock` is when it began (monotonic)."""
-    duration = earlier_ms + round((time.monotonic() - clock) * 1000)
+    duration = max(0, earlier_ms + round((time.monotonic() - clock) * 1000))
     return record.model_copy(update={"duration_ms": duration, **update})
 
 

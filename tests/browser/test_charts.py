@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from skillup.reports.page.build import packed, page_html
 from tests.browser.conftest import Opener
+from tests.browser.data import data_of
 from tests.browser.made import large_report
 from tests.browser.pages import Opened, address_of
 
@@ -66,6 +70,24 @@ def test_past_runs_are_listed_case_by_case(seen: Opened) -> None:
 def test_what_the_skill_adds_is_said_with_its_interval(seen: Opened) -> None:
     assert "points" in seen.page.inner_text("#uplift")
     assert seen.texts("#flaky a")[0] == "moody"
+
+
+@pytest.mark.parametrize(
+    ("costs", "shown"),
+    [([None, None], "–"), ([None, 0.0], "–"), ([0.0, 0.0], "$0"), ([None, 0.5], "$0.50")],
+)
+def test_what_a_simulated_user_took_is_not_known_where_nobody_told_it(
+    costs: list[float | None], shown: str, open_page: Opener, runs: Path, tmp_path: Path
+) -> None:
+    index, details = data_of(runs / "report.html")
+    for row in index["rows"]:
+        row["simulator"] = None
+    for row, cost in zip(index["rows"], costs, strict=False):
+        row["simulator"] = {"messages": 2, "cost_usd": cost, "tokens": None, "models": []}
+    path = tmp_path / "told.html"
+    path.write_bytes(page_html(index, [(n, packed(one)) for n, one in details.items()], title="-"))
+    with open_page(address_of(path)) as seen:
+        assert seen.texts("#totals tbody tr:last-child td.number") == [shown, "–"]
 
 
 def test_what_it_took_is_told_apart_by_who_spent_it(seen: Opened) -> None:

@@ -70,6 +70,25 @@ def test_what_changed_is_listed_and_what_did_not_on_request(flipped: Opened) -> 
     assert set(changes(flipped)) == {"newly_failing", "same"}
 
 
+def test_of_several_trials_the_count_is_of_what_the_word_beside_it_says(
+    open_page: Opener, runs: Path, tmp_path: Path
+) -> None:
+    index, details = data_of(runs / "report.html")
+    row = next(r for r in index["sides"]["rows"] if r["a"] and r["b"])
+    path = tmp_path / "counted.html"
+    pages = [(n, packed(one)) for n, one in details.items()]
+    for status, passed, said in (
+        ("PASS", 8, "● passed 8 of 8"),
+        ("FAIL", 6, "◐ passed 6 of 8"),
+        ("FAIL", 0, "✗ failed 8 of 8"),
+    ):
+        row.update(change="changed", b={**row["b"], "status": status, "passed": passed, "held": 8})
+        path.write_bytes(page_html(index, pages, title="two runs"))
+        with open_page(address_of(path)) as seen:
+            cell = seen.page.locator('[data-change="changed"] td').nth(2)
+            assert cell.inner_text().startswith(said)
+
+
 def test_that_the_case_was_changed_in_between_is_said(flipped: Opened) -> None:
     flipped.page.click('[data-change="newly_failing"] .case-link')
     said = "The case was changed between the two runs: checks of turn 2, context."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +72,9 @@ def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
     assert "newly failing (1)\n  broke  3/3 → 0/3  surely (p 0.05); contains" in outcome.stdout
     assert "odd  3/3 → error" in outcome.stdout
     assert "too little data to tell" in outcome.stdout
+    assert outcome.stdout.startswith("1 case got worse surely (broke); ")
+    assert "; 3 trials were not run.\n" in outcome.stdout
+    assert "\n2 cases were edited between the two runs: broke, odd\n" in outcome.stdout
     assert "\x1b" not in outcome.stdout
     assert outcome.stderr == ""
 
@@ -174,6 +179,122 @@ def test_a_run_that_was_kept_out_of_the_index_is_the_last_one_all_the_same(
     outcome = compare(project, "--json")
     assert changes(outcome) == {"a": "newly_failing"}
     assert outcome.data["b"]["run_id"] == failed["run_id"]
+
+
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("by_id", [True, False])
+def test_what_a_run_held_after_it_was_indexed_counts(
+    project: Project, *, by_id: bool, killed: bool
+) -> None:
+    """It went on, and was killed, or its end could not be indexed."""
+    gates = "{max_new_failures: 0}"
+    night(project, gates=gates, a="hi there")
+    stale = night(project, "--time-limit", "0", gates=gates, a="no")["run_id"]
+    assert project.run("run", "--resume", "last", "-q", "--index", "none").exit_code == 1
+    if killed:
+        (project.root / ".skillup/runs" / stale / "result.json").unlink()
+    outcome = compare(project, "previous", stale if by_id else "last", "--json")
+    assert changes(outcome) == {"a": "newly_failing"}
+    assert outcome.exit_code == 1
+
+
+def test_of_the_run_before_counts_what_it_held_after_it_was_indexed(project: Project) -> None:
+    stale = night(project, "--time-limit", "0", a="hi there")["run_id"]
+    assert project.run("run", "--resume", "last", "-q", "--index", "none").exit_code == 0
+    night(project, a="no")
+    outcome = compare(project, "--json")
+    assert outcome.data["a"]["run_id"] == stale
+    assert changes(outcome) == {"a": "newly_failing"}
+
+
+def test_where_the_directories_are_gone_the_index_tells(project: Project) -> None:
+    for say in ("hi there", "no"):
+        night(project, a=say)
+    shutil.rmtree(project.root / ".skillup/runs")
+    assert changes(compare(project, "--json")) == {"a": "newly_failing"}
+
+
+def test_the_last_run_is_of_this_workspace_where_several_share_an_index(tmp_path: Path) -> None:
+    shared = {"SKILLUP_INDEX": str(tmp_path / "shared.sqlite")}
+
+    def of(name: str) -> Project:
+        (tmp_path / name).mkdir()
+        return Project(tmp_path / name).write(
+            {"engines/README": "", "eval.yaml": SUITE.format(gates="{max_new_failures: 0}")}
+        )
+
+    def hold(project: Project, say: str, *options: str) -> str:
+        project.write({"cases/a.yaml": CASE.format(say=say)})
+        done = project.run("run", ".", "--json", *options, env=shared)
+        return str(done.data["run_id"])
+
+    def last(project: Project) -> str:
+        return str(project.run("compare", "--json", env=shared).data["b"]["run_id"])
+
+    here, there = of("here"), of("there")
+    hold(here, "hi there")
+    failed = hold(here, "no")
+    hold(there, "hi there")
+    hold(there, "hi there", "--out", str(here.root / "written-by-another"))
+    outcome = here.run("compare", "--json", env=shared)
+    assert outcome.data["b"]["run_id"] == failed
+    assert outcome.exit_code == 1
+    elsewhere = hold(here, "hi there", "--out", str(tmp_path / "elsewhere"))
+    assert last(here) == elsewhere
+    hold(here, "hi there", "--out", str(there.root / ".skillup/runs/of-here"))
+    assert last(here) == elsewhere
+    third = of("third").run("compare", env=shared)
+    assert third.exit_code == 2
+    assert "no run of this workspace" in third.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "hint"),
+    [
+        ("result.json", '{"cases": 5}', "--resume"),
+        ("result.json", '{"cases": [], "not_run": 5}', "--resume"),
+        ("result.json", "{}", "--resume"),
+        ("result.json", "{", "--resume"),
+        ("run.json", '{"jobs": 5}', "start the run anew"),
+        ("run.json", '{"jobs": [[]]}', "start the run anew"),
+        ("run.json", '{"suites": {"demo": 5}}', "start the run anew"),
+        ("run.json", '{"suites": {"demo": {"gates": 5}}}', "start the run anew"),
+        ("run.json", '{"request": {"paths": 5}}', "start the run anew"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(
+    project: Project, file: str, text: str, hint: str
+) -> None:
+    night(project, "--out", "first", a="hi there")
+    night(project, "--out", "second", a="hi there")
+    (project.root / "second" / file).write_text(text)
+    outcome = compare(project, "first", "second")
+    assert outcome.exit_code == 2
+    assert f"second/{file} is damaged" in "".join(outcome.stderr.split("\n"))
+    assert hint in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["", "last"], "the name of a run is empty"),
+        (["previous", "previous"], "`skillup compare previous RUN`"),
+        (["--index", ""], "--index is empty"),
+    ],
+)
+def test_a_name_that_means_no_run_is_told_so(project: Project, names: list[str], told: str) -> None:
+    night(project, a="hi there")
+    outcome = compare(project, *names)
+    assert outcome.exit_code == 2
+    assert told in outcome.stderr
+
+
+def test_a_copy_of_a_run_is_the_same_run(project: Project) -> None:
+    run = night(project, "--out", "first", a="hi there")["run_id"]
+    shutil.copytree(project.root / "first", project.root / "copy")
+    outcome = compare(project, "first", "copy")
+    assert outcome.exit_code == 2
+    assert f"A and B are the same run, {run}" in outcome.stderr
 
 
 def test_a_run_is_not_compared_with_itself(project: Project) -> None:

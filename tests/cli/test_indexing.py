@@ -112,3 +112,11 @@ sys.exit("sqlalchemy" in sys.modules)
             check=False,
         )
         assert done.returncode == 0, arguments
+
+
+@pytest.mark.parametrize("option", ["--index", "--out"])
+def test_an_empty_place_is_told_before_anything_is_held(project: Project, option: str) -> None:
+    outcome = project.write(FILES).run("run", ".", option, "")
+    assert outcome.exit_code == 2
+    assert f"{option} is empty" in outcome.stderr
+    assert not (project.root / ".skillup").exists()

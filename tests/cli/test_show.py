@@ -267,3 +267,13 @@ def test_no_name_in_a_run_of_somebody_else_steers_the_terminal(tmp_path: Path) -
             run.write_record(job, a_record())
     labels = shown_trials(tmp_path / "r", Wanted("*", None, only_failed=False)).labels
     assert list(labels.values()) == ["case plain", "case red"]
+
+
+@pytest.mark.parametrize("info", ['{"jobs": 5}', '{"jobs": [1]}', '{"suites": {"s": 5}}'])
+def test_a_run_file_of_another_shape_is_named(tmp_path: Path, info: str) -> None:
+    project = Project(tmp_path)
+    (project.root / "r").mkdir()
+    (project.root / "r/run.json").write_text(info)
+    shown = project.run("show", "r")
+    assert shown.exit_code == 2
+    assert "run.json is damaged" in shown.stderr

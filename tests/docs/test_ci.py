@@ -39,20 +39,26 @@ def _workflow() -> Any:
 STEPS = _workflow()["jobs"]["night"]["steps"]
 RUN = {step["name"]: step["run"] for step in STEPS if "run" in step}
 ALWAYS = {step["name"] for step in STEPS if "cancelled()" in step.get("if", "")}
+ASKS_FOR_MORE = {step["name"] for step in STEPS if "steps." in step.get("if", "")}
 
 
 class Night:
-    """One run of the workflow's commands; the agent that skillup ships stands in for claude."""
+    """One run of the workflow's commands; the agent that skillup ships stands in for claude.
+
+    Without an `earlier` night no index is restored: it is the first, or the cache is gone.
+    """
 
     def __init__(self, project: Project, *, earlier: bool) -> None:
         self.failed: list[str] = []
         self.output = ""
         self.summary = project.root / "step-summary.md"
         self.summary.write_text("")
-        for left in ("night", "night.txt", "compare.txt"):
+        for left in ("night", "night.txt", "night.code", "compare.txt"):
             _remove(project.root / left)
+        if not earlier:
+            _remove(project.root / ".skillup" / "index.sqlite")
         for name, script in RUN.items():
-            if name == "Install" or (name.startswith("Compare") and not earlier):
+            if name == "Install" or (name in ASKS_FOR_MORE and not earlier):
                 continue
             if not self.failed or name in ALWAYS:
                 self._step(project, name, script)
@@ -141,10 +147,35 @@ def test_a_case_that_newly_fails_fails_the_job_and_one_that_still_fails_does_not
     assert Night(nights, earlier=True).failed == []
 
 
+def test_a_night_with_nothing_to_be_compared_with_fails_the_job_where_a_case_failed(
+    nights: Project,
+) -> None:
+    nights.write(
+        {
+            "cases/eval.yaml": "name: demo\ngates: {min_pass_rate: 0.9}\n",
+            "cases/steady.yaml": FAILS,
+            "cases/other.yaml": FAILS,
+        }
+    )
+    first = Night(nights, earlier=False)
+    assert first.failed == ["Compare with the night before"], first.output
+    assert "no earlier run in the index" in first.summary.read_text()
+
+
+def test_a_night_that_no_earlier_one_is_like_and_that_passed_does_not_fail_the_job(
+    nights: Project,
+) -> None:
+    assert Night(nights, earlier=False).failed == []
+    nights.write({"cases/eval.yaml": "name: renamed\ngates: {max_new_failures: 0}\n"})
+    renamed = Night(nights, earlier=True)
+    assert renamed.failed == [], renamed.output
+    assert "no earlier run in the index" in renamed.output + renamed.summary.read_text()
+
+
 def test_an_error_fails_the_job_and_is_summed_up_all_the_same(nights: Project) -> None:
     nights.write({"cases/other.yaml": BREAKS})
     night = Night(nights, earlier=False)
-    assert night.failed == ["Hold the suites"], night.output
+    assert night.failed[0] == "Hold the suites", night.output
     assert "ERROR" in night.summary.read_text()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ CASE = """
       - {turn: 2, say: fine, steps: STEPS, misbehave: {error: KIND, times: TIMES}}
       - {turn: 3, say: "{{turns.1.user}}, {{turns.2.user}}"}
     """
+ASKS = 'error: rate_limit, message: "try again in 4 s"'
 WRITE = "[{write: {path: x.txt, content: x}}]"
 
 
@@ -157,11 +159,21 @@ def test_when_nothing_is_accepted_for_so_long_the_run_ends(project: Project) -> 
     assert outcome.exit_code not in (0, 2)
 
 
-def test_waiting_takes_nothing_of_the_conversations_time(project: Project) -> None:
-    more = "timeout_seconds: 60\n"
-    grade, record = held(project, "rate_limit", times=3, more=more)
-    assert grade["status"] == "PASS"
-    assert sum(turn["duration_ms"] for turn in record["turns"]) < record["duration_ms"]
+@pytest.mark.parametrize("shared", [(), ("--trials", "2", "--trials-from-turn", "3")])
+def test_waiting_takes_nothing_of_the_conversations_time_nor_of_the_trials(
+    project: Project, shared: tuple[str, ...]
+) -> None:
+    case = CASE.replace("STEPS", "[]").replace("error: KIND", ASKS).replace("TIMES", "3")
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case + "timeout_seconds: 60\n"})
+    began = time.monotonic()
+    grades = project.run_json(".", *shared)["cases"]
+    whole_ms = (time.monotonic() - began) * 1000
+    for number, grade in enumerate(grades, 1):
+        assert grade["status"] == "PASS"
+        record = project.record(f"a/scripted/with_skill/{number}")
+        held_ms = sum(turn["duration_ms"] for turn in record["turns"])
+        # Each of the three refusals was waited out for four seconds.
+        assert held_ms <= record["duration_ms"] <= whole_ms - 12_000
 
 
 def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_messages_are(

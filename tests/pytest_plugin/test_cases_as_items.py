@@ -190,6 +190,8 @@ def test_files_that_are_wrong_are_a_collection_error_with_their_place(
     [
         (["--skillup", "nowhere"], "nowhere: no such file or folder"),
         (["--skillup", "cases", "--skillup-trials", "0"], "--skillup-trials 0: not a number"),
+        (["--skillup", "cases", "--skillup-trials", "10001"], "not a number from 1 to 10000"),
+        (["--skillup", "cases", "--skillup-trials", "9" * 5000], "not a number from 1 to 10000"),
     ],
 )
 def test_options_that_cannot_be_are_usage_errors(

@@ -172,6 +172,37 @@ def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
     assert [path.name for path in (suite.root / "here").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_directory_that_cannot_be_made_is_refused_once(
+    suite: Project, run_pytest: Pytest, workers: str
+) -> None:
+    suite.write({"notes.txt": "mine"})
+    outcome = run_pytest("--skillup", "cases", "-n", workers, "--skillup-out", "notes.txt/x")
+    assert outcome.exit_code == 4, outcome.stdout
+    assert "notes.txt is no directory" in outcome.stderr + outcome.stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_where_no_case_is_held_nothing_is_made(
+    suite: Project, run_pytest: Pytest, workers: str
+) -> None:
+    suite.write({"tests/test_own.py": "def test_own():\n    assert True\n"})
+    outcome = run_pytest("tests", "--skillup", "cases", "-n", workers, "-k", "test_own")
+    assert outcome.exit_code == 0, outcome.stdout
+    assert not (suite.root / ".skillup").exists()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_suites_that_are_deselected_ask_for_no_reports(
+    suite: Project, run_pytest: Pytest, workers: str
+) -> None:
+    suite.write({"other/eval.yaml": "name: other\n", "other/only.yaml": PASSES})
+    both = ("--skillup", "cases", "--skillup", "other")
+    outcome = run_pytest(*both, "-n", workers, "-k", "only")
+    assert outcome.exit_code == 0, outcome.stdout
+    assert not (suite.latest_run() / "junit.xml").exists()
+
+
 def test_ctrl_c_keeps_what_has_been_held_and_it_can_be_gone_on_with(
     suite: Project, at_work: Callable[..., Any]
 ) -> None:

@@ -67,6 +67,29 @@ def test_what_was_not_run_has_lines_of_its_own() -> None:
     assert ["cases", "not", "run", "0", "1", "+1"] in rows
 
 
+def test_an_engine_that_only_one_of_them_has_is_not_counted_with_the_rest() -> None:
+    other = a_key("x", engine="other")
+    text = said({"x": "ppp", other: "ffe"}, {"x": "ppp"})
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+    assert "trials passed in 1 case of both 3/3 3/3" in rows
+    assert "trials passed in 1 case of A alone 0/2 –" in rows
+    assert "trials not run in 1 case of A alone 1 –" in rows
+    assert "cases not run" not in text
+
+
+def test_a_baseline_that_fails_as_ever_is_one_line() -> None:
+    bare: dict[str | CaseKey, str] = {a_key(n, variant="without_skill"): "f" for n in "xyz"}
+    text = said({"x": "p", **bare}, {"x": "p", **bare})
+    assert "still failing" not in text
+    assert "without the skill, 3 cases passed as often as before, and not always" in text
+    text = said({"x": "f", **bare}, {"x": "f", **bare})
+    assert "still failing (1)" in text
+
+
+def test_the_first_line_is_what_it_all_comes_to() -> None:
+    assert said({"x": "pppp"}, {"x": "ffff"}).startswith("1 case got worse surely (x); ")
+
+
 def test_what_was_not_run_does_not_bury_what_was_lost() -> None:
     before: dict[str | CaseKey, str] = {f"case-{n}": "n" for n in range(60)}
     text = said({**before, "was-held": "p"}, {**before, "was-held": "n"})

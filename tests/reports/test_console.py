@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from io import StringIO
+from pathlib import Path
 
 import pytest
 
+from skillup.reports.console import print_result
+from skillup.reports.stream_console import make_console
+from skillup.schema.grade import CheckResult
+from tests.support.graded import a_grade, a_result
+from tests.support.plans import a_plan
 from tests.support.project import GUARD_SECONDS, Project
 
 CASE = r"""
@@ -102,6 +109,26 @@ def test_trials_of_a_case_that_came_to_the_same_are_counted(project: Project) ->
     assert told.count("### ") == 1
     assert "fails (8 of 8 trials)" in told
     assert told.count("not found") == 1
+
+
+def test_what_is_said_of_a_judge_in_several_trials_stands_once(tmp_path: Path) -> None:
+    plan = a_plan(tmp_path, {"please": {}, "once": {}}, trials=3)
+    note = "this quotation is not in what was judged: please"
+    unsure = CheckResult(
+        name="polite", kind="rubric", passed=True, score=1.0, role="judge", notes=[note]
+    )
+    marked = [
+        (job, a_grade(job.loaded.case.id or "", "p", job.trial, assertions=[unsure]))
+        for job in plan.jobs
+        if job.id.startswith("please") or job.trial == 2
+    ]
+    shown = StringIO()
+
+    result = a_result([grade for _, grade in marked])
+    print_result(result, plan, marked, "run", make_console(shown))
+
+    (told,) = [line for line in shown.getvalue().splitlines() if note in line]
+    assert sorted(told.partition(": ")[0].split(", ")) == ["once #2", "please (3 of 3)"]
 
 
 TWICE = """

@@ -128,3 +128,24 @@ def test_of_many_trials_those_that_passed_are_folded_below_the_others() -> None:
     assert folded.partition("\n\n</details>\n")[0].count("| ✅ PASS | good |") == 30
     few = markdown(a_result(many[3:]))
     assert "<details>" not in few
+
+
+def test_what_failed_without_the_skill_is_folded_apart_and_not_red() -> None:
+    own = grades_of("asks", "fpe")
+    bare = [
+        grade.model_copy(update={"variant": "without_skill"}) for grade in grades_of("asks", "ffpe")
+    ]
+    head, folded = markdown(a_result([*bare, *own])).split(
+        "<details><summary>without the skill: 1 passed, 2 failed</summary>\n\n| "
+    )
+    rows = [line for line in head.splitlines() if line.startswith(("| ❌", "| ⚠️", "| ✅"))]
+    assert [row.split(" | ")[2] for row in rows] == [
+        "without\\_skill",
+        "with\\_skill",
+        "with\\_skill",
+        "with\\_skill",
+    ]
+    assert rows[0].startswith("| ⚠️ ERROR")
+    folded = folded.partition("\n\n</details>\n")[0]
+    assert folded.count("| ➖ FAIL") == 2
+    assert "❌" not in folded

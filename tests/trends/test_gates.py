@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from skillup.errors import UsageError
+from skillup.schema.gates import Gates
 from skillup.trends.comparison import compare_runs
 from skillup.trends.gates import check_gates, confidence_of, gates_by_suite, given_gates
 from skillup.trends.outcomes import RunOutcomes
@@ -151,3 +153,10 @@ def test_gates_of_another_version_are_refused_rather_than_passed_over() -> None:
     run = a_run("b", {"x": "p"}, gates={"max_surprise": 1})
     with pytest.raises(UsageError, match="cannot read the gates"):
         gates_by_suite(run, {})
+
+
+def test_a_limit_that_nothing_can_pass_is_no_gate() -> None:
+    with pytest.raises(ValidationError, match="finite number"):
+        Gates.model_validate({"max_cost_increase": float("inf")})
+    with pytest.raises(UsageError, match="finite number"):
+        given_gates(["max_cost_increase=1e999"])

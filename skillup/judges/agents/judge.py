@@ -127,10 +127,11 @@ async def _answers(
         known = await anyio.to_thread.run_sync(kept.read, sample)
         if known is not None:
             answer, stored = known
-            ledger.add(stored.model, stored.usage, stored.cost_usd, cached=True)
+            own = ledger.goes_on and await anyio.to_thread.run_sync(kept.take_over, sample, stored)
+            ledger.add(stored.model, stored.usage, stored.cost_usd, cached=not own)
         else:
             said = await _asked(judge, subject, read_file, ledger, place, notes, sample)
-            answer = await anyio.to_thread.run_sync(kept.keep, sample, said)
+            answer = await anyio.to_thread.run_sync(kept.keep, sample, said, ledger.of_grade)
         answers.append(answer.verdicts)
         notes.extend(answer.notes)
     return answers

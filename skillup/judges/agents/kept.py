@@ -77,8 +77,16 @@ class KeptAnswers:
             return None
         return Answer(verdicts, tuple(map(str, notes))), stored
 
-    def keep(self, sample: int, answer: Answer) -> Answer:
-        """Keeps it; returned as it will be read: masked.
+    def take_over(self, sample: int, stored: StoredAnswer) -> bool:
+        """Whether an earlier process asked it for a grade: then this one counts what it took."""
+        # The question names the trial, so that it can be asked for no other's grade.
+        answers = self._place.answers
+        if answers is None or stored.asked_for is None:
+            return False
+        return answers.take_over(self._of(sample))
+
+    def keep(self, sample: int, answer: Answer, of_grade: bool = False) -> Answer:
+        """Keeps it; returned as it will be read: masked. `of_grade` as in the ledger it counts in.
 
         Raises RunDirectoryError where the run cannot keep it.
         """
@@ -106,6 +114,7 @@ class KeptAnswers:
             model=ledger.models[-1] if ledger.models else None,
             usage=Usage(**usage) if usage is not None else None,
             cost_usd=total_cost(ledger.costs),
+            asked_for=key_of({"trial": self._question["trial"]}) if of_grade else None,
         )
         if self._place.answers is not None:
             self._place.answers.write(self._of(sample), stored)

@@ -19,7 +19,7 @@ from skillup.judges.models.names import parse_model
 from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
 from skillup.judges.models.scripted import ScriptedModels
-from skillup.judges.models.stored import AnswerCache, Asked, StoredAnswer
+from skillup.judges.models.stored import AnswerCache, Asked, StoredAnswer, key_of
 from skillup.schema.judge import JudgeModel
 from skillup.store.json_text import to_json
 from skillup.trial.pacing import OwnPacing, Pacing
@@ -53,6 +53,14 @@ class Seen:
     suite_root: Path
     suite: str
     trial: str | None = None
+    of_grade: bool = False
+    """It is asked for the trial's grade, not while its conversation is held."""
+    goes_on: bool = False
+    """That grade goes on with what an earlier process has asked for it."""
+
+    def asked_for(self) -> str | None:
+        """The trial whose grade counts what an answer takes; None: it counts with the record."""
+        return key_of({"trial": self.trial}) if self.of_grade and self.trial is not None else None
 
 
 class Models:
@@ -82,15 +90,23 @@ class Models:
         return self._options.pacing
 
     def seen_from(
-        self, suite_root: Path, *, suite: str | None = None, trial: str | None = None
+        self,
+        suite_root: Path,
+        *,
+        suite: str | None = None,
+        trial: str | None = None,
+        of_grade: bool = False,
+        goes_on: bool = False,
     ) -> Asker:
         """For the questions of one suite: files of written-down judges are looked for there.
 
         `suite` tells suites apart, wherever they are now: the root as records have it; default:
         `suite_root`. What could not be answered is not asked again for the same `trial`, which any
         text may name: a conversation and its grade must not be judged by different answers.
+        `of_grade` and `goes_on` are those of the ledger that it is counted in.
         """
-        return Asker(self, Seen(suite_root, suite or str(suite_root), trial))
+        seen = Seen(suite_root, suite or str(suite_root), trial, of_grade, goes_on)
+        return Asker(self, seen)
 
     def problem(self, model: JudgeModel, suite_root: Path) -> str | None:
         """Why `model` could not be asked, found without asking it; None: nothing is known."""
@@ -132,7 +148,7 @@ class Models:
             return replace(failed, cached=True)
 
         async def work() -> ModelAnswer:
-            return await self._ask(question, seen.suite_root, asked)
+            return await self._ask(question, seen, asked)
 
         answer, shared = await self._answers.join(asked.key, work)
         if answer.value is None:
@@ -141,14 +157,14 @@ class Models:
             return answer
         return replace(answer, cached=True) if shared else answer
 
-    async def _ask(self, question: ModelQuestion, suite_root: Path, asked: Asked) -> ModelAnswer:
+    async def _ask(self, question: ModelQuestion, seen: Seen, asked: Asked) -> ModelAnswer:
         stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
         known = _as_answer(stored, question) if stored is not None else None
-        if known is not None:
-            return known
+        if known is not None and stored is not None:
+            return replace(known, cached=not await self._takes_over(seen, asked, stored))
         try:
             if is_scripted(question.model.model):
-                file = _script_file(question.model.model, suite_root)
+                file = _script_file(question.model.model, seen.suite_root)
                 answer = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
             else:
                 access = access_to(question.model, self._options.environment)
@@ -164,6 +180,7 @@ class Models:
             model=answer.model,
             usage=answer.usage,
             cost_usd=answer.cost_usd,
+            asked_for=seen.asked_for(),
         )
         await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
         masked = _as_answer(kept, question)
@@ -180,7 +197,7 @@ class Models:
             return replace(failed, cached=True)
 
         async def work() -> EmbeddingAnswer:
-            return await self._embed(model, texts, like, asked)
+            return await self._embed(model, texts, like, seen, asked)
 
         answer, shared = await self._embeddings.join(asked.key, work)
         if answer.vectors is None:
@@ -190,12 +207,12 @@ class Models:
         return replace(answer, cached=True) if shared else answer
 
     async def _embed(
-        self, model: str, texts: Sequence[str], like: JudgeModel, asked: Asked
+        self, model: str, texts: Sequence[str], like: JudgeModel, seen: Seen, asked: Asked
     ) -> EmbeddingAnswer:
         stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
         known = _as_embedding(stored) if stored is not None else None
-        if known is not None:
-            return known
+        if known is not None and stored is not None:
+            return replace(known, cached=not await self._takes_over(seen, asked, stored))
         try:
             access = access_to_embeddings(model, like, self._options.environment)
             seconds = like.timeout_seconds
@@ -210,9 +227,16 @@ class Models:
             model=answer.model,
             usage=answer.usage,
             cost_usd=answer.cost_usd,
+            asked_for=seen.asked_for(),
         )
         await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
         return answer
+
+    async def _takes_over(self, seen: Seen, asked: Asked, stored: StoredAnswer) -> bool:
+        """Whether it was asked for just this grade, which an earlier process did not come to."""
+        if not seen.goes_on or stored.asked_for is None or stored.asked_for != seen.asked_for():
+            return False
+        return await anyio.to_thread.run_sync(self._options.cache.take_over, asked)
 
     def _over_the_network(self) -> RemoteModels:
         if self._remote is None:

@@ -29,6 +29,9 @@ class StoredAnswer(Model):
     model: str | None = Field(None, description="As the provider names it.")
     usage: Usage | None = Field(None, description="Tokens it took.")
     cost_usd: float | None = Field(None, description="What it cost; None: not known.")
+    asked_for: str | None = Field(
+        None, description="The trial, hashed, whose grade counts what it took; None: no grade does."
+    )
 
 
 def key_of(asked: dict[str, Any]) -> str:
@@ -120,6 +123,18 @@ class AnswerCache:
                     self._run.write(found.model_copy(update={"asked": asked.own}))
                 return found
         return None
+
+    def take_over(self, asked: Asked) -> bool:
+        """Whether this process has the answer from an earlier one; from now on it is its own.
+
+        So what it took is counted once, by a grade that the earlier one did not come to.
+        """
+        if asked.key in self._of_this_process:
+            return False
+        known = self.read(asked)
+        if known is not None:
+            self._of_this_process[asked.key] = known.model_copy(update={"asked": {}})
+        return known is not None
 
     def write(self, asked: Asked, answer: StoredAnswer) -> None:
         """Keeps it wherever answers are kept."""

@@ -70,19 +70,19 @@ def signed(value: float, show: Callable[[float], str]) -> str:
 
 
 def difference(
-    found: Difference, show: Callable[[float], str], shown: Callable[[float], float]
+    found: Difference, show: Callable[[float], str], apart: Callable[[float], str]
 ) -> list[Cell]:
     """With, without, the difference and its interval.
 
-    `shown` is a number as far as `show` shows it: the difference is that of the numbers beside it.
+    `show` shows a number, `apart` a difference: finer, for it is smaller. It is that of the exact
+    numbers, as on the page and in `result.json`, and not of the rounded ones beside it.
     """
-    apart = shown(found.with_skill) - shown(found.without_skill)
     between = NONE
     if found.low is not None and found.high is not None:
-        between = Cell(f"{signed(found.low, show)} to {signed(found.high, show)}")
+        between = Cell(f"{signed(found.low, apart)} to {signed(found.high, apart)}")
     return [
         Cell(show(found.with_skill)),
         Cell(show(found.without_skill)),
-        Cell(signed(apart, show)),
+        Cell(signed(found.difference, apart)),
         between,
     ]

@@ -19,6 +19,7 @@ from skillup.reports.text import listed_ids, money, seconds, tokens
 from skillup.schema.analysis import Uplift
 
 _FINE_MS = 10_000
+_FINE_TOKENS = 10_000
 
 
 def uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]:
@@ -89,27 +90,36 @@ def _style(item: Uplift) -> str:
 def _taken(item: Uplift, names: Names, level: str) -> Sheet:
     name = f"{names.suite(item.suite, item.engine)}, a trial"
     sheet = Sheet("", [name, "with", "without", "difference", level])
-    for head, found, show, shown in (
-        ("turns", item.turns, lambda value: f"{value:.1f}", lambda value: round(value, 1)),
-        ("tokens", item.tokens, lambda value: tokens(round(value)), _shown_tokens),
-        ("cost", item.cost_usd, money, lambda value: round(value, 4 if value < 0.1 else 2)),
-        ("time", item.duration_ms, _time, _shown_time),
+    for head, found, show, apart in (
+        ("turns", item.turns, _turns, _turns),
+        ("tokens", item.tokens, lambda value: tokens(round(value)), _tokens_apart),
+        ("cost", item.cost_usd, money, money),
+        ("time", item.duration_ms, _time, _time_apart),
     ):
         if found is not None:
-            sheet.rows.append([Cell(head), *difference(found, show, shown)])
+            sheet.rows.append([Cell(head), *difference(found, show, apart)])
     return sheet
 
 
-def _shown_tokens(count: float) -> float:
-    return round(count, 0 if round(count) < 1000 else -2 if round(count) < 1_000_000 else -5)
+def _turns(count: float) -> str:
+    return f"{count:.2f}"
+
+
+def _tokens_apart(count: float) -> str:
+    return str(round(count)) if round(count) < _FINE_TOKENS else tokens(round(count))
 
 
 def _time(milliseconds: float) -> str:
     """Finer than elsewhere: differences are smaller than what they are differences of."""
     if round(milliseconds, -1) < _FINE_MS:
         return f"{milliseconds / 1000:.2f} s"
-    return seconds(round(_shown_time(milliseconds)))
+    return seconds(max(round(milliseconds), _FINE_MS))
 
 
-def _shown_time(milliseconds: float) -> float:
-    return round(milliseconds, -1 if round(milliseconds, -1) < _FINE_MS else -3)
+def _time_apart(milliseconds: float) -> str:
+    """As fine as on the page."""
+    if round(milliseconds) < 1000:
+        return f"{round(milliseconds)} ms"
+    if round(milliseconds, -2) < _FINE_MS:
+        return f"{milliseconds / 1000:.1f} s"
+    return seconds(max(round(milliseconds), _FINE_MS))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
+from sqlalchemy import Connection
+
+from skillup.errors import IndexTroubleError, UsageError
 from skillup.store.runs_in_order import is_run, runs_in
 from skillup.trends.index.database import open_index
 from skillup.trends.index.nearness import Kin, Nearness
 from skillup.trends.index.reading import RunHead, newest_runs, places, stored_run
+from skillup.trends.index.whose import is_from_here, is_of_neighbours
 from skillup.trends.outcomes import RunOutcomes
 from skillup.trends.reading import read_run, run_told_in
 
@@ -19,23 +22,32 @@ _SHOWN = 5
 
 
 def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
-    """The run that `name` means: a run directory, else what the index or `runs_folder` has.
+    """The run that `name` means: a run directory, else what `runs_folder` or the index has.
 
-    Raises UsageError if it means none or several, RunDirectoryError if it cannot be read, and
+    `runs_folder` is that of the workspace. The index is a copy, which a run that goes on again, or
+    was killed, is ahead of: where a run's directory is there, the directory is read. Raises
+    UsageError if `name` means none or several, RunDirectoryError if it cannot be read, and
     IndexTroubleError.
     """
     if name == LAST:
         return _last_run(url, runs_folder)
+    if not name:
+        raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
     if os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
         return read_run(Path(name))
     with_id = _folders(name, runs_folder)
+    if name == PREVIOUS and not with_id:
+        raise UsageError(
+            f"`{PREVIOUS}` is the run before B, so it is no B itself",
+            hint=f"`skillup compare {PREVIOUS} RUN`: give B's directory or id, or `{LAST}`",
+        )
     try:
         with open_index(url, write=False) as connection:
             heads = newest_runs(connection)
             found = {head.run_id for head in heads if head.run_id.startswith(name)}
             chosen = _only(name, {*found, *with_id}, heads)
-            if chosen in found:
-                return stored_run(connection, chosen)
+            if chosen not in with_id:
+                return _as_it_is_now(connection, chosen)
     except IndexTroubleError:
         if not with_id:
             raise
@@ -43,9 +55,18 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     return read_run(with_id[chosen])
 
 
+def _as_it_is_now(connection: Connection, run_id: str) -> RunOutcomes:
+    """As its directory says, or the index, where that is not there, or now holds another run."""
+    stored = stored_run(connection, run_id)
+    path = Path(stored.path)
+    if is_run(path) and run_told_in(path) == (stored.started_at, stored.run_id):
+        return read_run(path)
+    return stored
+
+
 def _last_run(url: str, runs_folder: Path) -> RunOutcomes:
-    """The newest run of this machine: of `runs_folder`, as for all commands; or one that was
-    written elsewhere, and is still there, as the index knows.
+    """The newest run of this workspace: of `runs_folder`, as for all commands; or one that was
+    started from here and written elsewhere, and is still there, as the index knows.
 
     So a run that was killed, or kept out of the index, is not passed over in silence. Where there
     are no runs, as on a machine that has only the index, it is the newest of the index.
@@ -57,26 +78,20 @@ def _last_run(url: str, runs_folder: Path) -> RunOutcomes:
             runs = places(connection)
             for head, path in runs:
                 began = (head.started_at, head.run_id)
-                if newest is not None and began < newest:
+                if newest is not None and began <= newest:
                     break
-                if began == newest or _holds(Path(path), began):
-                    return stored_run(connection, head.run_id)
-            if newest is None and runs:
-                return stored_run(connection, runs[0][0].run_id)
+                if is_from_here(Path(path), began, runs_folder):
+                    return read_run(Path(path))
+            gone = (head for head, path in runs if not is_of_neighbours(Path(path), runs_folder))
+            only_indexed = next(gone, None) if newest is None else None
+            if only_indexed is not None:
+                return stored_run(connection, only_indexed.run_id)
     except IndexTroubleError:
         if newest is None:
             raise
     if newest is None:
-        raise UsageError("no run is indexed yet", hint=_HINT)
+        raise UsageError("no run of this workspace is indexed yet", hint=_HINT)
     return read_run(runs_folder / names[-1])
-
-
-def _holds(path: Path, began: tuple[str, str]) -> bool:
-    """Whether it is there: a later run may have been written to its place."""
-    try:
-        return run_told_in(path) == began
-    except RunDirectoryError:
-        return False
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
@@ -84,8 +99,8 @@ def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
     cases on the same engines; else the one that planned most of them.
 
     A run of chosen cases (`-k` and the like) is none that a whole one is compared with: what failed
-    in both would be no news to any night. Raises UsageError if there is no such run, and
-    IndexTroubleError.
+    in both would be no news to any night. Raises UsageError if there is no such run,
+    RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     with open_index(url, write=False) as connection:
         kin = Kin(connection, later)
@@ -99,7 +114,7 @@ def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
             if best is not None and best[0].same_kind:
                 break
         if best is not None:
-            return stored_run(connection, best[1])
+            return _as_it_is_now(connection, best[1])
     less = any(near is not None for near in kin.known.values())
     raise UsageError(
         f"no earlier run in the index held a suite of {later.run_id} on the same engine"

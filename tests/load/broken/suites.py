@@ -16,6 +16,7 @@ SUITES = [
     ("cases: {retry_policy: {max_retries: -1}}\n", "1:37", "must be at least 0"),
     ("cases: {retry_policy: {retry_on: [time-out]}}\n", "1:35", "did you mean `timeout`?"),
     ("cases: {defaults: {trials: many}}\n", "1:28", "`many` is not a whole number"),
+    ("cases: {defaults: {trials: 10001}}\n", "1:28", "must be at most 10000"),
     ("cases: {defaults: {expect: {must_contian: [x]}}}\n", "1:29", "did you mean `must_contain`?"),
     ("cases: {defaults: {expect: {matches: '('}}}\n", "1:38", "is not a valid regex"),
     ("skills: [{pth: a}]\n", "1:11", "did you mean `path`?"),

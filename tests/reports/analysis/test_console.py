@@ -101,7 +101,7 @@ def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
     assert "a 2/2 0/2 +100 +7 to +100 0.33" in lines
     assert "b 1/1 – – – –" in lines
     assert "demo: without a verdict in both, so not counted: b" in lines
-    assert "tokens 2.0k 1.0k +1.0k –" in lines
+    assert "tokens 2.0k 1.0k +1000 –" in lines
     assert "cost $0.20 $0.50 -$0.30 –" in lines
 
 

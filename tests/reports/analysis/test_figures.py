@@ -35,14 +35,18 @@ def taken(name: str, with_skill: float, without_skill: float) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "with_skill", "without_skill", "shown"),
     [
-        ("duration_ms", 234, 266, ["0.23 s", "0.27 s", "-0.04 s"]),
-        ("duration_ms", 9_996, 12_400, ["10 s", "12 s", "-2.00 s"]),
-        ("tokens", 18_240, 12_360, ["18.2k", "12.4k", "+5.8k"]),
-        ("turns", 1.54, 1.46, ["1.5", "1.5", "0.0"]),
-        ("cost_usd", 0.01244, 0.01236, ["$0.0124", "$0.0124", "$0.0000"]),
+        ("duration_ms", 234, 266, ["0.23 s", "0.27 s", "-32 ms"]),
+        ("duration_ms", 9_996, 12_400, ["10 s", "12 s", "-2.4 s"]),
+        ("duration_ms", 12_350, 14_740, ["12 s", "15 s", "-2.4 s"]),
+        ("duration_ms", 21_960, 12_000, ["22 s", "12 s", "+10 s"]),
+        ("duration_ms", 52_350, 12_000, ["52 s", "12 s", "+40 s"]),
+        ("duration_ms", 12_004, 12_000, ["12 s", "12 s", "+4 ms"]),
+        ("tokens", 18_240, 12_360, ["18.2k", "12.4k", "+5880"]),
+        ("turns", 1.54, 1.43, ["1.54", "1.43", "+0.11"]),
+        ("cost_usd", 0.01244, 0.01236, ["$0.0124", "$0.0124", "+$0.0001"]),
     ],
 )
-def test_a_difference_is_that_of_the_numbers_shown(
+def test_a_difference_is_taken_before_it_is_rounded(
     name: str, with_skill: float, without_skill: float, shown: list[str]
 ) -> None:
     assert taken(name, with_skill, without_skill) == shown

@@ -27,11 +27,22 @@ def index(tmp_path: Path) -> str:
     return url
 
 
-def a_folder(runs: Path, run_id: str, started_at: str = "2026-01-01T00:00:00.000Z") -> Path:
+def a_folder(
+    runs: Path,
+    run_id: str,
+    started_at: str = "2026-01-01T00:00:00.000Z",
+    *,
+    started_in: Path | None = None,
+) -> Path:
     """A run directory that is not indexed."""
     path = runs / run_id
     path.mkdir(parents=True)
-    info = {"run_id": run_id, "started_at": started_at, "jobs": []}
+    info = {
+        "run_id": run_id,
+        "started_at": started_at,
+        "jobs": [],
+        "request": {"directory": str(started_in or runs)},
+    }
     (path / "run.json").write_text(json.dumps(info))
     return path
 
@@ -70,7 +81,8 @@ def test_a_directory_needs_no_index(tmp_path: Path) -> None:
 
 def test_the_last_run_is_the_newest_of_this_machine(tmp_path: Path) -> None:
     """Whether it is in the folder and not indexed, or elsewhere, or on no machine but others'."""
-    url, runs = str(tmp_path / "index.sqlite"), tmp_path / "runs"
+    url, workspace = str(tmp_path / "index.sqlite"), tmp_path / "workspace"
+    runs = workspace / ".skillup" / "runs"
 
     def last() -> str:
         return find_run("last", url, runs).run_id
@@ -82,7 +94,7 @@ def test_the_last_run_is_the_newest_of_this_machine(tmp_path: Path) -> None:
     a_folder(runs, "killed", "2026-01-02T00:00:00.000Z")
     assert last() == "killed"
     started = "2026-01-03T00:00:00.000Z"
-    elsewhere = a_folder(tmp_path, "elsewhere", started)
+    elsewhere = a_folder(tmp_path, "elsewhere", started, started_in=workspace / "cases")
     add_run(url, a_run("elsewhere", {"one": "p"}, path=str(elsewhere), started_at=started))
     assert last() == "elsewhere"
     a_folder(runs, "again", "2026-01-04T00:00:00.000Z")

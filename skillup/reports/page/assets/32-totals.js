@@ -43,15 +43,17 @@
     );
   };
 
-  /* The sums over all trials; a sum of nothing known is not known. */
+  /* The sums over all trials; a sum of nothing known is not known. What was stored costs nothing: no
+     more than that being known, nobody told what it took. */
   function simulated(rows) {
     const users = rows.map((row) => row.simulator).filter(Boolean);
     if (!users.length) return null;
     const sum = (values) =>
       values.some(SK.known) ? values.filter(SK.known).reduce((a, b) => a + b, 0) : null;
+    const costs = users.map((one) => one.cost_usd);
     return {
       messages: sum(users.map((one) => one.messages)),
-      cost: sum(users.map((one) => one.cost_usd)),
+      cost: costs.every(SK.known) ? sum(costs) : sum(costs) || null,
       tokens: sum(users.map((one) => one.tokens)),
       models: [...new Set(users.flatMap((one) => one.models || []))],
     };

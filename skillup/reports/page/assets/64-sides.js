@@ -10,13 +10,30 @@
     same: ["=", "same", "NOT_HELD"],
   };
 
+  /* "✓ passed 8 of 8", "◐ passed 6 of 8", "✗ failed 8 of 8": the count is of what the word says. */
+  function statusText(side) {
+    if (!(side.held > 1)) return side.status ? SK.status(side.status) : null;
+    const flaky = side.passed > 0 && side.passed < side.held;
+    const status = flaky ? "FLAKY" : side.status;
+    const counted = side.status === "FAIL" && !flaky ? side.held - side.passed : side.passed;
+    return [
+      SK.el(
+        "span",
+        { class: "status status-" + status },
+        SK.statusSign(status),
+        " ",
+        flaky ? "passed" : SK.STATUS[status].word,
+      ),
+      ` ${counted} of ${side.held}`,
+    ];
+  }
+
   function sideText(side) {
     if (!side) return SK.el("span", { class: "aside" }, "–");
     return SK.el(
       "span",
       {},
-      side.status ? SK.status(side.status) : null,
-      side.held > 1 ? ` ${side.passed} of ${side.held}` : null,
+      statusText(side),
       SK.known(side.score) ? SK.el("span", { class: "aside" }, " " + SK.score(side.score)) : null,
     );
   }

@@ -1,0 +1,34 @@
+"""Whether the contents of a `run.json` can be those of a run: its lists are lists, and so on.
+
+What older versions did not write may be missing. Format of the file: `docs/runs.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from skillup.errors import RunDirectoryError
+
+START_ANEW = "start the run anew"
+
+
+def check_shape_of_run(info: Mapping[str, Any], file: Path) -> None:
+    """Raises RunDirectoryError, which names `file`, if `info` has another shape than run.json."""
+    jobs, suites = info.get("jobs") or [], info.get("suites") or {}
+    whole = isinstance(jobs, list) and all(isinstance(job, str) for job in jobs)
+    whole = whole and isinstance(suites, dict) and all(map(_is_suite, suites.values()))
+    if not (whole and _is_request(info.get("request") or {})):
+        raise RunDirectoryError(f"{file} is damaged", hint=START_ANEW)
+
+
+def _is_suite(about: object) -> bool:
+    if not isinstance(about, dict):
+        return False
+    parts = (about.get(name) or {} for name in ("gates", "cases"))
+    return all(isinstance(part, dict) for part in parts)
+
+
+def _is_request(request: object) -> bool:
+    return isinstance(request, dict) and isinstance(request.get("paths") or [], list)
