@@ -153,7 +153,9 @@ def _why_not(here: Path, path: str, keys: KeyFinder) -> str | None:
         return "may hold secrets"
     if file.is_symlink():
         try:
-            inside = file.resolve().is_relative_to(here)
+            leads_to = file.resolve()
+            # Of links in a circle only versions before 3.13 make an error.
+            inside = leads_to.is_relative_to(here) and not leads_to.is_symlink()
         except (OSError, RuntimeError):
             inside = False
         absolute = file.readlink().is_absolute()
