@@ -92,6 +92,7 @@ FILES = {
 }
 VOLATILE = {
     "argv",
+    "asked_for",  # a hash of the run's id, too
     "cost_usd_note",
     "cpu_seconds",
     "duration_ms",
