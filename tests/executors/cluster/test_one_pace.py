@@ -38,7 +38,7 @@ JUDGED = """
         scripted:
           - say: '{"criteria": [{"id": "said", "pass": true, "reason": "so", "evidence": []}]}'
             misbehave: {error: rate_limit, message: "try again in 12 s", times: 1}
-    scripted: [{say: ok}]
+    scripted: [{say: ok, steps: [{run: 'until test -e "BEGUN"; do sleep 0.05; done'}]}]
     """
 # The client has heard of a refused question once its raw output has been set aside.
 UNTIL_JUDGE_REFUSED = """
@@ -47,7 +47,10 @@ UNTIL_JUDGE_REFUSED = """
     scripted:
       - turn: 1
         say: ok
-        steps: [{run: 'until find "TMP" -name "*.refused-1.*" | grep -q .; do sleep 0.05; done'}]
+        steps:
+          - run: |
+              touch "BEGUN"
+              until find "TMP" -name "*.refused-1.*" | grep -q .; do sleep 0.05; done
       - {turn: 2, say: ok}
     """
 SPENT = """
@@ -96,8 +99,10 @@ def test_a_refusal_on_one_worker_keeps_back_the_messages_of_another(
 def test_a_judge_that_is_refused_on_one_worker_keeps_back_the_messages_of_another(
     project: Project, cluster: DaskCluster, two: tuple[str, ...]
 ) -> None:
-    waits = UNTIL_JUDGE_REFUSED.replace("TMP", str(cluster.root / "tmp"))
-    project.write({"eval.yaml": "name: x\n", "a.yaml": JUDGED, "b.yaml": waits})
+    begun = str(project.root / "begun")
+    waits = UNTIL_JUDGE_REFUSED.replace("TMP", str(cluster.root / "tmp")).replace("BEGUN", begun)
+    judged = JUDGED.replace("BEGUN", begun)
+    project.write({"eval.yaml": "name: x\n", "a.yaml": judged, "b.yaml": waits})
     outcome = project.run("run", ".", *two, "--json")
     assert outcome.exit_code == 0, outcome.stderr
     assert len({event["worker"] for event in events(project, "trial_sent")}) == 2
