@@ -88,6 +88,7 @@ class ClaudeEvents:
         self._last_message = ""
         self._api_error: str | None = None
         self._result: dict[str, Any] | None = None
+        self.closed = False
 
     def feed(self, line: bytes) -> None:
         """Take the next line, without its newline. Never raises."""
@@ -98,6 +99,8 @@ class ClaudeEvents:
             self._transcript.unknown_event(event)
             return
         kind = as_text(event.get("type"))
+        if kind in ("assistant", "user", "result"):
+            self.closed = kind == "result"
         if kind == "system":
             self._system(event)
         elif kind == "assistant":

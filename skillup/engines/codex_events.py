@@ -55,6 +55,11 @@ class CodexEvents:
         self._last_error: str | None = None
 
     @property
+    def closed(self) -> bool:
+        """Whether the turn has been completed or has failed, and no other has begun."""
+        return self._completed or self._failed is not None
+
+    @property
     def thread_total(self) -> dict[str, Any] | None:
         """The usage of the whole thread so far, as `turn.completed` tells it."""
         return self._total

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from skillup.schema.record import ErrorKind, TurnError
 
 _EVIDENCE_CHARACTERS = 4000
 _ANSWER_CHARACTERS = 1000
+
+_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|sec|s|min|m|hour|h|day)[a-z]*", re.IGNORECASE)
+_ASKED = re.compile(
+    r"(?:try again|retry|wait)\s+(?:in|after|for)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(r"retry[-_]after[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\b", re.IGNORECASE)
 
 _ADVICE: dict[ErrorKind, str] = {
     "auth": "{login}",
@@ -70,7 +79,18 @@ def turn_error(cli: Cli, kind: ErrorKind, what: str, evidence: str = "") -> Turn
         kind=kind,
         message=f"{message}; {advice}" if advice else message,
         evidence=shortened(evidence),
+        retry_after_seconds=asked_wait(what),
     )
+
+
+def asked_wait(said: str) -> float | None:
+    """How many seconds a provider's error asks to wait for; None: it does not say."""
+    found = _ASKED.search(said)
+    parts = _DURATION.findall(found[1]) if found else []
+    if parts:
+        return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts)
+    header = _HEADER.search(said)
+    return float(header[1]) if header else None
 
 
 def lost_session(cli: Cli, what: str, loss: str, answer: str = "") -> TurnError:

@@ -44,6 +44,11 @@ class ScriptedEvents:
         self._turn = ParsedTurn()
         self._transcript = Transcript(progress)
 
+    @property
+    def closed(self) -> bool:
+        """Whether its `result` has come."""
+        return self._turn.finished
+
     def feed(self, line: bytes) -> None:
         """Take the next line, without its newline."""
         event = read_event(line)

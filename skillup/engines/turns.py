@@ -23,6 +23,11 @@ _LINE_CHARACTERS = 500
 class EventParser(Protocol):
     """Turns lines of an event stream into a turn. Pure: no files, no clock, never raises."""
 
+    @property
+    def closed(self) -> bool:
+        """Whether the event that ends a turn has come, and nothing of another turn after it."""
+        ...
+
     def feed(self, line: bytes) -> None:
         """Take the next line, without its newline."""
         ...
@@ -90,6 +95,7 @@ async def hold_turn(
             stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
             stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
             marker=trial.marker,
+            has_answered=lambda: parser.closed,
             redact=invocation.secrets.mask_bytes if invocation.secrets else None,
         ),
         take,
@@ -101,10 +107,10 @@ async def hold_turn(
         mask = invocation.secrets.mask
         evidence = mask(_evidence(failure, outcome, last_lines, parsed))
         error = turn_error(cli, failure.kind, mask(failure.said), evidence)
-    alive = tuple(
-        f"process {left.pid} ({left.name}) could not be ended" for left in outcome.survivors
-    )
-    return HeldTurn(parsed, error, _process_info(invocation, outcome), alive)
+    notices = [f"process {left.pid} ({left.name}) could not be ended" for left in outcome.survivors]
+    if outcome.ended_by == "answered":
+        notices.append(f"{cli.name} did not end by itself after its answer, and was ended")
+    return HeldTurn(parsed, error, _process_info(invocation, outcome), tuple(notices))
 
 
 def _is_real_directory(workspace: Path) -> bool:
@@ -135,6 +141,8 @@ def _failure(
         return Failure("output_limit", "it wrote more output than is allowed, and was ended")
     if parsed.failure is not None:
         return parsed.failure
+    if outcome.ended_by == "answered" and parsed.finished:
+        return None
     if outcome.signal is not None:
         return Failure("crash", f"it was killed by signal {outcome.signal}")
     if outcome.exit_code != 0:

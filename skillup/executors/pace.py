@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.trial.asked_wait import asked_wait
 from skillup.trial.pacing import (
     MANY_REFUSALS,
     NOT_WAITED,
@@ -55,7 +54,7 @@ class Pace(SlowDown):
         if self.patience_seconds <= 0:
             return "error"
         name = _NAMES.get(error.kind, error.kind)
-        over = self.refused(name, asked_wait(error), sent_in, row)
+        over = self.refused(name, error.retry_after_seconds, sent_in, row)
         if over is not None:
             return self._close(f"{name}: {over} (--rate-limit-wait); it said: {error.message}")
         return "again"

@@ -14,7 +14,7 @@ from skillup.load.problems import problems_from
 from skillup.load.suggest import near_miss
 from skillup.load.variables import BadReferenceError, MissingVariableError, expand
 from skillup.load.yaml_reader import read_yaml
-from skillup.schema.profile import Profile
+from skillup.schema.profile import HOME_VARIABLES, Profile
 
 Loc = tuple[str | int, ...]
 ADAPTERS = ("claude_code", "codex", "scripted")
@@ -98,6 +98,12 @@ def check_profile(
         fix = f"did you mean `{guess}`? {fix}" if guess else fix
         message = f"there is no adapter `{profile.engine}`"
         problems.append(Problem(path, line, column, "engine", message, fix))
+    moved = sorted(HOME_VARIABLES & profile.env.keys()) if profile.isolation == "clean" else []
+    for name in moved:
+        line, column = document.locate(("env", name))
+        message = f"with `isolation: clean` each trial has its own {name}"
+        fix = "leave it out, or set `isolation: shared`"
+        problems.append(Problem(path, line, column, f"env.{name}", message, fix))
     if profile.session == "live":
         line, column = document.locate(("session",))
         message = "`live` is not supported by this version"

@@ -13,7 +13,10 @@ OnLine: TypeAlias = Callable[[bytes], Awaitable[None] | None]
 Redact: TypeAlias = Callable[[bytes], bytes]
 """Masks secrets in one line."""
 
-EndedBy: TypeAlias = Literal["exit", "timeout", "cancelled", "output_limit", "not_started"]
+EndedBy: TypeAlias = Literal[
+    "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
+]
+"""``answered``: it had said all it would, and did not end within the grace for that."""
 
 
 class Leftover(NamedTuple):
@@ -50,6 +53,9 @@ class ProcessRequest:
     max_line_bytes: int = 128 << 20
     marker: str = ""
     grace_seconds: float = 2.0
+    has_answered: Callable[[], bool] | None = None
+    """Asked after each line: whether the process has said all, so that it should end by itself."""
+    answered_grace_seconds: float = 5.0
     redact: Redact | None = None
 
     def __post_init__(self) -> None:

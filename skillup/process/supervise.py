@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import anyio
@@ -96,9 +97,12 @@ class _Supervision:
         self._something_happened = anyio.Event()
         trouble = self._something_happened.set
         self._pumps = (
-            OutputPump(child.stdout, stdout, on_line, trouble),
+            OutputPump(child.stdout, stdout, self._watched(on_line), trouble),
             OutputPump(child.stderr, stderr, None, trouble),
         )
+        self._patience = anyio.CancelScope()
+        self._answered = False
+        self._time_limit = math.inf
         self._sampler = ResourceSampler(child.tree)
         self._ended: Ended | None = None
         self._ended_event = anyio.Event()
@@ -141,10 +145,32 @@ class _Supervision:
             self._something_happened.set()
 
     async def _until_something_happens(self) -> None:
-        with anyio.move_on_after(self._request.timeout_seconds) as patience:
+        with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
             await self._something_happened.wait()
-        if patience.cancelled_caught and not self._something_happened.is_set():
-            self._ended_by = "timeout"
+        if self._patience.cancelled_caught and not self._something_happened.is_set():
+            self._ended_by = "answered" if self._answered else "timeout"
+
+    def _watched(self, on_line: OnLine | None) -> OnLine | None:
+        """`on_line`, after which it is looked whether the process has only to end any more."""
+        has_answered = self._request.has_answered
+        if on_line is None or has_answered is None:
+            return on_line
+
+        async def watch(line: bytes) -> None:
+            waiting = on_line(line)
+            if waiting is not None:
+                await waiting
+            if has_answered() == self._answered:
+                return
+            self._answered = not self._answered
+            if self._answered:
+                self._time_limit = self._patience.deadline
+                now = anyio.current_time()
+                self._patience.deadline = now + self._request.answered_grace_seconds
+            else:  # it goes on, as with the result of a task in the background
+                self._patience.deadline = self._time_limit
+
+        return watch
 
     async def _end_tree(self) -> None:
         """Ends whatever is left, whether the main process is still there or not."""

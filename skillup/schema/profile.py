@@ -43,6 +43,10 @@ def _no_key(value: str) -> str:
 VariableOfKey = Annotated[NonEmptyText, AfterValidator(_no_key)]
 
 
+HOME_VARIABLES = frozenset({"HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"})
+"""They say where a CLI keeps its sessions, settings and login: under `clean`, the trial's own."""
+
+
 class Price(Model):
     """USD per million tokens."""
 

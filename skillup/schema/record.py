@@ -55,6 +55,9 @@ class TurnError(Model):
     kind: ErrorKind = Field(description="One of a closed list; see docs/errors.md.")
     message: str = Field(description="What happened and what to do about it, in one or two lines.")
     evidence: str = Field("", description="What the engine said, shortened; secrets masked.")
+    retry_after_seconds: float | None = Field(
+        None, description="How long the provider asks to wait, as the engine's own error says it."
+    )
 
 
 class Usage(Model):
@@ -142,7 +145,7 @@ class ProcessInfo(Model):
     exit_code: int | None = Field(None, description="None: ended by a signal, or never started.")
     signal: int | None = Field(None, description="The signal that ended it.")
     ended_by: str = Field(
-        "exit", description="exit, timeout, cancelled, output_limit or not_started."
+        "exit", description="exit, answered, timeout, cancelled, output_limit or not_started."
     )
     peak_memory_bytes: int | None = Field(None, description="Of the whole process tree, sampled.")
     cpu_seconds: float | None = Field(None, description="Of the whole process tree.")

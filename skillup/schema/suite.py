@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BeforeValidator,
     Field,
@@ -30,7 +31,7 @@ from skillup.schema.case import Aggregation, RetryPolicy
 from skillup.schema.checks import CheckSet
 from skillup.schema.gates import Gates
 from skillup.schema.judge import JudgeConfig, SkillRef
-from skillup.schema.profile import VariableOfKey
+from skillup.schema.profile import HOME_VARIABLES, VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
 
 
@@ -73,11 +74,23 @@ class SetupStep(Model):
     run: NonEmptyText = Field(description="A shell command.")
 
 
+def _no_homes(env: dict[str, str]) -> dict[str, str]:
+    moved = sorted(HOME_VARIABLES & env.keys())
+    if moved:
+        raise ValueError(
+            f"{', '.join(moved)} would move the agent out of its trial's own home || leave it out "
+            "(a profile with `isolation: shared` may set it)"
+        )
+    return env
+
+
 class Environment(Model):
     """Where trials run. `none` means this machine."""
 
     type: Literal["none", "opensandbox", "docker"] = Field("none", description="The runtime.")
-    env: dict[str, Text] = Field(default_factory=dict, description="Variables for the agent.")
+    env: Annotated[dict[str, Text], AfterValidator(_no_homes)] = Field(
+        default_factory=dict, description="Variables for the agent."
+    )
     setup_steps: list[SetupStep] = Field(default_factory=list, description="Run in order.")
     image: Text | None = Field(None, description="skill-up: container image.")
     sandbox_template: Text | None = Field(None, description="skill-up.")

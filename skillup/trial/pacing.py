@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol
 
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.trial.asked_wait import asked_wait
 from skillup.trial.slow_down import SlowDown
 
 Kind = Literal["model", "agent"]
@@ -120,7 +119,7 @@ class SlowedDown:
             return NOT_WAITED
         if self._row == 0:
             self._first_refused_at = slow_down.now
-        why = slow_down.refused(error.kind, asked_wait(error), self._sent_in, self._row)
+        why = slow_down.refused(error.kind, error.retry_after_seconds, self._sent_in, self._row)
         self._row += 1
         accepted_at = slow_down.accepted_at
         others = accepted_at is not None and accepted_at > self._first_refused_at

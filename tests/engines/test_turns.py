@@ -39,6 +39,17 @@ with (sessions / "SESSION.jsonl").open("a") as file:
 """
 
 
+CODEX_ROLLOUT = """
+import json, os, pathlib, sys
+print(json.dumps({"type": "thread.started", "thread_id": "SESSION"}))
+sessions = pathlib.Path(os.environ["CODEX_HOME"], "sessions")
+sessions.mkdir(exist_ok=True)
+(sessions / "rollout-SESSION.jsonl").write_text("{}\\n")
+item = {"id": "item_0", "type": "agent_message", "text": "Done."}
+print(json.dumps({"type": "item.completed", "item": item}))
+"""
+
+
 def say(text: str) -> str:
     return f"{REMEMBER}\nprint({text!r})\n"
 
@@ -68,6 +79,38 @@ def test_any_other_end_is_an_error_of_its_kind(tmp_path: Path, program: str, kin
     outcome = agent(tmp_path, program).say("hello", timeout_seconds=2)
 
     assert error_kind(outcome) == kind
+
+
+@pytest.mark.parametrize(
+    ("engine", "closing"),
+    [("claude_code", RESULT), ("codex", '{"type": "turn.completed", "usage": {}}')],
+)
+def test_an_agent_that_hangs_after_its_closing_event_has_answered(
+    tmp_path: Path, engine: str, closing: str
+) -> None:
+    """F2: the answer counts, and the process is ended long before the turn's limit."""
+    program = say(closing) if engine == "claude_code" else f"{CODEX_ROLLOUT}print({closing!r})\n"
+    program += "import time; sys.stdout.flush(); time.sleep(600)"
+
+    outcome = agent(tmp_path, program, engine).say("hello", timeout_seconds=500)
+
+    assert error_kind(outcome) is None
+    assert outcome.response == "Done."
+    assert outcome.process is not None
+    assert outcome.process.ended_by == "answered"
+    assert any("did not end by itself" in notice for notice in outcome.notices)
+
+
+def test_an_agent_that_goes_on_after_a_closing_event_is_waited_for(tmp_path: Path) -> None:
+    """F2: a second `result` (of a task in the background) is the answer, however late it comes."""
+    more = '{"type": "assistant", "message": {"content": [{"type": "text", "text": "more"}]}}'
+    program = say(RESULT) + f"import time; print({more!r}, flush=True); time.sleep(6)\n"
+    program += f"print({RESULT.replace('Done.', 'All done.')!r})"
+
+    outcome = agent(tmp_path, program).say("hello")
+
+    assert error_kind(outcome) is None
+    assert outcome.response == "All done."
 
 
 def test_the_evidence_holds_what_the_agent_said(tmp_path: Path) -> None:

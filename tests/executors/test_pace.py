@@ -111,7 +111,7 @@ async def test_what_the_provider_asks_for_is_waited() -> None:
     patience = TrialPatience(pace, lambda _: None)
     async with time.passing():
         await patience.ready()
-        error = TurnError(kind="rate_limit", message="Please try again in 1m30s.")
+        error = TurnError(kind="rate_limit", message="no", retry_after_seconds=90)
         assert await patience.refused(error, 1) == "again"
         assert await patience.ready() == pytest.approx(90)
 
@@ -121,7 +121,7 @@ async def test_one_that_asks_for_more_than_is_waited_ends_it_at_once() -> None:
     patience = TrialPatience(pace_of(time, 600, ended), lambda _: None)
     async with time.passing():
         await patience.ready()
-        error = TurnError(kind="rate_limit", message="try again in 2 hours")
+        error = TurnError(kind="rate_limit", message="no", retry_after_seconds=7200)
         assert await patience.refused(error, 1) == "leave"
     assert patience.left
     assert "120 min of waiting; it is given 10 min (--rate-limit-wait)" in ended[0]
@@ -222,7 +222,7 @@ def paces_in(time: VirtualTime, patience: float, ended: list[str]) -> Paces:
 async def test_a_refused_judge_holds_back_the_trials_of_its_account_and_they_it() -> None:
     time, ended = VirtualTime(), list[str]()
     paces = paces_in(time, 600, ended)
-    error = TurnError(kind="rate_limit", message="try again in 30 s")
+    error = TurnError(kind="rate_limit", message="no", retry_after_seconds=30)
     async with time.passing():
         judge, trial = paces.of_agent(JUDGE), TrialPatience(paces.of(HELD), lambda _: None)
         await judge.ready()
@@ -257,7 +257,7 @@ async def test_a_judge_is_told_why_it_is_not_asked_again() -> None:
     await impatient.ready()
     assert "--rate-limit-wait 0" in (await impatient.refused(error) or "")
     assert ended == []
-    late = TurnError(kind="overloaded", message="try again in 2 hours")
+    late = TurnError(kind="overloaded", message="no", retry_after_seconds=7200)
     patient = paces_in(time, 60, ended).of_agent(JUDGE)
     await patient.ready()
     assert "the run ends" in (await patient.refused(late) or "")

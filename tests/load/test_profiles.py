@@ -42,6 +42,12 @@ def test_a_path_means_that_file_and_its_name_is_the_stem(tmp_path: Path) -> None
     assert (profile.name, profile.engine) == ("fast", "codex")
 
 
+def test_a_home_may_be_named_where_the_users_own_is_used(tmp_path: Path) -> None:
+    """V19: under `clean` it is refused (tests/load/broken/profiles.py)."""
+    text = "engine: claude_code\nisolation: shared\nenv: {CLAUDE_CONFIG_DIR: /h}\n"
+    assert read(tmp_path, text).env == {"CLAUDE_CONFIG_DIR": "/h"}
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

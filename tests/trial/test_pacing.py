@@ -22,8 +22,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def refusal(kind: ErrorKind = "rate_limit", evidence: str = "") -> TurnError:
-    return TurnError(kind=kind, message="no", evidence=evidence)
+def refusal(kind: ErrorKind = "rate_limit", retry_after: float | None = None) -> TurnError:
+    return TurnError(kind=kind, message="no", retry_after_seconds=retry_after)
 
 
 def pacing_in(time: VirtualTime, patience: float = 600.0) -> OwnPacing:
@@ -43,7 +43,7 @@ async def test_a_refusal_holds_back_all_who_ask_with_the_same_account_and_nobody
     async with time.passing():
         refused = pacing.of_model(URL, "key")
         await refused.ready()
-        assert await refused.refused(refusal(evidence="retry-after: 30")) is None
+        assert await refused.refused(refusal(retry_after=30)) is None
         assert await waits(time, pacing.of_model(URL, "another")) == 0
         assert await waits(time, pacing.of_model("http://other", "key")) == 0
         same = pacing.of_model(URL, "key")
@@ -59,7 +59,7 @@ async def test_profiles_of_one_account_are_one_provider_and_none_of_a_models() -
     async with time.passing():
         refused = pacing.of_agent(profile)
         await refused.ready()
-        await refused.refused(refusal(evidence="retry-after: 30"))
+        await refused.refused(refusal(retry_after=30))
         assert await waits(time, pacing.of_model(URL, "KEY")) == 0
         read_only = profile.model_copy(update={"name": "b", "permission": "read_only"})
         assert await waits(time, pacing.of_agent(read_only)) == pytest.approx(30)
@@ -71,7 +71,7 @@ async def test_one_that_is_given_up_while_it_waits_keeps_nobody_back() -> None:
     async with time.passing():
         refused = pacing.of_model(URL, None)
         await refused.ready()
-        await refused.refused(refusal(evidence="retry-after: 30"))
+        await refused.refused(refusal(retry_after=30))
         async with anyio.create_task_group() as group:
             group.start_soon(pacing.of_model(URL, None).ready)
             await time.sleep(10)

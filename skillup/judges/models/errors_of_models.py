@@ -34,20 +34,16 @@ def is_temporary(error: ai.ModelAPIError) -> bool:
 
 
 def refusal_of(error: ai.ModelAPIError) -> TurnError | None:
-    """The provider wants fewer requests for now, as its agents' errors say it; None: it does not.
-
-    How long it asks to wait is in the evidence, as a header would say it.
-    """
+    """The provider wants fewer requests for now, as agents' errors say it; None: it does not."""
     if not isinstance(error, ai.ModelHTTPError) or not is_temporary(error):
         return None
     limited = isinstance(error, ai.ModelRateLimitError) or error.status_code == _RATE_LIMIT
     if not limited and error.status_code not in _OVERLOADED:
         return None
-    asked = error.retry_after
     return TurnError(
         kind="rate_limit" if limited else "overloaded",
         message=_said(error),
-        evidence="" if asked is None else f"retry-after: {asked:.3f}",
+        retry_after_seconds=error.retry_after,
     )
 
 

@@ -24,7 +24,7 @@ from tests.support.virtual_time import VirtualTime
 
 pytestmark = pytest.mark.anyio
 PROFILE = Profile(name="p", engine="scripted")
-REFUSED = TurnError(kind="rate_limit", message="try again in 30 s")
+REFUSED = TurnError(kind="rate_limit", message="no", retry_after_seconds=30)
 
 
 @pytest.fixture

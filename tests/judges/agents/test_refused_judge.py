@@ -159,7 +159,9 @@ def test_the_trials_of_the_same_account_and_the_judge_are_held_back_together(
     async def a_trial_is_refused() -> None:
         patience = TrialPatience(paces.of(held), lambda _: None)
         await patience.ready()
-        await patience.refused(TurnError(kind="rate_limit", message="try again in 30 s"), 1)
+        await patience.refused(
+            TurnError(kind="rate_limit", message="no", retry_after_seconds=30), 1
+        )
 
     anyio.run(a_trial_is_refused)
     result = bench.judge(judge(refused("rate_limit", 1)), recorded)

@@ -169,7 +169,7 @@ def test_a_refusal_is_told_with_its_kind_and_how_long_is_asked_for(
         (kind, "slow down"),
         (kind, "slowly"),
     ]
-    assert [error.evidence for error in told.refusals] == ["retry-after: 40.000", ""]
+    assert [error.retry_after_seconds for error in told.refusals] == [40.0, None]
     assert told.accepted == 1
 
 

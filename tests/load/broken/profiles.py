@@ -14,6 +14,9 @@ PROFILES = [
     ("engine: codex\nargs: --verbose\n", "2:7", "is not a list"),
     ("engine: codex\nenv: [A=1]\n", "2:1", "is not a mapping"),
     ("engine: codex\nenv: {A: '${B C}'}\n", "2:10", "begins no reference"),
+    # V19
+    ("engine: codex\nenv: {CODEX_HOME: /h}\n", "2:19", "each trial has its own CODEX_HOME"),
+    ("engine: claude_code\nisolation: clean\nenv: {HOME: /h}\n", "3:13", "`isolation: shared`"),
     ("engine: codex\nmax_turns: 0\n", "2:12", "must be above 0"),
     ("engine: codex\napi_key_env: sk-ant-0123\n", "2:14", "not the name of a variable"),
     ("engine: codex\nprices: {input: -1, output: 1}\n", "2:17", "must be at least 0"),
