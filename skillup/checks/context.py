@@ -36,24 +36,26 @@ class CheckContext:
 class Subject:
     """What a check may look at, once it is known that it may look: completed turns, at least one.
 
-    One turn for a check of a turn, all of them for a check of the conversation. The answer and the
-    workspace are then those of the last.
+    One turn for a check of a turn, all of them for a check of the conversation. The workspace is
+    then that of the last.
     """
 
     record: Record
     turns: tuple[TurnRecord, ...]
     read_file: ReadFile
     case_sensitive: bool
+    answered: TurnRecord | None = None
+    """The turn whose answer is read; None: the last."""
 
     @property
     def last(self) -> TurnRecord:
-        """The turn whose answer and workspace count."""
+        """The turn whose workspace and process count."""
         return self.turns[-1]
 
     @property
     def answer(self) -> str:
-        """The agent's last message."""
-        return self.turns[-1].response
+        """What the agent said: its last message, or that of the turn in question."""
+        return (self.answered or self.turns[-1]).response
 
     @property
     def calls(self) -> list[ToolCall]:

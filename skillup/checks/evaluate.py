@@ -9,7 +9,7 @@ from typing import NamedTuple
 from skillup.checks.context import CheckContext, Subject
 from skillup.checks.finding import CannotEvaluateError, Finding, broken, not_assertable
 from skillup.checks.question import Question, question_of, questions_of
-from skillup.checks.registry import ASKING, COMBINING, LOOKING
+from skillup.checks.registry import ASKING, COMBINING, LOOKING, look
 from skillup.checks.scope import CONVERSATION, Scope, resolve
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole
@@ -25,6 +25,8 @@ class _Manner(NamedTuple):
     case_sensitive: bool = False
     turn: int | None = None
     """The turn that the parent names; None: the context's."""
+    negated: bool = False
+    """Whether it is hoped that it does not hold (`none_of`, `failure`)."""
 
 
 def evaluate(
@@ -33,12 +35,13 @@ def evaluate(
     *,
     role: CheckRole = "assertion",
     required: bool = False,
+    negated: bool = False,
 ) -> CheckResult:
     """Ask `check` of the context's turn, or of the conversation. Never raises for what is found.
 
-    `required`: the result is, whatever the check says.
+    `required`: the result is, whatever the check says. `negated`: it is hoped that it fails.
     """
-    return _evaluate(question_of(check), context, _as(role), required)
+    return _evaluate(question_of(check), context, _as(role, negated), required)
 
 
 def evaluate_set(
@@ -50,8 +53,8 @@ def evaluate_set(
 
 
 @lru_cache(maxsize=16)
-def _as(role: CheckRole) -> _Manner:
-    return _Manner(role)
+def _as(role: CheckRole, negated: bool = False) -> _Manner:
+    return _Manner(role, negated=negated)
 
 
 def _evaluate(
@@ -97,7 +100,7 @@ def _evaluate(
 def _look(question: Question, context: CheckContext, scope: Scope, manner: _Manner) -> Finding:
     subject = Subject(context.record, scope.turns, context.read_file, manner.case_sensitive)
     try:
-        return LOOKING[question.key](question.spec, subject)
+        return look(question.key, question.spec, subject, negated=manner.negated)
     except CannotEvaluateError as trouble:
         return broken(str(trouble))
 
@@ -107,6 +110,8 @@ def _combine(question: Question, context: CheckContext, scope: Scope, manner: _M
     # left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
         return not_assertable(scope.problem)
+    if question.key == "none_of":
+        manner = manner._replace(negated=not manner.negated)
     children = [_evaluate(question_of(child), context, manner, False) for child in question.spec]
     return COMBINING[question.key](children)
 

@@ -44,7 +44,7 @@ def json_value(spec: JsonMatch, subject: Subject) -> Finding:
     is_json, answer = answer_json(subject.answer)
     root: Any = answer
     if _means_the_turn(spec.path, answer):
-        root = turn_view(subject.turns)
+        root = turn_view(subject.turns, subject.answer)
     elif not is_json:
         _compiled(spec.path)
         return Finding(False, "the answer is not JSON", beginning(subject.answer))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from skillup.checks import compound, files, golden, jsonpath, limits, skills, text, tools
 from skillup.checks.context import Subject
 from skillup.checks.finding import Finding
+from skillup.schema.check_specs import TextSet
 from skillup.schema.grade import CheckResult
 
 LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
@@ -44,6 +46,51 @@ LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
     "tool_not_called_in_turn": tools.tool_not_called,
 }
 """Checks that look at the record themselves: what they are asked, and of what."""
+
+OF_ANSWERS = frozenset(
+    {
+        *("contains", "not_contains", "matches", "glob", "not_glob", "equals", "json"),
+        *("golden_file", "must_contain", "must_contain_all", "must_contain_any"),
+        *("must_not_contain", "output_contains", "output_matches"),
+        *("turn_response_contains", "turn_response_not_contains"),
+    }
+)
+"""Checks of what was said: where there are several answers, :func:`look` chooses among them."""
+
+_FORBIDDING = frozenset(
+    {"not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"}
+)
+
+
+def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
+    """What the check finds: what must be there, in the last answer; what must not, in every one.
+
+    `negated`: it stands in `none_of` or in `failure`, where the two change places.
+    """
+    ask = LOOKING[key]
+    if len(subject.turns) == 1 or key not in OF_ANSWERS:
+        return ask(spec, subject)
+    findings = []
+    for part, forbids in _parts(key, spec):
+        answers = subject.turns if forbids != negated else subject.turns[-1:]
+        each = [(turn, ask(part, replace(subject, answered=turn))) for turn in answers]
+        # One answer that says it decides: for what is looked for, or against what is forbidden.
+        turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
+        if turn is not subject.last:
+            found = replace(found, found=f"turn {turn.turn_number}: {found.found}")
+        findings.append(found)
+    return next((found for found in findings if not found.passed), findings[0])
+
+
+def _parts(key: str, spec: Any) -> list[tuple[Any, bool]]:
+    """What the check looks for, and what it forbids (True), each as a check of its own."""
+    if isinstance(spec, TextSet) and spec.none:
+        forbidden = spec.model_copy(update={"any": None, "all": None})
+        if not (spec.any or spec.all):
+            return [(forbidden, True)]
+        return [(spec.model_copy(update={"none": None}), False), (forbidden, True)]
+    return [(spec, key in _FORBIDDING or getattr(spec, "exists", None) is False)]
+
 
 COMBINING: dict[str, Callable[[Sequence[CheckResult]], Finding]] = {
     "any_of": compound.any_of,

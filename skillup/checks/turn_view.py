@@ -11,13 +11,13 @@ from skillup.schema.record import TurnRecord, Usage
 VIEW_FIELDS = frozenset({"response", "response_json", "transcript", "usage"})
 
 
-def turn_view(turns: Sequence[TurnRecord]) -> dict[str, Any]:
+def turn_view(turns: Sequence[TurnRecord], answer: str | None = None) -> dict[str, Any]:
     """``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
 
-    Of several turns: the last answer, all calls and results, the sum of the usage (null where a
-    turn did not tell).
+    Of several turns: the last answer (or the one given), all calls and results, the sum of the
+    usage (null where a turn did not tell).
     """
-    answer = turns[-1].response
+    answer = turns[-1].response if answer is None else answer
     view: dict[str, Any] = {"response": answer}
     is_json, value = answer_json(answer)
     if is_json:

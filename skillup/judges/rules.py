@@ -27,7 +27,7 @@ def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> JudgeVerdict:
     """
     failure = []
     for check in judge.failure:
-        result = evaluate(check, context, role="failure")
+        result = evaluate(check, context, role="failure", negated=True)
         absent = result.assertable and result.error is None and not result.passed
         failure.append(
             result.model_copy(

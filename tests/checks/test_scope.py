@@ -173,7 +173,7 @@ def test_the_conversation_is_its_last_answer_all_its_calls_and_its_last_workspac
     )
     holds = [
         {"contains": "second"},
-        {"not_contains": "first"},
+        {"none_of": [{"contains": "third"}]},
         {"tool_called": "Bash"},
         {"files_exist": "new.txt"},
         {"files_not_exist": "old.txt"},
@@ -184,6 +184,64 @@ def test_the_conversation_is_its_last_answer_all_its_calls_and_its_last_workspac
 
     assert [result.passed for result in results] == [True] * len(holds)
     assert [result.scope for result in results] == ["conversation"] * 5 + ["turn 1"]
+
+
+# What the first of two turns and a follow-up say, each check of the conversation, and whether it
+# holds: what must be there is looked for in the last answer, what must not be there in every one.
+WHOLE_CONVERSATION: list[tuple[dict[str, Any], bool]] = [
+    ({"contains": "bye"}, True),
+    ({"contains": "hunter2"}, False),
+    ({"equals": "bye"}, True),
+    ({"glob": "*hunter2*"}, False),
+    ({"matches": "hunter"}, False),
+    ({"not_contains": "bye"}, False),
+    ({"not_contains": "hunter2"}, False),
+    ({"not_contains": "swordfish"}, False),
+    ({"not_contains": "other"}, True),
+    ({"must_not_contain": ["hunter2"]}, False),
+    ({"contains": {"none": ["hunter2"]}}, False),
+    ({"contains": {"any": ["bye"], "none": ["hunter2"]}}, False),
+    ({"contains": {"any": ["bye"], "none": ["other"]}}, True),
+    ({"contains": {"any": ["hunter2"], "none": ["other"]}}, False),
+    ({"output_contains": {"not": ["hunter2"]}}, False),
+    ({"output_contains": {"all": ["bye"], "not": ["swordfish"]}}, False),
+    ({"matches": {"none": [r"hunter\d"]}}, False),
+    ({"output_matches": {"none": [r"hunter\d"]}}, False),
+    ({"not_glob": "*hunter2*"}, False),
+    ({"not_glob": "*swordfish*"}, False),
+    ({"not_glob": "*other*"}, True),
+    ({"json": {"path": "$.response", "matches": "hunter"}}, False),
+    ({"none_of": [{"contains": "hunter2"}]}, False),
+    ({"none_of": [{"contains": "other"}, {"matches": "swordfish"}]}, False),
+    ({"none_of": [{"equals": "hunter2"}]}, False),
+    ({"none_of": [{"glob": "*swordfish*"}]}, False),
+    ({"none_of": [{"json": {"path": "$.response", "matches": "hunter"}}]}, False),
+    ({"none_of": [{"any_of": [{"contains": "hunter2"}, {"contains": "other"}]}]}, False),
+    ({"none_of": [{"all_of": [{"contains": "hunter2"}, {"contains": "other"}]}]}, True),
+    # turned round twice it is something that must be there
+    ({"none_of": [{"not_contains": "bye"}]}, True),
+    ({"none_of": [{"not_contains": "hunter2"}]}, False),
+    ({"none_of": [{"none_of": [{"contains": "hunter2"}]}]}, False),
+    # of one turn, all of its answers
+    ({"not_contains": "swordfish", "turn": 1}, False),
+    ({"not_contains": "bye", "turn": 1}, True),
+    ({"contains": "hunter2", "turn": 1}, False),
+    ({"turn_response_not_contains": {"turn": 1, "not_contains": "hunter2"}}, False),
+    ({"turn_response_contains": {"turn": 1, "contains_any": "swordfish"}}, True),
+]
+
+
+@pytest.mark.parametrize(("spec", "holds"), WHOLE_CONVERSATION, ids=str)
+def test_what_must_not_be_there_is_looked_for_in_every_answer(
+    spec: dict[str, Any], holds: bool
+) -> None:
+    """V3: negative checks of the conversation looked at the last answer only."""
+    again = make_turn("swordfish", source="follow_up", asked_by=[0])
+    recorded = make_record(make_turn("hunter2", follow_ups=[again]), "bye")
+
+    result = evaluate(Check.model_validate(spec), recorded.context())
+
+    assert (result.passed, result.assertable, result.error) == (holds, True, None)
 
 
 def test_a_gate_is_asked_of_a_turn_that_is_not_in_the_record_yet() -> None:

@@ -150,6 +150,25 @@ def test_failure_rules_outrank_success_rules_and_neither_is_a_failure(
     assert said in grade.reason
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"contains": "hunter2"},
+        {"matches": "hunter."},
+        {"output_contains": "hunter2"},
+        {"any_of": [{"equals": "hunter2"}, {"contains": "x"}]},
+    ],
+)
+def test_a_failure_rule_matches_what_any_answer_says(rule: dict[str, Any]) -> None:
+    """V3: failure rules looked at the last answer only."""
+    case = {"input": {"turns": ["a", "b"]}, "judge": {"success": [YES], "failure": [rule]}}
+    assert graded(case, ["hunter2", "yes"]).status == "FAIL"
+    assert graded(case, ["Hello", "yes"]).status == "PASS"
+    # What is missed by its absence must be in the last answer.
+    case["judge"] = {"success": [YES], "failure": [{"not_contains": "yes"}]}
+    assert graded(case, ["hunter2", "yes"]).status == "PASS"
+
+
 def test_of_a_failure_rule_it_is_expected_that_it_does_not_hold() -> None:
     rules = {"success": [YES], "failure": [YES, {"not_contains": "x"}]}
     grade = graded({"input": {"prompt": "x"}, "judge": {"type": "rule_based", **rules}}, ["yes"])
