@@ -79,9 +79,9 @@ def make_plan(
     """The jobs for `suites`; `profiles` says, by suite file, which engines hold its cases.
 
     A case that others depend on comes first; the dependency is on the same profile, variant and
-    trial, and only on what is selected, too. Ids that several suites use are told apart by the
-    suite's name, and suites of the same name by a number. To depend on a case with branches is to
-    depend on all of its paths.
+    trial (the last one of a case with fewer), and only on what is selected, too. Ids that several
+    suites use are told apart by the suite's name, and suites of the same name by a number. To
+    depend on a case with branches is to depend on all of its paths.
 
     Raises UsageError if `trials_from_turn` is a turn that one of the cases has not, or if none of
     them has several trials; and if there would be more than :data:`MOST_JOBS`.
@@ -92,12 +92,12 @@ def make_plan(
     left_out: list[str] = []
     for suite, label_of in zip(suites, labels, strict=True):
         chosen = [c for c in _ordered(suite.cases) if is_selected(c, selection)]
-        ids = {c.case.id for c in chosen}
+        trials_of = {c.case.id: _trials(c, selection) for c in chosen}
         paths: dict[str, list[str]] = {}
         for loaded in chosen:
             for name in dict.fromkeys([loaded.case.id, loaded.family]):
                 paths.setdefault(name, []).append(loaded.case.id)
-        left_out.extend(c.case.id for c in suite.cases if c.case.id not in ids)
+        left_out.extend(c.case.id for c in suite.cases if c.case.id not in trials_of)
         for loaded in chosen:
             case = loaded.case
             trials = _trials(loaded, selection)
@@ -105,13 +105,13 @@ def make_plan(
             for profile in profiles[str(suite.path)]:
                 for variant in selection.variants:
                     for trial in range(1, trials + 1):
-                        tail = f"{profile.name}/{variant}/{trial}"
+                        held_as = f"{profile.name}/{variant}"
                         needs = tuple(
-                            f"{label_of[path]}/{tail}"
+                            f"{label_of[path]}/{held_as}/{min(trial, trials_of[path])}"
                             for needed in case.depends_on
                             for path in paths.get(needed, ())
                         )
-                        name = f"{label_of[case.id]}/{tail}"
+                        name = f"{label_of[case.id]}/{held_as}/{trial}"
                         job = Job(name, suite, loaded, profile, variant, trial, needs)
                         jobs.append(_related(job, fork_at))
     if jobs and selection.trials_from_turn is not None and all(job.trial == 1 for job in jobs):

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from skillup.cli.options import AsJson, IndexUrl
 from skillup.errors import ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from skillup.trends.outcomes import CaseKey, RunOutcomes
-    from skillup.trends.tallies import Tally
 
 
 def compare(
@@ -43,10 +39,10 @@ def compare(
     from skillup.reports.compare_json import comparison_json
     from skillup.reports.stream_console import make_console
     from skillup.store.place import runs_folder
-    from skillup.trends.comparison import compare_runs
-    from skillup.trends.gates import check_gates, confidence_of, gates_by_suite, given_gates
+    from skillup.trends.gates import check_gates, gates_by_suite, given_gates
     from skillup.trends.index.finding import PREVIOUS, find_run, run_before
     from skillup.trends.index.place import index_url
+    from skillup.trends.index.standing_in import compare_with_index
 
     given = given_gates(gate or ())
     root = workspace_root(Path())
@@ -61,38 +57,10 @@ def compare(
             hint="`skillup compare previous RUN` compares a run with the one before",
         )
     gates = gates_by_suite(later, given)
-    comparison = compare_runs(
-        earlier, later, confidence_of(gates), *_standing_in(earlier, later, url)
-    )
+    comparison = compare_with_index(earlier, later, gates, url)
     results = check_gates(comparison, gates)
     if as_json:
         sys.stdout.write(comparison_json(comparison, results))
     else:
         print_comparison(comparison, results, make_console(sys.stdout))
     return ExitCode.PASSED if all(result.met for result in results) else ExitCode.FAILED
-
-
-def _standing_in(
-    a: RunOutcomes, b: RunOutcomes, url: str
-) -> tuple[dict[CaseKey, tuple[str, Tally]], set[str]]:
-    """For cases that `a` did not get to, skipped, or did not plan and `b` did: the id and the
-    verdicts of a run before both; and which runs were held `--until-decided`.
-
-    Two directories can be compared without an index; then nothing stands in.
-    """
-    from skillup.errors import IndexTroubleError
-    from skillup.trends.comparison import unanswered
-    from skillup.trends.index.database import open_index
-    from skillup.trends.index.reading import held_until_decided
-    from skillup.trends.index.standing_in import earlier_verdicts
-
-    missing = unanswered(a, b)
-    if not missing or not url:
-        return {}, set()
-    try:
-        with open_index(url, write=False) as connection:
-            found = earlier_verdicts(connection, a, b, missing)
-            decided = held_until_decided(connection)
-    except IndexTroubleError:
-        return {}, set()
-    return {key: (row.run.run_id, row.tally) for key, row in found.items()}, decided

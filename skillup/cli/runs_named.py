@@ -1,7 +1,8 @@
-"""Runs as users name them where no index is asked: a directory, an id or its beginning, `last`."""
+"""Runs as users name them: a directory, an id or its beginning, `last`."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -35,9 +36,9 @@ def _named(name: str) -> Path:
         return path
     folder = runs_folder(workspace_root(Path()))
     ids = _runs(folder)
-    if name == LAST and ids:
-        _say_which(folder / ids[-1])
-        return folder / ids[-1]
+    if name == LAST and (last := _last(folder, ids)) is not None:
+        _say_which(last)
+        return last
     found = _called(name, ids)
     if len(found) == 1:
         return folder / found[0]
@@ -46,6 +47,20 @@ def _named(name: str) -> Path:
         raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
     what = "there is no run yet" if name == LAST else f"there is no run {name}"
     raise UsageError(what, hint=f"give a run's directory or id; {newest_runs()}")
+
+
+def _last(folder: Path, ids: list[str]) -> Path | None:
+    """The newest run, as `compare` has it too; SQLAlchemy is imported only if there is an index."""
+    from skillup.load.discover import workspace_root
+    from skillup.trends.index.place import index_url
+
+    newest = folder / ids[-1] if ids else None
+    url = index_url(None, os.environ, workspace_root(Path()), write=False)
+    if not url or ("://" not in url and not Path(url).is_file()):
+        return newest
+    from skillup.trends.index.finding import last_place
+
+    return last_place(url, folder, newest)
 
 
 def _say_which(run: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from skillup.reports.markdown import escape
 from skillup.schema.grade import CheckResult, Grade, RunResult
+from skillup.trends.statistics.proportions import percent
 
 CONFIGURATIONS = ("with_skill", "without_skill")
 Place = tuple[int, str, int]
@@ -149,7 +150,7 @@ def markdown_of(data: Mapping[str, Any]) -> str:
         ("tokens", "Tokens", 1, ".0f", ""),
     ):
         cells = [
-            f"{summary[name][metric]['mean'] * scale:{form}}{unit} ± "
+            f"{_mean(summary[name][metric]['mean'], scale, form, unit)} ± "
             f"{summary[name][metric]['stddev'] * scale:{form}}{unit}"
             for name in names
         ]
@@ -159,6 +160,10 @@ def markdown_of(data: Mapping[str, Any]) -> str:
     if data["notes"]:
         lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
     return "\n".join(lines)
+
+
+def _mean(mean: float, scale: int, form: str, unit: str) -> str:
+    return percent(mean) if unit == "%" else f"{mean * scale:{form}}{unit}"
 
 
 def _evals(runs: Sequence[Mapping[str, Any]], configurations: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from skillup.reports.text import money, seconds
 from skillup.trends.comparison import Comparison, Means
 from skillup.trends.outcomes import CaseKey, RunOutcomes
 from skillup.trends.statistics.exact import ExactTest
+from skillup.trends.statistics.proportions import percent
 from skillup.trends.tallies import Tally, by_case, tally, together
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def statements(comparison: Comparison) -> Iterator[str]:
         within = ""
         if scores.interval is not None:
             low, high = scores.interval
-            within = f", {comparison.confidence:.0%} between {low:+.3f} and {high:+.3f}"
+            within = f", {percent(comparison.confidence)} between {low:+.3f} and {high:+.3f}"
         mean = f"scores: {scores.difference:+.3f} on average{within}"
         yield f"{mean}; {_meaning(scores.test, alpha, 'runs exchanged case by case')}"
 

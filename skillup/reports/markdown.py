@@ -12,6 +12,7 @@ from skillup.reports.result import baseline_words
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.tried_again import attempt_words, tried_again
 from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
+from skillup.trends.statistics.proportions import percent
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.
@@ -123,7 +124,7 @@ def _figures(result: RunResult) -> Iterator[str]:
 
 
 def _percent(rate: float | None) -> str:
-    return "–" if rate is None else f"{rate:.0%}"
+    return "–" if rate is None else percent(rate)
 
 
 def _tables(result: RunResult, shown: list[str]) -> Iterator[str]:

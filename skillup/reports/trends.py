@@ -14,7 +14,7 @@ from skillup.trends.index.reading import RunHead
 from skillup.trends.outcomes import WITH_SKILL
 from skillup.trends.relevance import most_telling
 from skillup.trends.statistics.change_point import Passes
-from skillup.trends.statistics.proportions import Interval
+from skillup.trends.statistics.proportions import Interval, percent
 from skillup.trends.tallies import Tally
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def _numbers(total: Tally, interval: Interval | None, columns: Sequence[str]) ->
     rate, score, duration = total.rate, total.score, total.duration_ms
     cells = {
         "passed": "–" if rate is None else f"{total.passed}/{total.judged}",
-        "rate": "–" if rate is None else f"{rate:.0%}",
-        "95 %": "–" if interval is None else f"{interval.low:.0%}–{interval.high:.0%}",
+        "rate": "–" if rate is None else percent(rate),
+        "95 %": "–" if interval is None else f"{percent(interval.low)}–{percent(interval.high)}",
         "not run": str(total.not_run or "–"),
         "score": "–" if score is None else f"{score:.2f}",
         "time": "–" if duration is None else seconds(round(duration)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -14,6 +14,7 @@ from skillup.schema.gates import Gates
 from skillup.trends.changes import CaseChange
 from skillup.trends.comparison import DEFAULT_CONFIDENCE, Comparison, means, suites_of
 from skillup.trends.outcomes import RunOutcomes
+from skillup.trends.statistics.proportions import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,9 @@ def _pass_rate(suite: str, cases: list[CaseChange], limit: float) -> GateResult:
     if rate is None:
         said = "no verdict in B"
     else:
-        said = f"{rate:.1%} passed" + (f", the mean of {len(rates)} cases" if rates[1:] else "")
+        said = f"{_beside(rate, limit, percent)} passed" + (
+            f", the mean of {len(rates)} cases" if rates[1:] else ""
+        )
     met = rate is not None and rate >= limit - 1e-9
     return GateResult(suite, "min_pass_rate", limit, rate, met, said)
 
@@ -121,9 +124,21 @@ def _cost(suite: str, cases: list[CaseChange], limit: float) -> GateResult:
     elif increase is None:
         said = "A cost nothing, B does"
     else:
-        said = f"{increase:+.1%} a trial"
+        said = f"{_beside(increase, limit, _signed)} a trial"
     met = increase is not None and increase <= limit + 1e-9
     return GateResult(suite, "max_cost_increase", limit, increase, met, said)
+
+
+def _beside(found: float, limit: float, show: Callable[[float, int], str]) -> str:
+    """`found` with as many digits as tell it from its limit."""
+    digits = 1
+    while digits < 4 and abs(found - limit) > 1e-9 and show(found, digits) == show(limit, digits):
+        digits += 1
+    return show(found, digits)
+
+
+def _signed(increase: float, digits: int) -> str:
+    return f"{increase:+.{digits}%}"
 
 
 def _at_most(suite: str, gate: str, limit: float, found: int, said: str) -> GateResult:

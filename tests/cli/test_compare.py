@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.pages import page_of
 from tests.support.project import Outcome, Project
 
 pytestmark = pytest.mark.indexed
@@ -332,6 +333,26 @@ def test_an_error_in_between_hides_no_regression(project: Project) -> None:
     assert outcome.data["cases"][0]["a_from_run"] == first["run_id"]
     assert outcome.exit_code == 1
     assert f"not run in A: compared with {first['run_id']}" in compare(project).stdout
+
+
+def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) -> None:
+    """V21: the same runs stand in for what A did not get to, and the same gates say how sure."""
+    first = night(project, a="hi there", b="hi there")
+    night(project, a="refused", b="hi there")
+    last = night(project, a="no", b="no", gates="{max_new_failures: 0, confidence: 0.6}")
+
+    project.run("report", "last", "--report", "html", "--against", "previous")
+
+    sides = page_of(project.root / ".skillup/runs" / last["run_id"] / "report.html").index["sides"]
+    told = compare(project, "--json").data
+    assert {row["case_id"]: row["change"] for row in sides["rows"]} == {
+        case["case_id"]: case["change"] for case in told["cases"]
+    }
+    assert {row["case_id"]: row["change"] for row in sides["rows"]} == dict.fromkeys(
+        "ab", "newly_failing"
+    )
+    assert f"compared with {first['run_id']}" in sides["notes"][0]
+    assert any("60% between" in line for line in sides["summary"])
 
 
 def test_a_score_that_changes_under_the_same_verdict_is_shown(project: Project) -> None:

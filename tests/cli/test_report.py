@@ -94,6 +94,24 @@ def test_past_runs_make_its_trends(project: Project) -> None:
     assert [len(case["marks"]) for case in older] == [1, 1], "what came later is not its past"
 
 
+@pytest.mark.parametrize("out", ["inside", "../outside"])
+def test_a_run_that_was_written_elsewhere_has_its_past_and_is_the_last_one(
+    tmp_path: Path, out: str
+) -> None:
+    """F18: trends come from the index that the run was put in; V21: `last` means one run."""
+    project = Project(tmp_path, indexed=True).write(SUITE)
+    for options in ((), ("--out", out)):
+        project.run("run", "s", *options)
+    elsewhere = project.root / out
+
+    assert project.run("report", "last", "--report", "html").stdout.startswith(f"{elsewhere}")
+    page = page_of(elsewhere / "report.html")
+    assert [len(case["marks"]) for case in page.index["history"]] == [2, 2]
+    b = project.run("compare", "--json").data["b"]["run_id"]
+    assert b == page.index["run"]["run_id"] != project.latest_run().name
+    assert project.run("show").stderr.startswith("last: ")
+
+
 def test_without_an_index_there_are_no_trends(project: Project) -> None:
     _, now = _runs(project)
     project.run("report", "last", "--report", "html", "--index", "none")
@@ -110,7 +128,7 @@ def test_a_run_without_a_result_has_a_report_all_the_same(project: Project) -> N
     (run / "trials/new/scripted/with_skill/1/grading.json").unlink()
     (run / "trials/stays/scripted/with_skill/1/record.json").write_text("{")
 
-    assert project.run("report", now, "--report", "html").exit_code == 0
+    assert project.run("report", "last", "--report", "html").exit_code == 0
 
     page = page_of(run / "report.html")
     assert page.index["run"]["finished"] is False

@@ -84,6 +84,14 @@ def test_a_dependency_is_on_the_same_profile_variant_and_trial() -> None:
             assert job.depends_on == ()
 
 
+@pytest.mark.parametrize(("first", "needed"), [(1, [1, 1, 1]), (2, [1, 2, 2]), (4, [1, 2, 3])])
+def test_a_trial_depends_on_one_that_is_held(first: int, needed: list[int]) -> None:
+    """V15: of a case held less often it is the last trial; nothing waits for one never planned."""
+    made = plan(suite("s", a={"trials": first}, b={"depends_on": ["a"], "trials": 3}))
+    found = [job.depends_on for job in made.jobs if job.id.startswith("b/")]
+    assert found == [(f"a/p/with_skill/{trial}",) for trial in needed]
+
+
 def test_a_chain_of_dependencies_may_be_long() -> None:
     chain = {f"c{n}": {"depends_on": [f"c{n + 1}"]} for n in range(3000)}
     made = plan(suite("s", **chain, c3000={}))

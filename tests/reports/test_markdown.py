@@ -38,6 +38,12 @@ def test_errors_and_what_was_not_run_are_apart_from_failures() -> None:
     assert "## Not run (1)" in page
 
 
+def test_nearly_all_is_not_all_of_them() -> None:
+    """V22: 299 of 300."""
+    page = written(*(make_grade(str(n), "FAIL" if n == 7 else "PASS") for n in range(300)))
+    assert "| 99.7% |" in page
+
+
 def test_engine_variant_and_trial_are_columns_only_where_they_differ() -> None:
     assert "| case | turns |" in written(make_grade())
     assert "| case | engine | turns |" in written(make_grade(engine="x"), make_grade(engine="y"))

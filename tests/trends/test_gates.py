@@ -67,6 +67,19 @@ def test_each_case_counts_the_same_in_the_pass_rate_however_often_it_was_held() 
     assert result.said == "50.0% passed, the mean of 2 cases"
 
 
+def test_a_gate_that_is_not_met_never_says_that_its_limit_was_reached() -> None:
+    """V22: with as many digits as it takes."""
+    for marks, limit, said in [
+        ("p" * 2999 + "f", 1.0, "> 99.9% passed"),
+        ("p" * 299 + "f", 1.0, "99.7% passed"),
+        ("p" * 8999 + "f" * 1001, 0.9, "89.99% passed"),
+    ]:
+        b = a_run("b", {"x": marks})
+        gates = gates_by_suite(b, {"min_pass_rate": limit})
+        (result,) = check_gates(compare_runs(a_run("a", {"x": "p"}), b, 0.95), gates)
+        assert (result.met, result.said) == (False, said)
+
+
 @pytest.mark.parametrize(("cost", "expected"), [(0.12, True), (0.121, False), (None, False)])
 def test_a_cost_that_is_not_told_does_not_meet_its_gate(cost: float | None, expected: bool) -> None:
     a, b = a_run("a", {"x": "p"}, cost=0.1), a_run("b", {"x": "p"}, cost=cost)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from skillup.reports.analysis.sheet import NONE, Cell
 from skillup.schema.analysis import Difference, Rate
+from skillup.trends.statistics import proportions
 
 _LEAST_P = 0.0001
 
@@ -20,23 +21,14 @@ def passed(rate: Rate) -> Cell:
 
 def percent(share: float | None) -> Cell:
     """``67%``; never 100% or 0% of what is only nearly so."""
-    return NONE if share is None else Cell(_percent(share))
-
-
-def _percent(share: float) -> str:
-    shown = f"{share:.0%}"
-    if (shown == "100%" and share < 1) or (shown == "0%" and share > 0):
-        shown = f"{share:.1%}"
-    if (shown == "100.0%" and share < 1) or (shown == "0.0%" and share > 0):
-        shown = "> 99.9%" if share > 0.5 else "< 0.1%"
-    return shown
+    return NONE if share is None else Cell(proportions.percent(share))
 
 
 def interval(rate: Rate) -> Cell:
     """``44%–100%``."""
     if rate.low is None or rate.high is None:
         return NONE
-    return Cell(f"{rate.low:.0%}–{rate.high:.0%}")
+    return Cell(f"{proportions.percent(rate.low)}–{proportions.percent(rate.high)}")
 
 
 def points(difference: float | None) -> Cell:

@@ -91,7 +91,7 @@ def _decision(decision: Decision | None) -> Cell:
     if decision is None:
         return NONE
     word, style = _DECIDED[decision.verdict]
-    return Cell(f"{word} {decision.threshold:.0%}", style)
+    return Cell(f"{word} {percent(decision.threshold).text}", style)
 
 
 def _lost(case: CaseReliability) -> str:

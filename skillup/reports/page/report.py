@@ -40,7 +40,7 @@ def html_report(
     data = RunData(path)
     earlier = RunData(against, base=_way(path, against)) if against is not None else None
     shift = len(data.jobs)
-    sides = sides_of(earlier, data, shift=shift) if earlier is not None else None
+    sides = sides_of(earlier, data, shift=shift, index=index) if earlier is not None else None
     whole = index_of(data, mode="report", history=history_data(path, index), sides=sides)
 
     pictures = _PICTURES

@@ -10,8 +10,10 @@ from skillup.reports.how_sure import how_sure
 from skillup.reports.page.case_changes import case_changes
 from skillup.reports.page.rows import Row
 from skillup.reports.page.run_data import RunData
+from skillup.reports.page.trends_data import index_url_of
 from skillup.trends.changes import CaseChange
-from skillup.trends.comparison import DEFAULT_CONFIDENCE, Comparison, compare_runs
+from skillup.trends.comparison import Comparison
+from skillup.trends.gates import gates_by_suite
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.reading import read_run
 from skillup.trends.tallies import Tally
@@ -39,12 +41,17 @@ _MOST_NAMED = 5
 _ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
 
 
-def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
+def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> dict[str, Any]:
     """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
 
+    They are compared as by `skillup compare`, with the same `index` and the gates that B recorded.
     Raises RunDirectoryError if one of them holds nothing that can be compared.
     """
-    compared = compare_runs(read_run(a.path), read_run(b.path), DEFAULT_CONFIDENCE)
+    from skillup.trends.index.standing_in import compare_with_index
+
+    earlier, later = read_run(a.path), read_run(b.path)
+    gates = gates_by_suite(later, {})
+    compared = compare_with_index(earlier, later, gates, index_url_of(b.path, index))
     rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
     rows = []
     for change in compared.cases:
@@ -53,7 +60,8 @@ def sides_of(a: RunData, b: RunData, *, shift: int) -> dict[str, Any]:
         rows.append(
             {
                 **change.key._asdict(),
-                "a": _side(change.a, row_a, shift),
+                # A verdict that another run stands in with is not that of any trial of A.
+                "a": _side(change.a, None if change.key in compared.earlier else row_a, shift),
                 "b": _side(change.b, row_b, 0),
                 "change": _word(change),
                 "case_changes": case_changes(a.path, row_a["job"], b.path, row_b["job"])

@@ -13,15 +13,20 @@ _RUNS = 20
 """The newest so many of each suite, this one included."""
 
 
+def index_url_of(run: Path, index: str | None) -> str:
+    """The index that knows the run, as ``--index``: by default that of its own workspace."""
+    from skillup.trends.index.place import index_url
+    from skillup.trends.index.whose import workspace_of
+
+    return index_url(index, os.environ, workspace_of(run), write=False)
+
+
 def history_data(run: Path, index: str | None) -> list[dict[str, Any]] | None:
     """The runs up to this one, for each of its cases; None: there is no index that can be read.
 
     `index`: the URL or file that was named; None: `SKILLUP_INDEX`, else the one beside the runs.
     """
-    from skillup.load.discover import workspace_root
-    from skillup.trends.index.place import index_url
-
-    url = index_url(index, os.environ, workspace_root(run), write=False)
+    url = index_url_of(run, index)
     if not url or ("://" not in url and not Path(url).is_file()):
         return None
     try:

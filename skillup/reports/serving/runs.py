@@ -75,7 +75,7 @@ class Served:
             data = run.fresh()
             sides = None
             if other is not None:
-                sides = sides_of(other.fresh(), data, shift=len(data.jobs))
+                sides = sides_of(other.fresh(), data, shift=len(data.jobs), index=self._index)
             history = run.history(self._index)
             return index_of(data, mode="view", history=history, sides=sides)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from skillup.checks.describe import NOT_USED, TURNED_ROUND
@@ -43,7 +44,9 @@ def skill_uses(grade: Grade) -> Iterator[SkillUse]:
 def _all_of(grade: Grade) -> Iterator[SkillUse]:
     for turn in grade.turns:
         if turn.held_by is None:
-            yield from _expectations(turn.deciding_checks(), wanted=True)
+            # Not only what decided: a follow-up that heals a turn is not what the user asked first.
+            asked = [turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)]
+            yield from _expectations(chain.from_iterable(asked), wanted=True)
     for check in grade.assertions:
         if check.role == "failure":
             # Reports turn a failure rule's result round: it passes where its pattern is absent.

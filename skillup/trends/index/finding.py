@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from skillup.errors import IndexTroubleError, UsageError
+from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
 from skillup.store.runs_in_order import is_run, runs_in
 from skillup.trends.index.database import open_index
 from skillup.trends.index.nearness import Kin, Nearness
@@ -64,34 +64,42 @@ def _as_it_is_now(connection: Connection, run_id: str) -> RunOutcomes:
     return stored
 
 
-def _last_run(url: str, runs_folder: Path) -> RunOutcomes:
-    """The newest run of this workspace: of `runs_folder`, as for all commands; or one that was
-    started from here and written elsewhere, and is still there, as the index knows.
+def last_place(url: str, runs_folder: Path, newest: Path | None) -> Path | None:
+    """Where the newest run of this workspace is, for all commands: `newest`, of `runs_folder`, or
+    one that was started from here later and written elsewhere, and is still there, as the index
+    knows. None: there is neither.
 
-    So a run that was killed, or kept out of the index, is not passed over in silence. Where there
-    are no runs, as on a machine that has only the index, it is the newest of the index.
+    So a run that was killed, or kept out of the index, is not passed over in silence.
     """
-    names = runs_in(runs_folder)
-    newest = run_told_in(runs_folder / names[-1]) if names else None
+    if newest is not None and not is_run(newest):
+        return newest
     try:
+        told = None if newest is None else run_told_in(newest)
         with open_index(url, write=False) as connection:
-            runs = places(connection)
-            for head, path in runs:
+            for head, path in places(connection):
                 began = (head.started_at, head.run_id)
-                if newest is not None and began <= newest:
+                if told is not None and began <= told:
                     break
                 if is_from_here(Path(path), began, runs_folder):
-                    return read_run(Path(path))
-            gone = (head for head, path in runs if not is_of_neighbours(Path(path), runs_folder))
-            only_indexed = next(gone, None) if newest is None else None
-            if only_indexed is not None:
-                return stored_run(connection, only_indexed.run_id)
-    except IndexTroubleError:
-        if newest is None:
-            raise
-    if newest is None:
-        raise UsageError("no run of this workspace is indexed yet", hint=_HINT)
-    return read_run(runs_folder / names[-1])
+                    return Path(path)
+    except (IndexTroubleError, RunDirectoryError):
+        return newest
+    return newest
+
+
+def _last_run(url: str, runs_folder: Path) -> RunOutcomes:
+    """:func:`last_place`; where no run is, as on a machine that has only the index, the newest of
+    that.
+    """
+    names = runs_in(runs_folder)
+    path = last_place(url, runs_folder, runs_folder / names[-1] if names else None)
+    if path is not None:
+        return read_run(path)
+    with open_index(url, write=False) as connection:
+        for head, gone in places(connection):
+            if not is_of_neighbours(Path(gone), runs_folder):
+                return stored_run(connection, head.run_id)
+    raise UsageError("no run of this workspace is indexed yet", hint=_HINT)
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection
 
+from skillup.errors import IndexTroubleError
+from skillup.schema.gates import Gates
+from skillup.trends.comparison import Comparison, compare_runs, unanswered
+from skillup.trends.gates import confidence_of
+from skillup.trends.index.database import open_index
 from skillup.trends.index.nearness import Kin, Nearness
-from skillup.trends.index.reading import CaseInRun, tallies_of_all_runs
+from skillup.trends.index.reading import CaseInRun, held_until_decided, tallies_of_all_runs
 from skillup.trends.outcomes import CaseKey, RunOutcomes
+from skillup.trends.tallies import Tally
 
 _FEW_CASES = 500
 """To be named in a query; of more, all of the suite are read."""
+
+
+def compare_with_index(
+    a: RunOutcomes, b: RunOutcomes, gates: Mapping[str, Gates], url: str
+) -> Comparison:
+    """`a` and `b`, as sure as `gates` ask; the index at `url` answers what `a` does not."""
+    return compare_runs(a, b, confidence_of(gates), *_standing_in(a, b, url))
+
+
+def _standing_in(
+    a: RunOutcomes, b: RunOutcomes, url: str
+) -> tuple[dict[CaseKey, tuple[str, Tally]], set[str]]:
+    """For cases that `a` did not get to, skipped, or did not plan and `b` did: the id and the
+    verdicts of a run before both; and which runs were held `--until-decided`.
+
+    Two directories can be compared without an index; then nothing stands in.
+    """
+    missing = unanswered(a, b)
+    if not missing or not url:
+        return {}, set()
+    try:
+        with open_index(url, write=False) as connection:
+            found = earlier_verdicts(connection, a, b, missing)
+            decided = held_until_decided(connection)
+    except IndexTroubleError:
+        return {}, set()
+    return {key: (row.run.run_id, row.tally) for key, row in found.items()}, decided
 
 
 def earlier_verdicts(

@@ -33,6 +33,18 @@ def is_from_here(path: Path, began: tuple[str, str], runs_folder: Path) -> bool:
     return runs_folder_of(workspace_root(start)).resolve() == runs_folder.resolve()
 
 
+def workspace_of(path: Path) -> Path:
+    """The workspace of the run in `path`: whose folder it is in, else where it was started."""
+    folder = path.absolute().parent
+    if _is_runs_folder(folder):
+        return folder.parent.parent
+    try:
+        start = start_told_in(path)
+    except RunDirectoryError:
+        start = None
+    return workspace_root(start if start is not None and start.is_dir() else path)
+
+
 def is_of_neighbours(path: Path, runs_folder: Path) -> bool:
     """Whether the run that was written to `path` is another workspace's of this machine.
 

@@ -15,6 +15,16 @@ class Interval(NamedTuple):
     high: float
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """``67%``, with at least `digits` digits; never 100% or 0% of what is only nearly so."""
+    everything_or_nothing = min(abs(share), abs(1 - share)) < 1e-9
+    for more in range(digits, max(digits, 1) + 1):
+        shown = f"{share:.{more}%}"
+        if everything_or_nothing or float(shown[:-1]) not in (0, 100):
+            return shown
+    return "> 99.9%" if share > 0.5 else "< 0.1%"
+
+
 def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
     """The score interval of a proportion: the rates that `passed` of `trials` does not rule out.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, FollowUpGrade, TurnGrade
 from skillup.trends.analysis.skill_uses import skill_uses
 from tests.support.graded import a_check, a_grade, a_turn
 
@@ -87,3 +87,20 @@ def test_checks_of_turns_count_and_those_of_shared_turns_count_once() -> None:
     own, shared = a_turn(1, checks=[used()]), a_turn(1, checks=[used()], held_by="c/e/with_skill/1")
     assert seen(turns=[own]) == {("x", True, True)}
     assert seen(turns=[shared]) == set()
+
+
+def test_a_turn_that_went_on_with_a_follow_up_is_an_observation_of_its_first_message() -> None:
+    """V18: what a follow-up healed is evidence, and what it asks for itself counts as well."""
+
+    def held(first: CheckResult, *later: CheckResult) -> TurnGrade:
+        label = "first follow-up"
+        follow_up = FollowUpGrade(
+            label=label, asked_by=[0], content="And?", response="Done.", passed=True, score=1,
+            checks=list(later),
+        )  # fmt: skip
+        return a_turn(1, checks=[first], follow_ups=[follow_up], passed_on=label)
+
+    assert seen(turns=[held(used(passed=False), used())]) == {("x", True, False)}
+    assert seen(turns=[held(used(), a_check("contains"))]) == {("x", True, True)}
+    assert seen(turns=[held(a_check("contains", passed=False), used())]) == {("x", True, True)}
+    assert seen(turns=[held(not_used(passed=False), not_used())]) == {("x", False, True)}

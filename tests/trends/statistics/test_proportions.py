@@ -7,7 +7,19 @@ from math import comb
 
 import pytest
 
-from skillup.trends.statistics.proportions import at_each_k, wilson
+from skillup.trends.statistics.proportions import at_each_k, percent, wilson
+
+
+@pytest.mark.parametrize("digits", [0, 1])
+def test_only_everything_reads_as_everything_and_only_nothing_as_nothing(digits: int) -> None:
+    """V22: 299 of 300 are not 100 %, and 1 of 300 is not 0 %."""
+    for held in (1, 3, 100, 201, 300, 2000, 100_000):
+        for passed in {0, 1, held // 2, held - 1, held}:
+            shown = percent(passed / held, digits)
+            assert (float(shown[:-1].strip("<> ")) == 100) == (passed == held), shown
+            assert (float(shown[:-1].strip("<> ")) == 0) == (passed == 0), shown
+    assert (percent(2 / 3), percent(2 / 3, 1), percent(299 / 300)) == ("67%", "66.7%", "99.7%")
+    assert percent(sum([0.1] * 10)) == "100%"
 
 
 @pytest.mark.parametrize(

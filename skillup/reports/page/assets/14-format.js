@@ -17,13 +17,13 @@
   };
 
   /* A share, 0..1, as whole percent; a share that is not quite all or nothing never looks so. */
-  SK.percent = function (share) {
-    if (!known(share)) return NONE;
-    const whole = Math.round(share * 100);
-    if (whole === 100 && share < 1) return "99" + NARROW + "%";
-    if (whole === 0 && share > 0) return "1" + NARROW + "%";
-    return whole + NARROW + "%";
-  };
+  function whole(share) {
+    const rounded = Math.round(share * 100);
+    if (rounded === 100 && share < 1 - 1e-9) return 99;
+    return rounded === 0 && share > 1e-9 ? 1 : rounded;
+  }
+
+  SK.percent = (share) => (known(share) ? whole(share) + NARROW + "%" : NONE);
 
   SK.points = function (difference) {
     if (!known(difference)) return NONE;
@@ -36,7 +36,7 @@
 
   SK.interval = function (low, high) {
     if (!known(low) || !known(high)) return "";
-    return Math.round(low * 100) + "–" + Math.round(high * 100) + NARROW + "%";
+    return whole(low) + "–" + whole(high) + NARROW + "%";
   };
 
   SK.score = function (value) {
