@@ -68,7 +68,7 @@ def _value(rule: Capture, turn: TurnRecord) -> str | None:
         values = find_values(rule.jsonpath, turn_view((turn,)))
         return as_text(values[0]) if values else None
     pattern = rule.pattern or ""
-    match = Searcher(fold=False).search(pattern, plain(turn.response))
+    match = Searcher().search(pattern, plain(turn.response))
     try:
         group = kept_group(pattern)
     except ValueError as trouble:

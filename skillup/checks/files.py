@@ -94,7 +94,7 @@ def _one_file(wanted: FileContains, files: Mapping[str, FileState], subject: Sub
 
 def _looking(wanted: FileContains, content: str, subject: Subject) -> tuple[str, Find]:
     if wanted.matches is not None:
-        return searching(content, fold=not subject.case_sensitive)
+        return searching(content)
     haystack = Haystack(content, case_sensitive=subject.case_sensitive)
     return haystack.text, haystack.find
 

@@ -53,7 +53,7 @@ def json_value(spec: JsonMatch, subject: Subject) -> Finding:
         hit = [value for value in values if same_value(spec.equals, value)]
         return _say(bool(hit), values, hit, root)
     if spec.matches is not None:
-        return _matching(spec.matches, values, subject, root)
+        return _matching(spec.matches, values, root)
     return _say((spec.exists is not False) == bool(values), values, values, root)
 
 
@@ -64,8 +64,8 @@ def _means_the_turn(path: str, answer: Any) -> bool:
     return not (isinstance(answer, dict) and match[1] in answer)
 
 
-def _matching(pattern: str, values: list[Any], subject: Subject, root: Any) -> Finding:
-    searcher = Searcher(fold=not subject.case_sensitive)
+def _matching(pattern: str, values: list[Any], root: Any) -> Finding:
+    searcher = Searcher()
     for value in values:
         text = plain(as_text(value))
         match = searcher.search(pattern, text)

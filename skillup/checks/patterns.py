@@ -20,18 +20,20 @@ _PER_CHECK = 2.0
 
 
 class Searcher:
-    """Searches within one check, which together may take two seconds."""
+    """Searches within one check, which together may take two seconds.
 
-    __slots__ = ("_fold", "_left")
+    They respect case, whatever `case_sensitive` says: `(?i)` in the pattern ignores it.
+    """
 
-    def __init__(self, *, fold: bool) -> None:
-        self._fold = fold
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
         self._left = _PER_CHECK
 
     def search(self, pattern: str, text: str) -> regex.Match[str] | None:
         """The first match. Raises CannotEvaluateError: no regex, or it took too long."""
         try:
-            compiled = compiled_pattern(pattern, self._fold)
+            compiled = compiled_pattern(pattern, False)
         except ValueError as trouble:
             raise CannotEvaluateError(str(trouble)) from None
         started = time.monotonic()

@@ -39,7 +39,7 @@ LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
     "must_contain_any": text.contains_any,
     "must_not_contain": text.contains_none,
     "output_contains": text.contains,
-    "output_matches": text.matches_with_case,
+    "output_matches": text.matches,
     "turn_response_contains": text.turn_contains,
     "turn_response_not_contains": text.turn_not_contains,
     "tool_called_in_turn": tools.tool_called,

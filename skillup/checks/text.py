@@ -59,9 +59,9 @@ def _finder(subject: Subject) -> tuple[str, Find]:
     return haystack.text, haystack.find
 
 
-def searching(text: str, *, fold: bool) -> tuple[str, Find]:
+def searching(text: str) -> tuple[str, Find]:
     """A text, and how to find where a pattern matches in it."""
-    searcher, text = Searcher(fold=fold), plain(text)
+    searcher, text = Searcher(), plain(text)
 
     def find(pattern: str) -> Span | None:
         match = searcher.search(pattern, text)
@@ -101,17 +101,8 @@ def turn_not_contains(spec: TurnNotContains, subject: Subject) -> Finding:
 
 
 def matches(spec: TextSet, subject: Subject) -> Finding:
-    """The answer matches regexes; case is folded unless it matters."""
-    return _look_for_patterns(spec, subject, fold=not subject.case_sensitive)
-
-
-def matches_with_case(spec: TextSet, subject: Subject) -> Finding:
-    """skill-up's spelling: its patterns are Go's, which tell upper and lower case apart."""
-    return _look_for_patterns(spec, subject, fold=False)
-
-
-def _look_for_patterns(spec: TextSet, subject: Subject, *, fold: bool) -> Finding:
-    text, find = searching(subject.answer, fold=fold)
+    """The answer matches regexes, which tell upper and lower case apart."""
+    text, find = searching(subject.answer)
     return look(text, find, all_of=spec.all, any_of=spec.any, none_of=spec.none, show="/{}/".format)
 
 

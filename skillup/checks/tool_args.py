@@ -91,7 +91,7 @@ def argument_excerpt(wanted: ArgMatch, value: Any, *, case_sensitive: bool) -> s
         return ""
     haystack = Haystack(argument_text(value), case_sensitive=case_sensitive)
     if wanted.matches is not None:
-        match = Searcher(fold=not case_sensitive).search(wanted.matches, haystack.text)
+        match = Searcher().search(wanted.matches, haystack.text)
         return "" if match is None else around(haystack.text, match.span())
     if wanted.contains is not None:
         span = haystack.find(wanted.contains)

@@ -20,7 +20,7 @@ class CallMatcher:
 
     def __init__(self, *, case_sensitive: bool) -> None:
         self._case_sensitive = case_sensitive
-        self._searcher = Searcher(fold=not case_sensitive)
+        self._searcher = Searcher()
 
     def matches(self, wanted: ToolMatch, call: ToolCall) -> bool:
         """Whether `call` is of the wanted name, kind and arguments."""

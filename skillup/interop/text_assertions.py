@@ -56,7 +56,7 @@ def regex(assertion: Assertion) -> Parts:
             )
         patterns.append(pattern)
     how = "none" if assertion.takes_negation() else "all"
-    return one(_cased(_looked_for("matches", how, patterns), fold="i" in flags))
+    return one(_looked_for("matches", how, patterns))
 
 
 def python_pattern(pattern: str, flags: str = "") -> str:
@@ -65,7 +65,7 @@ def python_pattern(pattern: str, flags: str = "") -> str:
     if "m" not in flags:
         # There, `$` is the very end; here it may also stand before a last line break.
         made = _JS_ESCAPED_END.sub(r"\1\\Z", made)
-    wanted = "".join(flag for flag in "ms" if flag in flags)
+    wanted = "".join(flag for flag in "ims" if flag in flags)
     return f"(?{wanted}){made}" if wanted else made
 
 
@@ -100,7 +100,7 @@ def _edge(assertion: Assertion, pattern: Callable[[str], str]) -> Parts:
     if not assertion.background.promptfoo:
         texts = [text.strip() for text in texts]
     how = "none" if assertion.takes_negation() else "all"
-    return one(_cased(_looked_for("matches", how, [pattern(t) for t in texts]), fold=False))
+    return one(_looked_for("matches", how, [pattern(t) for t in texts]))
 
 
 def equals(assertion: Assertion) -> Parts:

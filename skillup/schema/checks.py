@@ -91,9 +91,7 @@ class CheckKeys(Model):
     must_contain_any: Texts | None = Field(None, description="skill-up: one of these is found.")
     must_not_contain: Texts | None = Field(None, description="skill-up: none of these is found.")
     output_contains: TextSetOrShort | None = Field(None, description="skill-up: `contains`.")
-    output_matches: RegexSetOrShort | None = Field(
-        None, description="skill-up: `matches`, with upper and lower case told apart."
-    )
+    output_matches: RegexSetOrShort | None = Field(None, description="skill-up: `matches`.")
     turn_response_contains: TurnContains | None = Field(None, description="skill-up, by turn.")
     turn_response_not_contains: TurnNotContains | None = Field(
         None, description="skill-up, by turn."
@@ -116,7 +114,9 @@ class CheckKeys(Model):
 class CheckSet(CheckKeys):
     """Several checks under one roof; all of them must hold."""
 
-    case_sensitive: Bool = Field(False, description="Tell upper and lower case apart.")
+    case_sensitive: Bool = Field(
+        False, description="Tell upper and lower case apart in texts; patterns always do."
+    )
 
 
 class Check(CheckKeys):
@@ -125,7 +125,9 @@ class Check(CheckKeys):
     name: NonEmptyText | None = Field(None, description="A name for reports.")
     weight: NonNegative = Field(1.0, description="Its share of the score.")
     required: Bool = Field(False, description="The turn scores 0 and the case fails without it.")
-    case_sensitive: Bool = Field(False, description="Tell upper and lower case apart.")
+    case_sensitive: Bool = Field(
+        False, description="Tell upper and lower case apart in texts; patterns always do."
+    )
     turn: TurnNumber | None = Field(None, description="Ask it of this turn, counted from 1.")
     prompt: NonEmptyText | None = Field(
         None, description="A follow-up message, sent only if a check beside it failed."

@@ -2,7 +2,8 @@
 
 AgentV and promptfoo write ``{type: icontains, value: x}``. Each such type maps to one key of ours;
 ``negate: true`` and the prefix ``not-`` turn it round, which is ``none_of`` here. A type without a
-counterpart is left as it is and reported as unknown.
+counterpart is left as it is and reported as unknown. The rule for letter case is ours: ``contains``
+means what ``icontains`` does, unless ``case_sensitive`` stands beside it, as importers write it.
 """
 
 from __future__ import annotations
@@ -16,24 +17,25 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _escaped(pattern: str, value: Any) -> Any:
-    return pattern.format(re.escape(value)) if isinstance(value, str) else value
+def _text_at(form: str, value: Any) -> Any:
+    """A pattern for a text at one end of the answer: as a text it ignores case."""
+    return form.format(re.escape(value)) if isinstance(value, str) else value
 
 
 _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "contains": lambda v: {"contains": {"all": _as_list(v)}, "case_sensitive": True},
+    "contains": lambda v: {"contains": {"all": _as_list(v)}},
     "icontains": lambda v: {"contains": {"all": _as_list(v)}},
-    "contains-any": lambda v: {"contains": {"any": _as_list(v)}, "case_sensitive": True},
-    "contains-all": lambda v: {"contains": {"all": _as_list(v)}, "case_sensitive": True},
+    "contains-any": lambda v: {"contains": {"any": _as_list(v)}},
+    "contains-all": lambda v: {"contains": {"all": _as_list(v)}},
     "icontains-any": lambda v: {"contains": {"any": _as_list(v)}},
     "icontains-all": lambda v: {"contains": {"all": _as_list(v)}},
-    "not-contains": lambda v: {"contains": {"none": _as_list(v)}, "case_sensitive": True},
+    "not-contains": lambda v: {"contains": {"none": _as_list(v)}},
     "not-icontains": lambda v: {"contains": {"none": _as_list(v)}},
-    "regex": lambda v: {"matches": v, "case_sensitive": True},
-    "not-regex": lambda v: {"matches": {"none": _as_list(v)}, "case_sensitive": True},
-    "starts-with": lambda v: {"matches": _escaped(r"\A\s*{}", v), "case_sensitive": True},
-    "ends-with": lambda v: {"matches": _escaped(r"{}\s*\Z", v), "case_sensitive": True},
-    "equals": lambda v: {"equals": v, "case_sensitive": True},
+    "regex": lambda v: {"matches": v},
+    "not-regex": lambda v: {"matches": {"none": _as_list(v)}},
+    "starts-with": lambda v: {"matches": _text_at(r"(?i)\A\s*{}", v)},
+    "ends-with": lambda v: {"matches": _text_at(r"(?i){}\s*\Z", v)},
+    "equals": lambda v: {"equals": v},
     "is-json": lambda _: {"json": {"path": "$", "exists": True}},
     "cost": lambda v: {"max_cost_usd": v},
     "latency": lambda v: {"max_duration_seconds": v / 1000 if isinstance(v, int | float) else v},
@@ -62,9 +64,19 @@ def widen_check(value: Any) -> Any:
         del rest["negate"]
     if kind in ("regex", "not-regex") and rest.get("flags") == "i":
         del rest["flags"]
-        spelled["case_sensitive"] = False
+        spelled = {"matches": _ignoring_case(spelled["matches"])}
+    elif kind in ("starts-with", "ends-with") and rest.get("case_sensitive") is True:
+        spelled = {"matches": str(spelled["matches"]).removeprefix("(?i)")}
     if not negated:
         return {**spelled, **rest}
     if "case_sensitive" in rest:
         spelled["case_sensitive"] = rest.pop("case_sensitive")
     return {"none_of": [spelled], **rest}
+
+
+def _ignoring_case(patterns: Any) -> Any:
+    if isinstance(patterns, dict):
+        return {how: _ignoring_case(listed) for how, listed in patterns.items()}
+    if isinstance(patterns, list):
+        return [_ignoring_case(pattern) for pattern in patterns]
+    return f"(?i){patterns}" if isinstance(patterns, str) else patterns

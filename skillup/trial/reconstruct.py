@@ -38,7 +38,7 @@ def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
     if rule.take == "last":
         wanted.reverse()
     name, pattern = rule.capture.variable, rule.capture.pattern or ""
-    search = Searcher(fold=False)
+    search = Searcher()
     for message in wanted:
         try:
             match = search.search(pattern, plain(message.content))
@@ -91,7 +91,7 @@ def _questions(
     marker: str, messages: Sequence[HistoryMessage]
 ) -> tuple[list[_Question], _Question | None]:
     """In the order in which they were first asked, and the one that is still open."""
-    search = Searcher(fold=False)
+    search = Searcher()
     asked: list[_Question] = []
     waiting: _Question | None = None
     for message in messages:

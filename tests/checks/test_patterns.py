@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from skillup.checks import evaluate
@@ -73,7 +76,7 @@ def test_nested_repetition_that_can_be_decided_is_decided() -> None:
     ],
 )
 def test_go_spelling_is_understood(pattern: str, text: str, matches: bool) -> None:
-    found = Searcher(fold=False).search(pattern, text)
+    found = Searcher().search(pattern, text)
 
     assert (found is not None) is matches
 
@@ -115,3 +118,39 @@ def test_path_out_of_the_workspace_is_refused(path: str) -> None:
 @pytest.mark.parametrize("path", ["a.txt", "./a", "a/**/*.{md,rst}", "a\\b", "..a/b..", "~a"])
 def test_path_in_the_workspace_is_fine(path: str) -> None:
     assert path_problem(path) is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"matches": "HELLO"},
+        {"output_matches": "HELLO"},
+        {"type": "regex", "value": "HELLO"},
+        {"json": {"path": "$.response", "matches": "HELLO"}},
+        {"file_contains": {"path": "f.txt", "matches": "HELLO"}},
+        {"tool_called": {"kind": "shell", "args": {"command": {"matches": "HELLO"}}}},
+        {"contains": "HELLO"},
+        {"must_contain": "HELLO"},
+        {"output_contains": "HELLO"},
+        {"turn_response_contains": {"turn": 1, "contains_all": ["HELLO"]}},
+        {"type": "contains", "value": "HELLO"},
+        {"file_contains": {"path": "f.txt", "content": "HELLO"}},
+        {"tool_called": {"kind": "shell", "args": {"command": {"contains": "HELLO"}}}},
+    ],
+    ids=str,
+)
+def test_texts_ignore_case_and_patterns_respect_it(spec: dict[str, Any]) -> None:
+    """V5: one rule for the whole language, with one switch for texts and `(?i)` for patterns."""
+    record = make_record(
+        make_turn("hello", calls=[call("Bash", "shell", command="hello")], files={"f.txt": "hello"})
+    )
+
+    def passes(**switch: bool) -> bool:
+        return evaluate(Check.model_validate({**spec, **switch}), record.context(1)).passed
+
+    is_pattern = any(word in str(spec) for word in ("matches", "regex"))
+    assert passes() is not is_pattern
+    assert not passes(case_sensitive=True)
+    if is_pattern:
+        ignoring = json.loads(json.dumps(spec).replace("HELLO", "(?i)HELLO"))
+        assert evaluate(Check.model_validate(ignoring), record.context(1)).passed

@@ -32,16 +32,16 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: not-icontains-all, value: [a, b]}",
      [{"none_of": [{"contains": {"all": ["a", "b"]}}]}]),
     ("{type: not-contains, value: a, negate: true}", [{"contains": "a", "case_sensitive": True}]),
-    ("{type: regex, value: 'a.b'}", [{"matches": "a.b", "case_sensitive": True}]),
-    ("{type: regex, value: 'a.b', flags: i}", [{"matches": "a.b"}]),
+    ("{type: regex, value: 'a.b'}", [{"matches": "a.b"}]),
+    ("{type: regex, value: 'a.b', flags: i}", [{"matches": "(?i)a.b"}]),
     ("{type: regex, value: '^a$', flags: ms}",
-     [{"matches": "(?ms)^a$", "case_sensitive": True}]),
-    ("{type: regex, value: '(?<n>x)$'}", [{"matches": "(?P<n>x)\\Z", "case_sensitive": True}]),
-    ("{type: regex, value: '(?<=a)b\\$'}", [{"matches": "(?<=a)b\\$", "case_sensitive": True}]),
-    ("{type: not-regex, value: x}", [{"matches": {"none": ["x"]}, "case_sensitive": True}]),
+     [{"matches": "(?ms)^a$"}]),
+    ("{type: regex, value: '(?<n>x)$'}", [{"matches": "(?P<n>x)\\Z"}]),
+    ("{type: regex, value: '(?<=a)b\\$'}", [{"matches": "(?<=a)b\\$"}]),
+    ("{type: not-regex, value: x}", [{"matches": {"none": ["x"]}}]),
     ("{type: starts-with, value: 'Dear (A)'}",
-     [{"matches": "\\A\\s*Dear\\ \\(A\\)", "case_sensitive": True}]),
-    ("{type: ends-with, value: Bye}", [{"matches": "Bye\\s*\\Z", "case_sensitive": True}]),
+     [{"matches": "\\A\\s*Dear\\ \\(A\\)"}]),
+    ("{type: ends-with, value: Bye}", [{"matches": "Bye\\s*\\Z"}]),
     ("{type: equals, value: 4}", [{"equals": "4", "case_sensitive": True}]),
     ("{type: equals, value: {a: 1}}", [{"json": {"path": "$", "equals": {"a": 1}}}]),
     ("{type: not-equals, value: x}",
@@ -252,4 +252,4 @@ def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
 
 def test_promptfoo_compares_the_very_beginning() -> None:
     made, _ = converted("{type: starts-with, value: Yes}", promptfoo=True)
-    assert made == [{"matches": r"\AYes", "case_sensitive": True}]
+    assert made == [{"matches": r"\AYes"}]

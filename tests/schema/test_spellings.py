@@ -18,19 +18,24 @@ ANSWER = make_record("  Hello (World)\n")
     ("check", "passes"),
     [
         ({"type": "contains", "value": "Hello"}, True),
-        ({"type": "contains", "value": "hello"}, False),
+        ({"type": "contains", "value": "hello"}, True),
+        ({"type": "contains", "value": "hello", "case_sensitive": True}, False),
         ({"type": "icontains_any", "value": ["x", "hello"]}, True),
-        ({"type": "not-contains", "value": "hello"}, True),
+        ({"type": "not-contains", "value": "hello"}, False),
+        ({"type": "not-contains", "value": "hello", "case_sensitive": True}, True),
         ({"type": "contains-any", "value": ["x", "World"], "negate": True}, False),
-        ({"type": "contains-any", "value": ["x", "world"], "negate": True}, True),
+        ({"type": "contains-any", "value": ["x", "world"], "negate": True}, False),
         ({"type": "not-contains", "value": "World", "negate": True}, True),
         ({"type": "contains", "value": "World", "negate": False}, True),
         ({"type": "starts-with", "value": "Hello ("}, True),
         ({"type": "starts-with", "value": "World"}, False),
+        ({"type": "starts-with", "value": "hello"}, True),
+        ({"type": "starts-with", "value": "hello", "case_sensitive": True}, False),
         ({"type": "ends-with", "value": "(World)"}, True),
         ({"type": "not-ends-with", "value": "(World)"}, False),
-        ({"type": "equals", "value": "hello (world)", "case_sensitive": False}, True),
-        ({"type": "not-equals", "value": "hello (world)", "case_sensitive": False}, False),
+        ({"type": "equals", "value": "hello (world)"}, True),
+        ({"type": "equals", "value": "hello (world)", "case_sensitive": True}, False),
+        ({"type": "not-equals", "value": "hello (world)"}, False),
         ({"type": "regex", "value": "^ *hello"}, False),
         ({"type": "regex", "value": "^ *hello", "flags": "i"}, True),
         ({"type": "not-is-json"}, True),
@@ -39,7 +44,8 @@ ANSWER = make_record("  Hello (World)\n")
     ],
     ids=str,
 )
-def test_type_means_what_the_neighbours_mean(check: dict[str, Any], passes: bool) -> None:
+def test_type_means_what_its_key_means(check: dict[str, Any], passes: bool) -> None:
+    """V5: the other spelling of a check keeps the one rule for letter case."""
     assert evaluate(Check.model_validate(check), ANSWER.context(1)).passed is passes
 
 

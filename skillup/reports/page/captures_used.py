@@ -124,7 +124,7 @@ def _where(rule: Capture | None, value: str, answer: str) -> dict[str, int] | No
 
 def _of_pattern(pattern: str, value: str, seen: Seen) -> tuple[int, int] | None:
     try:
-        match = Searcher(fold=False).search(pattern, seen.plain)
+        match = Searcher().search(pattern, seen.plain)
         group = kept_group(pattern)
     except (CannotEvaluateError, ValueError):
         return None

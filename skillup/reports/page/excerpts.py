@@ -58,18 +58,13 @@ def _of_piece(seen: Seen, excerpt: str, piece: str) -> Span | None:
 
 
 def _of_pattern(seen: Seen, excerpt: str, pattern: str) -> Span | None:
-    for fold in (True, False):
-        try:
-            match = Searcher(fold=fold).search(pattern, seen.plain)
-        except CannotEvaluateError:
-            return None
-        if (
-            match is not None
-            and match.end() > match.start()
-            and _shows(seen, excerpt, match.span())
-        ):
-            return match.span()
-    return None
+    try:
+        match = Searcher().search(pattern, seen.plain)
+    except CannotEvaluateError:
+        return None
+    if match is None or match.end() <= match.start() or not _shows(seen, excerpt, match.span()):
+        return None
+    return match.span()
 
 
 def _shows(seen: Seen, excerpt: str, span: Span) -> bool:

@@ -69,14 +69,12 @@ def _all(text: str, piece: str, *, case_sensitive: bool) -> Iterator[Span]:
 
 def _patterns(seen: Seen, wanted: str) -> Iterator[Span]:
     for match in _PATTERN.finditer(wanted):
-        for fold in (False, True):
-            try:
-                hit = Searcher(fold=fold).search(match[1], seen.plain)
-            except CannotEvaluateError:
-                break
-            if hit is not None and hit.end() > hit.start():
-                yield hit.span()
-                break
+        try:
+            hit = Searcher().search(match[1], seen.plain)
+        except CannotEvaluateError:
+            continue
+        if hit is not None and hit.end() > hit.start():
+            yield hit.span()
 
 
 def of_changes(check: CheckResult, steps: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

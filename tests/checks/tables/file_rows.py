@@ -41,7 +41,7 @@ ROWS = [
     row(False, "files_not_exist", "**/*.py", FILES, turn=None),
     row(False, "files_not_exist", "x", UNSEEN),
     row(True, "file_contains", {"path": "src/**/*.py", "content": "PRINT('hello')"}, FILES, turn=2),
-    row(True, "file_contains", {"path": "README.md", "matches": "^# read me$"}, FILES, turn=2),
+    row(True, "file_contains", {"path": "README.md", "matches": "^# Read me$"}, FILES, turn=2),
     row(
         True,
         "file_contains",
@@ -57,7 +57,7 @@ ROWS = [
     row(
         False,
         "file_contains",
-        {"path": "README.md", "matches": "read"},
+        {"path": "README.md", "matches": "READ"},
         FILES,
         turn=2,
         case_sensitive=True,

@@ -48,14 +48,14 @@ ROWS = [
     row(True, "json", {"path": "$.items[0].name", "equals": "Ada"}, JSON),
     row(True, "json", {"path": "$.items[*].id", "equals": 2}, JSON),
     row(True, "json", {"path": "$.items[1].name", "equals": None}, JSON),
-    row(True, "json", {"path": "$.items[?(@.id == 1)].name", "matches": "^ada$"}, FENCED),
+    row(True, "json", {"path": "$.items[?(@.id == 1)].name", "matches": "^Ada$"}, FENCED),
     row(True, "json", {"path": "items[0]", "equals": {"id": 1, "name": "Ada"}}, f"So: {ANSWER}!"),
     row(True, "json", {"path": "$.nothing", "exists": False}, JSON),
     row(True, "json", {"path": "$.usage", "equals": 5}, JSON),
     row(
         True, "json", {"path": "$.transcript.tool_calls[0].arguments.command", "equals": "ls"}, JSON
     ),
-    row(True, "json", {"path": "$.response", "matches": "hello"}, "Hello there"),
+    row(True, "json", {"path": "$.response", "matches": "(?i)hello"}, "Hello there"),
     row(False, "json", {"path": "$.ok", "equals": 1}, JSON),
     row(False, "json", {"path": "$.items[0]", "equals": {"id": 1}}, JSON),
     row(False, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON),

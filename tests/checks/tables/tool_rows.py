@@ -70,7 +70,7 @@ ROWS = [
     row(True, "tool_called", {"kind": "mcp", "args": {"repo.id": 7, "labels.0": "a"}}, TOOLS),
     row(True, "tool_called", {"kind": "shell", "min": 2, "max": 2}, TOOLS),
     row(True, "tool_called", {"kind": "mcp", "min": 2}, TOOLS, turn=None),
-    row(True, "tool_called", _rm(matches=r"^bash -lc GIT"), TOOLS),
+    row(True, "tool_called", _rm(matches=r"(?i)^bash -lc GIT"), TOOLS),
     row(True, "tool_called", _rm(contains="RM -rf"), TOOLS),
     row(True, "tool_called", {"name": "Read", "args": {"offset": {"exists": False}}}, TOOLS),
     row(True, "tool_called", {"kind": "mcp", "args": {"sql": {"equals": None}}}, TOOLS, turn=2),

@@ -28,7 +28,7 @@ def found_by(check: Check, text: str) -> str | None:
 def test_a_text_is_found_wherever_it_stands(before: int, after: int) -> None:
     text = "x" * before + "Needle" + "y" * after
     assert found_by(Check(contains="needle"), text) == "Needle"
-    assert found_by(Check(matches="n[e]+dle"), text) == "Needle"
+    assert found_by(Check(matches="N[e]+dle"), text) == "Needle"
 
 
 def test_an_unwanted_text_is_found_too() -> None:
