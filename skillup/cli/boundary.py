@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any
 
 from skillup.cli.interrupts import is_interrupt
-from skillup.cli.standard_output import stdout_that_tells
+from skillup.cli.standard_output import standard_output
 from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError
 
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
-    _open_what_is_closed()
-    with stdout_that_tells():
+    with standard_output():
         code = _run(arguments)
         try:
             sys.stdout.flush()
-        except BrokenPipeError:
-            _let_go_of_stdout()
         except OutputError as error:
             code = _told(error)
-    try:
         sys.stderr.flush()
-    except OSError:
-        _let_go_of(sys.stderr)
     return code
 
 
@@ -52,10 +45,6 @@ def _run(arguments: Sequence[str]) -> int:
         return error.exit_code
     except SkillupError as error:
         return _told(error)
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (`| head`): not worth a word. Click makes an exit of it.
-        _let_go_of_stdout()
-        return ExitCode.PASSED
     except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
         if is_interrupt(defect):
             _say("interrupted")
@@ -73,39 +62,14 @@ def _told(error: SkillupError) -> int:
     _say(f"error: {error.message}")
     if error.hint:
         _say(f"  hint: {error.hint}")
-    if isinstance(error, OutputError):
-        _let_go_of_stdout()  # the rest is still in its buffer, and once is enough
     return error.exit_code
-
-
-def _open_what_is_closed() -> None:
-    """Where a program is started without them (``2>&-``), Python has None for its streams."""
-    import os
-
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
-
-
-def _let_go_of_stdout() -> None:
-    _let_go_of(sys.stdout)
-
-
-def _let_go_of(stream: TextIO) -> None:
-    """Python would complain at its end, by exit code 120, of what it can no longer write."""
-    import os
-
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 def _say(text: str) -> None:
     from skillup.reports.text import plain
 
     # Names of files and of cases may be in it, and anything may be in those.
-    with suppress(OSError):  # then nobody can be told, and the exit code is all there is
-        sys.stderr.write(plain(text) + "\n")
+    sys.stderr.write(plain(text) + "\n")
 
 
 def _show_wrong_usage(error: Any) -> None:

@@ -141,6 +141,7 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
             turns_shared=telling.turns_shared,
             variables=parse_vars(list(request.variables)),
             seed=request.seed,
+            own_process=True,
             reader=desk,
             simulators=casting_of(desk.models, base, environment, secrets),
         )

@@ -90,7 +90,7 @@ def _registered() -> None:
     from skillup.process import ProcessRegister
 
     end_what_was_left()
-    register = ProcessRegister(default_register_dir())
+    register = ProcessRegister(default_register_dir(), own_process=True)
     try:
         register.__enter__()
     except OSError:

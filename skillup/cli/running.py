@@ -106,6 +106,7 @@ def hold_run(
             variables=parse_vars(list(request.variables)),
             seed=request.seed,
             keep_scratch=keep,
+            own_process=True,
             judge_again=frozenset(again.judged),
         )
         cache = answer_cache(

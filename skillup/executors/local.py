@@ -30,7 +30,7 @@ async def run_locally(
     running trials and leaves what has finished.
     """
     run = Run(directory, options, observer, grades)
-    with ProcessRegister(options.register_dir):
+    with ProcessRegister(options.register_dir, own_process=options.own_process):
         await run.look_at_engines(plan)
         await run.look_at_simulators(plan)
         await run.take_over_finished(plan)

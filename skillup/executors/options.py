@@ -50,6 +50,8 @@ class RunOptions:
     """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
     register_dir: Path = field(default_factory=default_register_dir)
     """Where this process is known as a live owner of the agents it starts."""
+    own_process: bool = False
+    """Nobody else starts processes in this one; see :class:`~skillup.process.ProcessRegister`."""
     reader: Reader | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: Casting | None = None

@@ -19,6 +19,7 @@ from typing import Self
 
 from skillup.process.ending import as_leftovers, ending_steps, walk_blocking
 from skillup.process.markers import OWNER_VARIABLE, owner_id
+from skillup.process.orphans import adopt_orphans
 from skillup.process.request import Leftover
 from skillup.process.table import now_as_started, read_row
 from skillup.process.tree import ProcessTree
@@ -45,11 +46,14 @@ class _Owner:
 class ProcessRegister:
     """A context in which this process is known as a live owner, so that nobody ends its processes.
 
-    ``register_dir`` is made if need be. Raises OSError if the file cannot be written.
+    ``register_dir`` is made if need be. ``own_process``: nobody else starts processes in this one,
+    so that orphans may be adopted meanwhile (:mod:`skillup.process.orphans`). Raises OSError if the
+    file cannot be written.
     """
 
-    def __init__(self, register_dir: Path) -> None:
+    def __init__(self, register_dir: Path, *, own_process: bool = False) -> None:
         self._directory = register_dir
+        self._own_process = own_process
         self._file: Path | None = None
         self._since = math.inf
 
@@ -62,6 +66,8 @@ class ProcessRegister:
         unfinished = self._file.with_suffix(".tmp")
         unfinished.write_text(json.dumps(asdict(owner)), encoding="utf-8")
         unfinished.replace(self._file)
+        if self._own_process:
+            adopt_orphans(wanted=True)
         return self
 
     def __exit__(
@@ -73,10 +79,12 @@ class ProcessRegister:
         survivors = end_adopted(self._since)
         if self._file is not None and not survivors:
             self._file.unlink(missing_ok=True)
+        if self._own_process:
+            adopt_orphans(wanted=False)
 
 
 def end_adopted(since: float, *, grace_seconds: float = 2.0) -> list[Leftover]:
-    """Ends the orphans that came to us since then and were left when no turn was held any more.
+    """Ends what bears our owner id, and the orphans that came to us since then, after all turns.
 
     A turn takes only orphans that cannot be another's; those that hid from their parents and from
     the marker while several turns were held are nobody's until all have ended. Blocks; returns

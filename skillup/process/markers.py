@@ -55,9 +55,3 @@ def _environment(pid: int) -> list[bytes]:
     except (psutil.Error, OSError):
         return []
     return [os.fsencode(f"{name}={value}") for name, value in variables.items()]
-
-
-def has_any_marker(pid: int) -> bool:
-    """Whether ``pid`` was started by some skillup, this one or another."""
-    name = f"{TRIAL_VARIABLE}=".encode()
-    return any(entry.startswith(name) for entry in _environment(pid))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TypeAlias, cast
 
 from skillup.process.markers import OWNER_VARIABLE, TRIAL_VARIABLE, owner_id
-from skillup.process.orphans import adopt_orphans
+from skillup.process.orphans import keep_exit_statuses
 from skillup.process.request import ProcessRequest
 from skillup.process.table import Row, read_row
 from skillup.process.tree import ProcessTree, starting
@@ -46,7 +46,7 @@ class Child:
 
 def start(request: ProcessRequest, marker: str) -> Child:
     """Starts the process in a session of its own. Raises :class:`StartError`."""
-    adopt_orphans()
+    keep_exit_statuses()
     env = {**request.env, TRIAL_VARIABLE: marker, OWNER_VARIABLE: owner_id()}
     with starting:
         try:

@@ -2,7 +2,8 @@
 
 A process belongs if it is a descendant of one that does; if it was seen to belong before; if it is
 in a session that members are in; if its environment carries the marker; or if it is an orphan that
-came to us and no other running turn can have started it.
+came to us and no other running turn can have started it. Only a process of skillup's own adopts
+orphans (:mod:`skillup.process.orphans`); there, whatever marker it bears, each is an agent's.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import os
 import threading
 import time
 
-from skillup.process.markers import has_any_marker, has_assignment
-from skillup.process.orphans import adopt_orphans, reap
+from skillup.process.markers import has_assignment
+from skillup.process.orphans import adopts_orphans, reap
 from skillup.process.table import Row, Table, read_table
 
 # Held while a process starts and becomes known, and while the table is read for a final look: so a
@@ -40,7 +41,7 @@ class ProcessTree:
         self.main = main
         self._takes_orphans = takes_orphans or main is not None
         self._created_at = time.monotonic()
-        self._assignment = assignment
+        self.assignment = assignment
         self.started_after = main.started if main else started_after
         self.known: set[tuple[int, float]] = {main.key} if main else set()
         self._sessions: set[int] = {main.session} if main else set()
@@ -122,7 +123,7 @@ class ProcessTree:
             return not self._is_of_another(row)
         if not final:
             return False
-        return has_assignment(row.pid, self._assignment) or self._is_unclaimed_orphan(row, own)
+        return has_assignment(row.pid, self.assignment) or self._is_unclaimed_orphan(row, own)
 
     def _is_unclaimed_orphan(self, row: Row, own: Row | None) -> bool:
         """Whether it came to us from a parent that died, and only this turn can have started it.
@@ -132,17 +133,19 @@ class ProcessTree:
         """
         return (
             self._takes_orphans
+            and adopts_orphans()
             and own is not None
             and row.parent == own.pid
             and row.session != own.session
-            and adopt_orphans()
             and not any(row.key in tree.known for tree in list(_running) if tree is not self)
             and all(tree is self or tree.started_after > row.started for tree in list(_running))
             and not self._is_of_another(row)
         )
 
     def _is_of_another(self, row: Row) -> bool:
-        return has_any_marker(row.pid) and not has_assignment(row.pid, self._assignment)
+        """Whether it bears the marker of another running turn; any other may be made up."""
+        others = [tree.assignment for tree in list(_running) if tree is not self]
+        return any(has_assignment(row.pid, assignment) for assignment in others)
 
     def _remember(self, found: dict[int, Row], own: Row | None) -> None:
         for row in found.values():

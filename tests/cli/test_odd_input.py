@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -125,21 +124,3 @@ def test_names_of_files_cannot_write_to_the_terminal(project: Project) -> None:
     project.write({f"{name}/eval.yaml": "nmae: x\n"})
     assert "\x1b" not in refused(project.run("validate", name))
     assert "\x1b" not in refused(project.run("list", name))
-
-
-@pytest.mark.parametrize("arguments", [["schema"], ["list", "s"], ["run", "s", "--json"]])
-def test_a_reader_that_goes_away_is_no_failure(project: Project, arguments: list[str]) -> None:
-    project.write(SUITE)
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "skillup", *arguments],
-            cwd=project.root, env=project.environment(), stdin=subprocess.DEVNULL, stdout=write,
-            stderr=subprocess.PIPE, timeout=60, check=False,
-        )  # fmt: skip
-    finally:
-        os.close(write)
-    assert b"Traceback" not in done.stderr
-    assert b"BrokenPipe" not in done.stderr
-    assert done.returncode == 0

@@ -1,7 +1,8 @@
-"""A stdout that cannot be written: the user's disk, and no defect of ours."""
+"""Stdout and stderr that take nothing: the exit code is the command's own."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,72 @@ from tests.support.project import GUARD_SECONDS, Project
 
 FULL = Path("/dev/full")  # every write to it finds the disk full
 
-pytestmark = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+full_disk = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+
+FAILS = {
+    "eval.yaml": "name: s\ngates: {max_new_failures: 0}\n",
+    "cases/a.yaml": "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}",
+    "cases/b.yaml": "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: z}]}",
+}
+# What a run says on stdout is more than a pipe and the stream's buffer take.
+MUCH = {f"cases/b{n}.yaml": FAILS["cases/b.yaml"] for n in range(120)}
+
+
+def exit_code(project: Project, *arguments: str, gone: str = "") -> int:
+    """Of `skillup ARGUMENTS`; `gone`: streams whose reader has gone, or that are closed (`2-`)."""
+    read, write = os.pipe()
+    os.close(read)
+    where = {"1": subprocess.DEVNULL, "2": subprocess.DEVNULL}
+    where.update({name: write for name in "12" if name in gone and f"{name}-" not in gone})
+    closing = " ".join(f"{name}>&-" for name in "12" if f"{name}-" in gone)
+    try:
+        return subprocess.run(
+            ["sh", "-c", f'exec "$@" {closing}', "sh", sys.executable, "-m", "skillup", *arguments],
+            cwd=project.root, env=project.environment({"TMPDIR": str(project.root)}),
+            stdin=subprocess.DEVNULL, stdout=where["1"], stderr=where["2"], timeout=GUARD_SECONDS,
+            check=False,
+        ).returncode  # fmt: skip
+    finally:
+        os.close(write)
+
+
+@pytest.mark.indexed
+def test_a_reader_that_has_gone_changes_no_exit_code(project: Project) -> None:
+    """F1: with stdout or stderr gone, or both closed, whatever the verb."""
+    project.write(FAILS)
+    assert exit_code(project, "run", ".", "--out", "before") == 1
+    project.write({"cases/a.yaml": FAILS["cases/b.yaml"]})
+    verbs = {
+        ("run", ".", "--json"): 1,
+        ("run", ".", "-v"): 1,
+        ("judge", "before", "--json"): 1,
+        ("judge", "before"): 1,
+        ("compare", "before", "last", "--json"): 1,
+        ("trends", "--json"): 0,
+        ("show", "before", "--json"): 0,
+        ("validate", ".", "--json"): 0,
+        ("schema", "suite"): 0,
+        ("run", "nowhere", "--json"): 2,
+    }
+    for verb, code in verbs.items():
+        got = {gone: exit_code(project, *verb, gone=gone) for gone in ("1", "2", "1-2-")}
+        assert got == dict.fromkeys(got, code), verb
+    assert not list(project.root.glob("skillup-error-*"))
+
+
+def test_a_reader_that_goes_in_the_middle_changes_no_exit_code(project: Project) -> None:
+    """F1: `skillup run --json | head -c 10`, and `judge`, with 120 failing cases."""
+    project.write({**FAILS, **MUCH})
+    skillup = f"'{sys.executable}' -m skillup"
+    for command in (f"{skillup} run . -q --out r --json", f"{skillup} judge r --json"):
+        done = subprocess.run(
+            ["sh", "-c", f"{{ {command}; echo $? > code; }} | head -c 10"],
+            cwd=project.root, env=project.environment(), timeout=GUARD_SECONDS, check=False,
+            capture_output=True,
+        )  # fmt: skip
+        assert len(done.stdout) == 10
+        assert (project.root / "code").read_text() == "1\n"
+        assert done.stderr.decode().count("BrokenPipe") == 0
 
 
 def into_full_disk(project: Project, *arguments: str, err: bool = True) -> tuple[int, str]:
@@ -30,6 +96,7 @@ def into_full_disk(project: Project, *arguments: str, err: bool = True) -> tuple
     return done.returncode, (done.stderr or b"").decode()
 
 
+@full_disk
 @pytest.mark.indexed
 @pytest.mark.parametrize("verb", [["compare"], ["compare", "--json"], ["trends"]])
 def test_verbs_about_past_runs(project: Project, verb: list[str]) -> None:
@@ -43,6 +110,7 @@ def test_verbs_about_past_runs(project: Project, verb: list[str]) -> None:
     )
 
 
+@full_disk
 @pytest.mark.parametrize("arguments", [["schema", "suite"], ["schema", "profile"], ["--help"]])
 def test_more_and_less_than_a_buffer_holds(project: Project, arguments: list[str]) -> None:
     told = (3, "error: cannot write to stdout: No space left on device\n")
@@ -50,5 +118,6 @@ def test_more_and_less_than_a_buffer_holds(project: Project, arguments: list[str
     assert not list(project.root.glob("skillup-error-*"))
 
 
+@full_disk
 def test_where_nobody_can_be_told_the_exit_code_says_it(project: Project) -> None:
     assert into_full_disk(project, "schema", "suite", err=False)[0] == 3

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from skillup.process import ProcessRegister, end_leftovers
-from tests.support.children import GUARD_SECONDS, Children
+from tests.support.children import GUARD_SECONDS, Children, is_alive
 
 
 @pytest.fixture
@@ -114,37 +114,86 @@ def test_a_register_that_does_not_exist_has_no_leftovers(register: Path) -> None
     assert end_leftovers(register) == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux brings orphans to us")
-def test_orphans_that_no_turn_could_claim_are_ended_with_the_last(
-    children: Children, register: Path, tmp_path: Path
-) -> None:
-    hiding = f"""
+LIKE_SKILLUP = """
+import anyio, json, subprocess
+from pathlib import Path
+from skillup.process import ProcessRegister, ProcessRequest, run_process
+async def two_turns():
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            argv = (sys.executable, {script!r})
+            group.start_soon(run_process, ProcessRequest(argv, Path.cwd(), dict(os.environ)))
+"""
+
+
+def like_skillup(children: Children, agent: str) -> str:
+    """The beginning of a program that can hold two turns of that agent at once."""
+    return LIKE_SKILLUP.format(script=str(children.script(agent)))
+
+
+def hidden_pids(directory: Path) -> list[int]:
+    return [int(file.read_text()) for file in directory.glob("*.hidden")]
+
+
+def hiding(directory: Path, env: dict[str, str] | None) -> str:
+    """An agent that starts a sleep in a session of its own; and ends once two have."""
+    return f"""
         import subprocess
-        argv = ["env", "-i", "sleep", "300"]
-        hidden = subprocess.Popen(argv, start_new_session=True, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        with open(f"{tmp_path}/{{os.getpid()}}.hidden", "w") as file:
+        hidden = subprocess.Popen(["sleep", "300"], env={env!r}, start_new_session=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(f"{directory}/{{os.getpid()}}.hidden", "w") as file:
             file.write(str(hidden.pid))
-        while len([n for n in os.listdir({str(tmp_path)!r}) if n.endswith(".hidden")]) < 2:
+        while len([n for n in os.listdir({str(directory)!r}) if n.endswith(".hidden")]) < 2:
             time.sleep(0.01)
         os._exit(0)
     """
-    program = f"""
-        import anyio
-        from pathlib import Path
-        from skillup.process import ProcessRegister, ProcessRequest, run_process
-        argv = (sys.executable, {str(children.script(hiding))!r})
-        async def both():
-            async with anyio.create_task_group() as group:
-                for _ in range(2):
-                    request = ProcessRequest(argv, Path.cwd(), dict(os.environ))
-                    group.start_soon(run_process, request)
-        with ProcessRegister(Path({str(register)!r})):
-            anyio.run(both)
-    """
-    env = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, str(children.script(program))], env=env, check=True)
 
-    hidden = [int(file.read_text()) for file in tmp_path.glob("*.hidden")]
-    assert len(hidden) == 2
-    assert not [pid for pid in hidden if psutil.pid_exists(pid)]
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux brings orphans to us")
+@pytest.mark.parametrize(
+    "env", [{}, {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}], ids=["bare", "forged"]
+)
+def test_orphans_that_no_turn_could_claim_are_ended_with_the_last(
+    children: Children, register: Path, tmp_path: Path, env: dict[str, str]
+) -> None:
+    """S7: whatever marker they bear; in skillup's own process every orphan is an agent's."""
+    program = like_skillup(children, hiding(tmp_path, env))
+    program += f"""
+with ProcessRegister(Path({str(register)!r}), own_process=True):
+    anyio.run(two_turns)
+"""
+    variables = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, str(children.script(program))], env=variables, check=True)
+
+    assert len(hidden_pids(tmp_path)) == 2
+    assert not [pid for pid in hidden_pids(tmp_path) if is_alive(pid)]
+
+
+def test_what_a_host_program_starts_itself_is_left_alone(
+    children: Children, register: Path, tmp_path: Path
+) -> None:
+    """F3: a child in a session of its own, and a daemon whose parent died, started during turns."""
+    program = like_skillup(children, hiding(tmp_path, None))
+    program += f"""
+async def main():
+    async with anyio.create_task_group() as group:
+        group.start_soon(two_turns)
+        child = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=2)
+        daemon = "sleep 300 >/dev/null 2>&1 & echo $!"
+        argv = ["sh", "-c", daemon]
+        shown = subprocess.run(argv, start_new_session=True, capture_output=True, text=True)
+        print(json.dumps([child.pid, int(shown.stdout)]), flush=True)
+with ProcessRegister(Path({str(register)!r})):
+    anyio.run(main)
+"""
+    variables = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, str(children.script(program))]
+    done = subprocess.run(argv, env=variables, check=True, stdout=subprocess.PIPE)
+
+    started = json.loads(done.stdout)
+    try:
+        assert [pid for pid in started if psutil.pid_exists(pid)] == started
+        assert not [pid for pid in hidden_pids(tmp_path) if is_alive(pid)]
+    finally:
+        for pid in started:
+            os.kill(pid, signal.SIGKILL)

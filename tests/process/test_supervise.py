@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.process import ProcessRequest, run_process
+from skillup.process import ProcessRegister, ProcessRequest, run_process
 from tests.support.children import GUARD_SECONDS, Children
 
 
@@ -233,7 +233,7 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children, interr
     program = f"""
         import anyio
         from pathlib import Path
-        from skillup.process import ProcessRequest, run_process
+        from skillup.process import ProcessRegister, ProcessRequest, run_process
         signal.signal(signal.SIGINT, signal.default_int_handler)
         request = ProcessRequest((sys.executable, {str(stubborn)!r}), Path.cwd(), dict(os.environ))
         anyio.run(run_process, request)
@@ -322,7 +322,9 @@ def test_memory_and_cpu_of_the_whole_tree_are_told(children: Children) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets us wait for orphans")
-def test_cpu_of_a_daemon_that_outlived_its_parent_counts(children: Children) -> None:
+def test_cpu_of_a_daemon_that_outlived_its_parent_counts(
+    children: Children, tmp_path: Path
+) -> None:
     body = """
         def burn():
             close_output()
@@ -332,7 +334,8 @@ def test_cpu_of_a_daemon_that_outlived_its_parent_counts(children: Children) -> 
         daemon(burn)
         wait_for_notes(2)
     """
-    outcome = children.run(body)
+    with ProcessRegister(tmp_path / "processes", own_process=True):
+        outcome = children.run(body)
     assert len(outcome.leftover) == 1
     assert outcome.cpu_seconds is not None
     assert outcome.cpu_seconds >= 0.4

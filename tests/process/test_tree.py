@@ -6,15 +6,24 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import anyio
 import psutil
 import pytest
 
-from skillup.process import run_process
-from tests.support.children import Children
+from skillup.process import ProcessRegister, run_process
+from tests.support.children import Children, is_alive
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs adopted orphans")
+
+
+@pytest.fixture
+def own_process(tmp_path: Path) -> Iterator[None]:
+    """As in a process of skillup's own, where orphans are adopted."""
+    with ProcessRegister(tmp_path / "processes", own_process=True):
+        yield
 
 
 @pytest.mark.parametrize(
@@ -74,17 +83,22 @@ def test_helpers_that_end_with_their_parent_are_no_leftovers(children: Children)
 
 
 @linux_only
-def test_an_orphan_that_dropped_its_environment_is_found(children: Children) -> None:
-    body = """
+@pytest.mark.usefixtures("own_process")
+@pytest.mark.parametrize("marker", [{}, {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}])
+def test_an_orphan_that_changed_its_environment_is_found(
+    children: Children, marker: dict[str, str]
+) -> None:
+    """S7: a child with the marker changed and a session of its own survived the run."""
+    body = f"""
         def bare():
             note()
-            os.execve("/bin/sleep", ["sleep", "300"], {})
+            os.execve("/bin/sleep", ["sleep", "300"], {marker})
         daemon(bare)
         wait_for_notes(2)
     """
     outcome = children.run(body)
     assert [left.pid for left in outcome.leftover] == [children.pids()[-1]]
-    assert not psutil.pid_exists(children.pids()[-1])
+    assert not is_alive(children.pids()[-1])
 
 
 def test_a_tool_without_environment_that_was_seen_alive_is_found(children: Children) -> None:
@@ -156,6 +170,7 @@ def test_a_stopped_process_is_ended_too(children: Children) -> None:
     assert children.run(body, timeout_seconds=1).signal == signal.SIGKILL
 
 
+@pytest.mark.usefixtures("own_process")
 def test_many_short_lived_orphans_leave_no_zombies(children: Children) -> None:
     before = len(psutil.Process().children())
     children.run("for _ in range(50): daemon(lambda: time.sleep(0.01))\ntime.sleep(0.2)")
@@ -187,6 +202,7 @@ def test_the_end_of_one_turn_does_not_touch_another(children: Children) -> None:
 
 
 @linux_only
+@pytest.mark.usefixtures("own_process")
 def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(children: Children) -> None:
     async def both() -> None:
         async def older() -> None:
@@ -211,7 +227,7 @@ def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(children:
             await anyio.Path(children.directory / "younger-is-over").touch()
 
     anyio.run(both)
-    assert not any(psutil.pid_exists(pid) for pid in children.pids())
+    assert not any(is_alive(pid) for pid in children.pids())
 
 
 def test_what_was_seen_in_a_turn_is_its_own_though_an_older_one_runs(children: Children) -> None:
@@ -232,7 +248,7 @@ def test_what_was_seen_in_a_turn_is_its_own_though_an_older_one_runs(children: C
             tasks.cancel_scope.cancel()
 
     anyio.run(both)
-    assert not any(psutil.pid_exists(pid) for pid in children.pids())
+    assert not any(is_alive(pid) for pid in children.pids())
 
 
 def test_turns_in_two_threads_keep_apart(children: Children) -> None:

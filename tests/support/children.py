@@ -58,6 +58,14 @@ note("main")
 """
 
 
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process; whoever has inherited a dead one may clear it away later."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 class Children:
     """A directory of child scripts and the pids of all that ran from it."""
 

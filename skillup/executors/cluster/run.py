@@ -72,7 +72,7 @@ async def run_on_cluster(
     def resized(threads: int) -> None:
         run.admission.resize(min(threads, cluster.parallel or threads))
 
-    with ProcessRegister(options.register_dir):
+    with ProcessRegister(options.register_dir, own_process=options.own_process):
         await run.take_over_finished(plan)
         if all(job.id in grades for job in plan.jobs):
             return
