@@ -32,7 +32,13 @@ from skillup.engines.session_versions import VersionRange, format_problem
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
-from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, TurnError
+from skillup.schema.record import (
+    HistoryItem,
+    SessionFingerprint,
+    ToolCall,
+    TranscriptItem,
+    TurnError,
+)
 
 HOME = EngineHome("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -125,7 +131,7 @@ async def _hold(
     env = _environment(trial, login)
     home = HOME.of(env)
     if turn.previous is not None:
-        loss = what_it_lost(session_file(home, session_id), turn.previous)
+        loss = await anyio.to_thread.run_sync(_loss, home, session_id, turn.previous)
         if loss is not None:
             error = _lost(session_id, loss)
             return TurnOutcome(SessionRef(session_id), session_verified=False, error=error)
@@ -133,7 +139,11 @@ async def _hold(
     secrets = secrets_of(trial, HOME.login_of(env))
     invocation = Invocation(argv, env, input_bytes(turn), secrets)
     held = await hold_turn(CLI, invocation, ClaudeEvents(trial.progress), turn, trial, _explain)
-    return _outcome(held, turn, trial, session_id, home)
+    return await anyio.to_thread.run_sync(_outcome, held, turn, trial, session_id, home)
+
+
+def _loss(home: Path, session_id: str, previous: SessionFingerprint) -> str | None:
+    return what_it_lost(session_file(home, session_id), previous)
 
 
 def _outcome(
@@ -145,7 +155,7 @@ def _outcome(
     verified: bool | None = None
     loss: str | None = None
     if turn.previous is not None:
-        loss = what_it_lost(session_file(home, session_id), turn.previous)
+        loss = _loss(home, session_id, turn.previous)
         if loss is None and error is None:
             loss = what_it_lacks(now, turn.previous)
         verified = loss is None
@@ -194,7 +204,7 @@ def _environment(trial: TrialContext, login: Login) -> dict[str, str]:
     if trial.profile.isolation == "clean":
         settings["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
         # Its tools' output would otherwise stay in the system's temporary directory.
-        settings["CLAUDE_CODE_TMPDIR"] = str(_temporary(trial))
+        settings["CLAUDE_CODE_TMPDIR"] = env["TMPDIR"]
     if trial.profile.permission == "full" and os.geteuid() == 0:
         # Without it claude refuses, as root, to do without permission prompts.
         settings["IS_SANDBOX"] = "1"
@@ -209,12 +219,6 @@ def _engine_home(trial: TrialContext) -> Path:
 def _placed(engine_home: Path, trial: TrialContext, notices: Sequence[str] = ()) -> Placed:
     holds = fingerprint(engine_home, trial.session_id)
     return Placed(SessionRef(trial.session_id), holds, tuple(notices))
-
-
-def _temporary(trial: TrialContext) -> Path:
-    directory = trial.home / "tmp"
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory
 
 
 def _explain(outcome: ProcessOutcome) -> Failure | None:

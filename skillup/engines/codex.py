@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,12 @@ from skillup.engines.codex_failures import failure_of_stderr
 from skillup.engines.codex_placing import place_fork, place_history, seeding_problem
 from skillup.engines.codex_session import (
     RolloutPart,
-    fingerprint,
+    is_user_message,
     read_part,
     rollouts,
     session_file,
 )
-from skillup.engines.codex_silent import with_silent_calls
+from skillup.engines.codex_silent import broken_sandbox, with_silent_calls
 from skillup.engines.codex_usage import (
     part_of_last_turn,
     total_before,
@@ -40,11 +40,11 @@ from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.failures import Cli, Failure, lost_session, turn_error
 from skillup.engines.login import Login, describe_login, find_login, secrets_of
 from skillup.engines.prices import cost_usd
-from skillup.engines.session_files import what_it_lacks, what_it_lost
+from skillup.engines.session_files import take_fingerprint, what_it_lacks, what_it_lost
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
-from skillup.schema.record import HistoryItem, TurnError
+from skillup.schema.record import HistoryItem, SessionFingerprint, TurnError
 
 HOME = EngineHome("CODEX_HOME", ".codex", "auth.json")
 _CODEX_KEY = "CODEX_API_KEY"
@@ -54,6 +54,10 @@ CLI = Cli(
     name="codex",
     install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
     login="log in with `codex login`, or set CODEX_API_KEY or the profile's `api_key_env`",
+)
+_NO_SANDBOX = (
+    "none of the agent's commands ran; let codex make one (user namespaces, bubblewrap), or use "
+    "`permission: full` in a container"
 )
 
 
@@ -116,35 +120,42 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
         return TurnOutcome(session=None, error=turn_error(CLI, "auth", login.missing))
     env = _environment(trial, login)
     home = HOME.of(env)
-    if thread_id and turn.previous is not None:
-        loss = what_it_lost(session_file(home, thread_id), turn.previous)
-        if loss is not None:
-            error = _lost(thread_id, loss)
-            return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
+    past = await anyio.to_thread.run_sync(_look, home, thread_id, turn.previous)
+    if thread_id and past.loss is not None:
+        error = _lost(thread_id, past.loss)
+        return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
     options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
     secrets = secrets_of(trial, HOME.login_of(env))
     argv = (*_command(trial.profile), *options)
     invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
     parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
-    before = rollouts(home)
-    past = _Past.of(session_file(home, thread_id) if thread_id else None)
     held = await hold_turn(CLI, invocation, parser, turn, trial, _explain)
-    new_files = rollouts(home) - before
-    return _outcome(held, parser, turn, trial, thread_id, home, new_files, past)
+    # Long sessions take long to read: other trials' time limits must not wait for that.
+    return await anyio.to_thread.run_sync(
+        _outcome, held, parser, turn, trial, thread_id, home, past
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What the thread had before the turn, of earlier turns or of a past that never ran."""
+    """What the home and the thread had before the turn, of earlier turns or of a history."""
 
-    bytes: int
-    total: dict[str, Any]
+    files: set[Path]
+    bytes: int = 0
+    total: dict[str, Any] = field(default_factory=dict)
     """Tokens."""
+    loss: str | None = None
+    """What of the earlier turns is gone."""
 
-    @classmethod
-    def of(cls, path: Path | None) -> _Past:
-        size = path.stat().st_size if path is not None else 0
-        return cls(size, total_before(path, size))
+
+def _look(home: Path, thread_id: str | None, previous: SessionFingerprint | None) -> _Past:
+    files = rollouts(home)
+    if thread_id is None:
+        return _Past(files)
+    path = session_file(home, thread_id)
+    loss = None if previous is None else what_it_lost(path, previous)
+    size = path.stat().st_size if path is not None else 0
+    return _Past(files, size, total_before(path, size) if loss is None else {}, loss)
 
 
 def _outcome(
@@ -154,36 +165,39 @@ def _outcome(
     trial: TrialContext,
     asked_for: str | None,
     home: Path,
-    new_files: set[Path],
     past: _Past,
 ) -> TurnOutcome:
     thread_id = held.parsed.session_id
     error = held.error
     if error is None:
-        error = _mismatch(asked_for, thread_id, new_files)
+        error = _mismatch(asked_for, thread_id, rollouts(home) - past.files)
     path = session_file(home, thread_id) if thread_id else None
-    now = fingerprint(home, thread_id) if thread_id else None
+    now = take_fingerprint(path, thread_id, is_user_message) if thread_id else None
     verified: bool | None = None
     loss: str | None = None
     if turn.previous is not None:
         loss = what_it_lost(path, turn.previous)
+    if loss is not None:
+        part = part_of_last_turn(path) if path else RolloutPart()
+        usage = usage_by_totals(parser.thread_total, past.total, part)
+    else:
+        part = read_part(path, past.bytes) if path else RolloutPart()
+        usage = usage_of(past.total, part)
+    if turn.previous is not None:
         if loss is None and error is None:
             loss = what_it_lacks(now, turn.previous)
         verified = thread_id == asked_for and loss is None
         if error is None and loss is not None:
             error = _lost(str(asked_for), loss, held.parsed.response)
-    if turn.previous is not None and what_it_lost(path, turn.previous) is not None:
-        part = part_of_last_turn(path) if path else RolloutPart()
-        usage = usage_by_totals(parser.thread_total, past.total, part)
-    else:
-        part = read_part(path, past.bytes) if path else RolloutPart()
-        usage = usage_of(path, past.bytes, part) if path else None
+    items = with_silent_calls(
+        held.parsed.items, parser.tool_ends, parser.open_commands, part, trial.skills
+    )
+    if error is None and (said := broken_sandbox(items)) is not None:
+        error = turn_error(CLI, "setup", f"its sandbox does not work here: {said}; {_NO_SANDBOX}")
     return TurnOutcome(
         session=SessionRef(thread_id) if thread_id else None,
         response=held.parsed.response if error is None else "",
-        items=with_silent_calls(
-            held.parsed.items, parser.tool_ends, parser.open_commands, part, trial.skills
-        ),
+        items=items,
         usage=usage,
         cost_usd=cost_usd(trial.profile, part.model, usage),
         model=part.model,

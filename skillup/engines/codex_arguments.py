@@ -36,7 +36,9 @@ def arguments(
         given += ["-m", profile.model]
     # Else a refused connection is tried again for ever.
     settings: dict[str, str | int | bool | list[str]] = {
-        "features.unbounded_connection_retries": False
+        "features.unbounded_connection_retries": False,
+        # Other trials work in there, and codex's own home may be. $TMPDIR, the trial's own, stays.
+        "sandbox_workspace_write.exclude_slash_tmp": True,
     }
     if profile.isolation == "clean":
         # No instructions and skills from directories above the workspace.

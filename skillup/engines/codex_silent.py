@@ -17,6 +17,11 @@ from skillup.schema.record import TranscriptItem
 
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _STILL_RUNNING = "Process running with session ID"
+# What stands in place of a command's own output if the sandbox could not be made for it.
+_NO_SANDBOX = re.compile(
+    r"(bwrap|sandbox-exec|codex-linux-sandbox): |(error|failed)\b.{0,80}\b(bubblewrap|landlock)",
+    re.IGNORECASE,
+)
 
 
 def with_silent_calls(
@@ -49,6 +54,16 @@ def with_silent_calls(
     for position, new in reversed(inserts):
         merged[position:position] = new
     return merged
+
+
+def broken_sandbox(items: Sequence[TranscriptItem]) -> str | None:
+    """What the sandbox said, where it kept every command of the turn from running."""
+    shells = {i.tool_call.id for i in items if i.tool_call and i.tool_call.kind == "shell"}
+    results = [i.tool_result for i in items if i.tool_result and i.tool_result.call_id in shells]
+    for result in results:
+        if result.status != "error" or not _NO_SANDBOX.match(result.content.lstrip()):
+            return None
+    return results[0].content.strip().splitlines()[0] if results else None
 
 
 def _first_call(items: Sequence[TranscriptItem]) -> int:

@@ -23,16 +23,16 @@ Total = dict[str, Any]
 """The thread's running total: as Codex writes it, empty before the first request."""
 
 
-def usage_of(path: Path, offset: int, part: RolloutPart) -> Usage | None:
+def usage_of(before: Total, part: RolloutPart) -> Usage | None:
     """The tokens of the turn that wrote `part`: the sum over its requests.
 
-    Where the requests are not told one by one, the running total less the total before.
+    Where the requests are not told one by one, the running total less the total `before`.
     """
     if part.usages:
         return Usage(**_sums(part.usages), requests=len(part.usages))
     if part.total is None:
         return None
-    return Usage(**_difference(part.total, total_before(path, offset)))
+    return Usage(**_difference(part.total, before))
 
 
 def usage_by_totals(now: Total | None, before: Total, part: RolloutPart) -> Usage | None:

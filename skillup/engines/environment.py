@@ -101,13 +101,15 @@ def trial_environment(
     `credentials` are the variables that log the CLI in. Under ``clean`` without any of them the
     user's login file is copied into the trial's home, once: the CLI may renew its own copy.
     """
+    # The system's holds other trials, and sandboxes let tools write into what TMPDIR names.
+    temporary = {"TMPDIR": str(temporary_directory(trial))}
     if trial.profile.isolation == "shared":
         inherited = {
             name: value
             for name, value in trial.environment.items()
             if name not in _OF_AN_OUTER_AGENT
         }
-        return {**inherited, **credentials, **trial.extra_env}
+        return {**inherited, **temporary, **credentials, **trial.extra_env}
     own_home = trial.home / "home"
     engine_home = own_home / home.directory
     engine_home.mkdir(parents=True, exist_ok=True)
@@ -117,9 +119,17 @@ def trial_environment(
         **clean_variables(trial.environment),
         "HOME": str(own_home),
         home.variable: str(engine_home),
+        **temporary,
         **credentials,
         **trial.extra_env,
     }
+
+
+def temporary_directory(trial: TrialContext) -> Path:
+    """A directory for temporary files that is beside the trial's home, not in it; it is made."""
+    directory = trial.home / "tmp"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 def clean_variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import anyio.to_thread
+
 from skillup.engines.base import (
     Availability,
     Placed,
@@ -19,7 +21,7 @@ from skillup.engines.base import (
     TurnOutcome,
     TurnRequest,
 )
-from skillup.engines.environment import clean_variables
+from skillup.engines.environment import clean_variables, temporary_directory
 from skillup.engines.failures import Cli, lost_session, turn_error
 from skillup.engines.login import secrets_of
 from skillup.engines.prices import cost_usd
@@ -122,7 +124,8 @@ class ScriptedEngine:
         held = await hold_turn(_CLI, invocation, events, turn, trial, lambda _: None)
         if held.error is not None and events.script_fault is not None:
             held = replace(held, error=_wrong_script(events.script_fault))
-        return _outcome(held, turn, trial, session_id, session_file(home, session_id))
+        file = session_file(home, session_id)
+        return await anyio.to_thread.run_sync(_outcome, held, turn, trial, session_id, file)
 
 
 def _place(lines: Iterable[str], trial: TrialContext) -> Placed:
@@ -222,5 +225,5 @@ def _environment(trial: TrialContext, sending: int) -> dict[str, str]:
         return {**trial.environment, **trial.extra_env, **lots}
     own_home = trial.home / "home"
     own_home.mkdir(parents=True, exist_ok=True)
-    clean = clean_variables(trial.environment)
-    return {**clean, "HOME": str(own_home), **trial.extra_env, **lots}
+    homes = {"HOME": str(own_home), "TMPDIR": str(temporary_directory(trial))}
+    return {**clean_variables(trial.environment), **homes, **trial.extra_env, **lots}

@@ -279,6 +279,8 @@ class Run:
         Where a quota that is used up kept judges from it there is none, until the run goes on.
         """
         if new:
+            with anyio.CancelScope(shield=True):  # the record is not lost meanwhile
+                await anyio.to_thread.run_sync(self.directory.sync_blobs)
             self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
             record = self.directory.read_record(job.id)

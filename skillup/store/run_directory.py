@@ -298,9 +298,13 @@ class RunDirectory:
         if (self.path / RESULT_FILE).exists():
             set_aside(self.path / RESULT_FILE, "earlier")
 
-    def _place_record(self, path: Path, record: Record) -> None:
+    def sync_blobs(self) -> None:
+        """Waits until all blobs are on the disk: a record that names them can follow at once."""
         with disk_errors("write", self.blobs.directory):
-            self.blobs.sync()  # the record names them
+            self.blobs.sync()
+
+    def _place_record(self, path: Path, record: Record) -> None:
+        self.sync_blobs()
         write_atomic(path, to_json(record, self._mask, indent=None))
 
     def read_record(self, job_id: str) -> Record:

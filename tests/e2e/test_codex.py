@@ -218,6 +218,33 @@ def test_the_permission_is_the_same_on_every_turn(
         assert statuses[0] == statuses[3] == "success"
 
 
+@pytest.mark.parametrize("isolation", ["clean", "shared"])
+def test_with_edits_its_tools_reach_neither_other_trials_nor_its_own_settings(
+    begin: Begin, model_server: Serve, tmp_path: Path, isolation: str
+) -> None:
+    """S1: by default codex's sandbox leaves temporary directories writable, where they lie."""
+    siblings = tmp_path / "another-trial"
+    siblings.mkdir()
+    server = model_server(by_rules(Rule("work", [Shell("sh ./work.sh"), Text("Done.")])))
+    conversation = begin(server.url, permission="edits", isolation=isolation)
+    # As with a user whose temporary directory is the one that trials work in.
+    conversation = with_variables(conversation, TMPDIR=str(tmp_path))
+    (conversation.trial.workspace / "work.sh").write_text(
+        f"echo x > {siblings}/answer\n"
+        "home=${CODEX_HOME:-$HOME/.codex}; echo 'notify=[]' >> $home/config.toml\n"
+        "echo x > inside && echo x > $TMPDIR/own && echo $TMPDIR $home > homes\n"
+    )
+
+    outcome = conversation.say("work")
+
+    temporary, home = (conversation.trial.workspace / "homes").read_text().split(" ", 1)
+    assert error_kind(outcome) is None
+    assert list(siblings.iterdir()) == []
+    assert not Path(home.strip(), "config.toml").exists()
+    assert Path(temporary, "own").exists()
+    assert Path(temporary).is_relative_to(conversation.trial.home)
+
+
 def test_the_system_prompt_and_prices_of_the_profile(begin: Begin, model_server: Serve) -> None:
     usage = Usage(input=1000, cached=200, output=100)
     server = model_server(lambda request: Answer(Text("ok"), usage=usage))

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from skillup.engines.codex_session import fingerprint, read_part, session_file
-from skillup.engines.codex_silent import with_silent_calls
+from skillup.engines.codex_silent import broken_sandbox, with_silent_calls
 from skillup.engines.codex_usage import (
     part_of_last_turn,
     total_before,
@@ -144,7 +146,7 @@ def test_the_tokens_of_the_third_turn_are_its_own(tmp_path: Path) -> None:
         append=True,
     )
 
-    usage = usage_of(path, offset, read_part(path, offset))
+    usage = usage_of(total_before(path, offset), read_part(path, offset))
 
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.requests) == (70, 7, 2)
@@ -157,8 +159,8 @@ def test_without_records_of_requests_the_total_before_is_subtracted(tmp_path: Pa
     offset = path.stat().st_size
     write(tmp_path, request(230)[1], request(270)[1], append=True)
 
-    own = usage_of(path, offset, read_part(path, offset))
-    first = usage_of(path, 0, read_part(path, 0, offset))
+    own = usage_of(total_before(path, offset), read_part(path, offset))
+    first = usage_of(total_before(path, 0), read_part(path, 0, offset))
 
     assert own is not None
     assert (own.input_tokens, own.output_tokens, own.requests) == (70, 7, None)
@@ -171,7 +173,7 @@ def test_without_any_counts_the_usage_is_unknown(tmp_path: Path) -> None:
     offset = path.stat().st_size
     write(tmp_path, user("two"), append=True)
 
-    assert usage_of(path, offset, read_part(path, offset)) is None
+    assert usage_of(total_before(path, offset), read_part(path, offset)) is None
 
 
 def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
@@ -215,6 +217,37 @@ def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
     ]
     contents = [item.tool_result.content for item in items if item.tool_result]
     assert contents == ["Read-only", "one", "Read-only", "refused", "refused"]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        (["bwrap: setting up uid map: Permission denied\n"] * 2, "bwrap: setting up uid map: "),
+        (["failed to exec system bubblewrap /usr/bin/bwrap: ENOENT"], "failed to exec system"),
+        (["bwrap: Creating new namespace failed (ENOSPC)", "Read-only file system"], None),
+        (["touch: bwrap: Read-only file system"], None),
+        ([], None),
+    ],
+)
+def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
+    tmp_path: Path, outputs: list[str], said: str | None
+) -> None:
+    """S2: only if none of the turn's commands ran; codex shows no event for any of them."""
+    calls = [(call(f"c{n}", "touch x"), output(f"c{n}", text)) for n, text in enumerate(outputs)]
+    path = write(tmp_path, *[line for pair in calls for line in pair])
+
+    found = broken_sandbox(with_silent_calls([], [], [], read_part(path, 0), []))
+
+    assert (found is None) if said is None else (found is not None and found.startswith(said))
+
+
+def test_a_command_that_ran_shows_that_there_is_a_sandbox() -> None:
+    """S2: whatever it printed."""
+    seen = Transcript()
+    seen.call("item_0", "command_execution", "shell", {"command": "echo bwrap: x"})
+    seen.result("item_0", "success", "bwrap: x")
+
+    assert broken_sandbox(seen.items) is None
 
 
 def test_a_skill_that_the_prompt_loaded_is_a_call(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_clean_passes_on_a_short_list_and_makes_a_home(tmp_path: Path) -> None:
     assert env == {
         **{name: USERS_OWN[name] for name in ("PATH", "LANG", "LC_ALL", "https_proxy")},
         "SSL_CERT_FILE": "/certs.pem",
+        "TMPDIR": str(tmp_path / "trial-home" / "tmp"),
         "HOME": str(own),
         "LAB_HOME": str(own / ".lab"),
         "LAB_KEY": "k",
@@ -53,9 +54,10 @@ def test_shared_passes_on_all_but_the_marks_of_an_outer_agent(tmp_path: Path) ->
 
     env = trial_environment(trial, HOME, {})
 
-    assert env == {name: value for name, value in environment.items() if name != "CLAUDECODE"}
+    theirs = {name: value for name, value in environment.items() if name != "CLAUDECODE"}
+    assert env == {**theirs, "TMPDIR": str(trial.home / "tmp")}
     assert HOME.of(env) == Path("/home/user/.lab")
-    assert not trial.home.exists()
+    assert [path.name for path in trial.home.iterdir()] == ["tmp"]
 
 
 def test_the_login_file_is_copied_once_and_only_without_a_key(tmp_path: Path) -> None:

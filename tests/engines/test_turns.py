@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,18 @@ RESULT = (
     '{"type": "result", "subtype": "success", "is_error": false, "result": "Done.", '
     '"session_id": "SESSION"}'
 )
+
+CODEX_END = '{"type": "turn.completed", "usage": {}}'
+CODEX_ROLLOUT = """
+import json, os, pathlib, sys
+print(json.dumps({"type": "thread.started", "thread_id": "SESSION"}))
+sessions = pathlib.Path(os.environ["CODEX_HOME"], "sessions")
+sessions.mkdir(exist_ok=True)
+with (sessions / "rollout-x-SESSION.jsonl").open("a") as file:
+    file.write('{"type": "event_msg", "payload": {"type": "user_message"}}\\n')
+item = {"id": "item_0", "type": "agent_message", "text": "Done."}
+print(json.dumps({"type": "item.completed", "item": item}))
+"""
 
 
 def agent(tmp_path: Path, program: str, engine: str = "claude_code", **keys: Any) -> Conversation:
@@ -36,17 +49,6 @@ sessions.mkdir(parents=True, exist_ok=True)
 with (sessions / "SESSION.jsonl").open("a") as file:
     entry = {"type": "user", "message": {"role": "user", "content": sys.stdin.read()}}
     file.write(json.dumps(entry) + "\\n")
-"""
-
-
-CODEX_ROLLOUT = """
-import json, os, pathlib, sys
-print(json.dumps({"type": "thread.started", "thread_id": "SESSION"}))
-sessions = pathlib.Path(os.environ["CODEX_HOME"], "sessions")
-sessions.mkdir(exist_ok=True)
-(sessions / "rollout-SESSION.jsonl").write_text("{}\\n")
-item = {"id": "item_0", "type": "agent_message", "text": "Done."}
-print(json.dumps({"type": "item.completed", "item": item}))
 """
 
 
@@ -83,7 +85,7 @@ def test_any_other_end_is_an_error_of_its_kind(tmp_path: Path, program: str, kin
 
 @pytest.mark.parametrize(
     ("engine", "closing"),
-    [("claude_code", RESULT), ("codex", '{"type": "turn.completed", "usage": {}}')],
+    [("claude_code", RESULT), ("codex", CODEX_END)],
 )
 def test_an_agent_that_hangs_after_its_closing_event_has_answered(
     tmp_path: Path, engine: str, closing: str
@@ -111,6 +113,30 @@ def test_an_agent_that_goes_on_after_a_closing_event_is_waited_for(tmp_path: Pat
 
     assert error_kind(outcome) is None
     assert outcome.response == "All done."
+
+
+@pytest.mark.parametrize("engine", ["claude_code", "codex"])
+def test_session_files_are_read_beside_the_event_loop(tmp_path: Path, engine: str) -> None:
+    """F8: other trials' time limits do not wait while a long session is read."""
+    program = say(RESULT)
+    if engine == "codex":
+        program = f"{CODEX_ROLLOUT}print({CODEX_END!r})"
+    conversation = agent(tmp_path, program, engine)
+    file_name = f"{conversation.trial.session_id}.jsonl"
+    readers: list[int] = []
+    watching = True
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event == "open" and str(arguments[0]).endswith(file_name):
+            readers.append(threading.get_ident())
+
+    sys.addaudithook(lambda event, arguments: watch(event, arguments))
+    for prompt in ("one", "two"):
+        conversation.say(prompt)
+    watching = False
+
+    assert readers
+    assert threading.get_ident() not in readers
 
 
 def test_the_evidence_holds_what_the_agent_said(tmp_path: Path) -> None:
