@@ -31,7 +31,7 @@ def with_judges(
         replace(
             suite,
             cases=tuple(
-                replace(loaded, case=with_judge_model(loaded.case, asked, fallback))
+                replace(loaded, case=with_judge_model(loaded.case, asked, fallback, suite.suite))
                 for loaded in suite.cases
             ),
         )

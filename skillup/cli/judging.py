@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,8 +22,10 @@ from skillup.judges.replay.regrade import Item, Regrader
 from skillup.process.secrets import Secrets
 from skillup.reports.judgement import Tally
 from skillup.reports.text import shown_id
+from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import FileState
+from skillup.schema.suite import Suite
 from skillup.store.json_text import no_mask
 
 _READ_AT_ONCE = 8
@@ -141,12 +143,6 @@ class Judging:
 
     def item_of(self, subject: Subject, tally: Tally) -> Item | None:
         """What it is judged by; None: it is not wanted, or is left out, which is counted."""
-        item = self._item_of(subject, tally)
-        if item is None or self.judge_model is None:
-            return item
-        return replace(item, case=read_by(item.case, self.judge_model, Path.cwd()))
-
-    def _item_of(self, subject: Subject, tally: Tally) -> Item | None:
         record = subject.record
         if not self.selection.takes(record.case_id, _tags(record.case), record.branch_of):
             return None
@@ -188,7 +184,12 @@ class Judging:
             known = contents.get(state.sha256 or "")
             return known if known is not None else subject.read_file(state)
 
-        return Item(record, read_file, edited.case)
+        return Item(record, read_file, self._read_by(edited.case, edited.settings))
+
+    def _read_by(self, case: Case, suite: Suite | None = None) -> Case:
+        if self.judge_model is None:
+            return case
+        return read_by(case, self.judge_model, Path.cwd(), suite)
 
     def _recorded(self, subject: Subject) -> Item | None:
         """By the case in the record; None if that is none, which is one damaged record of many."""
@@ -201,7 +202,7 @@ class Judging:
                 raise UsageError(problem, hint=hint) from None
             self.source.damaged[subject.job_id] = f"{what} cannot be read ({hint})"
             return None
-        return Item(subject.record, subject.read_file, case)
+        return Item(subject.record, subject.read_file, self._read_by(case))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from skillup.schema.record import FileState, Record
 
 if TYPE_CHECKING:
     from skillup.load.model import LoadedSuite
+    from skillup.schema.suite import Suite
 
 _YAML = (".yaml", ".yml")
 
@@ -34,6 +35,11 @@ class EditedCase:
     """The case that this is one path of; None: it has no branches."""
     loaded_suite: LoadedSuite | None = None
     """The suite it is of; None: of none, or it was handed on by another process."""
+
+    @property
+    def settings(self) -> Suite | None:
+        """What its suite says of all its cases."""
+        return self.loaded_suite.suite if self.loaded_suite is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,7 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
                 EditedCase(item.case, suite.name, suite.root, item.branch_of, suite)
                 for item in suite.cases
             ]
-    found = [replace(edited, case=with_fallback_model(edited.case)) for edited in found]
+    found = [replace(e, case=with_fallback_model(e.case, e.settings)) for e in found]
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
     return EditedCases(tuple(found))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skillup.process.secrets import Secrets
     from skillup.schema.case import Case
     from skillup.schema.profile import Profile
+    from skillup.schema.suite import Suite
 
 
 def desks_for(
@@ -61,11 +62,11 @@ async def _answered_by(
         yield MockedJudge(results, desk)
 
 
-def with_fallback_model(case: Case) -> Case:
+def with_fallback_model(case: Case, suite: Suite | None) -> Case:
     """As `skillup run` does for a case that names no model."""
     from skillup.judges.models.choice import FALLBACK_VARIABLE, with_judge_model
 
-    return with_judge_model(case, None, os.environ.get(FALLBACK_VARIABLE) or None)
+    return with_judge_model(case, None, os.environ.get(FALLBACK_VARIABLE) or None, suite)
 
 
 def _desk(source: Source, hidden: Secrets, keys: frozenset[str], *, anew: bool) -> JudgeDesk:

@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
-_FENCE = "```"
-_FENCED_END = re.compile(r"^```(?:json)?[ \t]*\n((?:(?!```).)*)\n?```\Z", re.M | re.S | re.I)
+_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.S | re.I)
 _OBJECT_START = re.compile(r"""\{\s*["']""")
 
 
@@ -52,20 +51,17 @@ def _no_number(name: str) -> Any:
 
 
 def only_object(message: str) -> dict[str, Any]:
-    """The object that an agent's message gives as its answer.
+    """The object that a message gives as its answer: the whole message, fenced or not.
 
-    It is the whole message, or one block fenced with ```` ```json ```` at its end, with no other
-    object before it: what stands among prose may be a quotation of what somebody else has written.
+    An object beside other text, or another object, may be a quotation of what somebody else wrote.
 
     Raises DoubtfulJsonError.
     """
     text = message.strip().lstrip(BYTE_ORDER_MARK).strip()
-    fenced = _FENCED_END.search(text)
-    if fenced is not None and not text.startswith("{"):
-        if _FENCE in text[: fenced.start()] or _OBJECT_START.search(text, 0, fenced.start()):
-            raise DoubtfulJsonError("the answer holds more than one object")
-        text = fenced[1]
-    elif not text.startswith("{"):
+    fenced = _FENCED.fullmatch(text)
+    if fenced is not None:
+        text = fenced[1].strip()
+    if not text.startswith("{"):
         has_one = _OBJECT_START.search(text) is not None
         raise DoubtfulJsonError(
             "the answer holds other text beside its JSON object"

@@ -55,9 +55,8 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
 
 def _judge_model(case: Case, suite: Suite) -> JudgeModel | None:
     """Who reads for the case's checks: the model its own judges name, else the suite's."""
-    judges = [*case.all_judges(), suite.cases.defaults.judge, suite.judge]
-    for judge in judges:
-        if judge is not None and judge.model is not None and judge.type != "agent_judge":
+    for judge in _readers(case, suite):
+        if judge.model is not None:
             return JudgeModel(
                 model=judge.model,
                 base_url=judge.base_url,
@@ -66,6 +65,22 @@ def _judge_model(case: Case, suite: Suite) -> JudgeModel | None:
                 repeat=judge.repeat,
             )
     return None
+
+
+def judge_settings(case: Case, suite: Suite | None) -> dict[str, Any]:
+    """How to ask a model that the judges of `case` and its `suite` do not name themselves."""
+    for judge in _readers(case, suite):
+        said = judge.model_fields_set & {"timeout_seconds", "repeat"}
+        if said and judge.type != "script":
+            return {name: getattr(judge, name) or None for name in said}
+    return {}
+
+
+def _readers(case: Case, suite: Suite | None) -> list[JudgeConfig]:
+    """The judges that may say who reads for the checks: agents have models of their own."""
+    of_suite = [suite.cases.defaults.judge, suite.judge] if suite is not None else []
+    judges = [*case.all_judges(), *of_suite]
+    return [judge for judge in judges if judge is not None and judge.type != "agent_judge"]
 
 
 def _merge_expect(defaults: CheckSet, own: CheckSet | None) -> CheckSet:

@@ -18,6 +18,7 @@ from skillup.schema.base import (
 from skillup.schema.check_specs import Criterion, CriterionOrText
 from skillup.schema.checks import Check
 from skillup.schema.judge_context import JudgeContext
+from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
 
 
@@ -39,7 +40,7 @@ class JudgeModel(Model):
         description="`anthropic:…`, `openai:…`, or `scripted:FILE` for a written-down judge."
     )
     base_url: NonEmptyText | None = Field(None, description="The model's address.")
-    api_key_env: NonEmptyText | None = Field(
+    api_key_env: VariableOfKey | None = Field(
         None, description="The variable that holds the key; default: the provider's own."
     )
     timeout_seconds: Seconds | None = Field(None, description="For each request.")
@@ -73,7 +74,7 @@ class JudgeConfig(Model):
         None, description="The model that reads; of an agent_judge, the one its engine uses."
     )
     base_url: NonEmptyText | None = Field(None, description="The model's address.")
-    api_key_env: NonEmptyText | None = Field(
+    api_key_env: VariableOfKey | None = Field(
         None, description="The variable that holds the model's key."
     )
     engine: NonEmptyText | None = Field(

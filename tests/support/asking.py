@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from skillup.judges.models.client import Asker, ModelOptions, Models
 from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import ModelQuestion
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
+from skillup.judges.reading.answer_fields import AnswerForm
 from skillup.process.secrets import Secrets
 from skillup.schema.judge import JudgeModel
 from skillup.trial.pacing import OwnPacing, Pacing
@@ -30,7 +31,7 @@ HASTY = Patience(attempts=3, first_wait=0.01, longest_wait=0.02)
 """Three attempts, with hardly a pause."""
 
 
-class Verdict(BaseModel):
+class Verdict(AnswerForm):
     """An answer as a judge gives it."""
 
     passed: bool

@@ -47,9 +47,12 @@ def refusal_of(error: ai.ModelAPIError) -> TurnError | None:
     )
 
 
-def is_about_temperature(error: ai.ModelAPIError) -> bool:
-    """Whether the model takes everything but the `temperature`."""
-    return isinstance(error, ai.ModelRequestRejectedError) and "temperature" in _said(error)
+def refused_setting(error: ai.ModelAPIError) -> str | None:
+    """The setting (`temperature`, `strict`) without which the model takes the request."""
+    if not isinstance(error, ai.ModelRequestRejectedError):
+        return None
+    said = _said(error)
+    return next((name for name in ("temperature", "strict") if name in said), None)
 
 
 def explain(error: Exception, model: str, *, attempts: int = 1) -> str:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from skillup.judges.models.access import Access
-from skillup.judges.models.received import keep_beginning
+from skillup.judges.models.received import read_bounded
 
 if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingModel
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NO_KEY = "none"
 """Sent to servers that ask for no key: the client refuses to have none."""
-_HOOKS: dict[str, list[Any]] = {"response": [keep_beginning]}
+_HOOKS: dict[str, list[Any]] = {"response": [read_bounded]}
 
 
 class Providers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, get_args
 
 from pydantic import BaseModel
 
@@ -25,6 +25,36 @@ class ModelQuestion:
     """The form of the answer."""
     sample: int = 0
     """Which repetition it is, from 0 (``repeat`` asks the same several times)."""
+    ids: tuple[str, ...] = ()
+    """The answer is a list that speaks of each of these once, and of nothing else."""
+
+    def schema(self) -> dict[str, Any]:
+        """The form as JSON Schema, with all that is known of this question's answer."""
+        schema = self.answer.model_json_schema()
+        if self.ids:
+            name, key = _list_and_key(self.answer)
+            given = schema["properties"][name]
+            given |= {"minItems": len(self.ids), "maxItems": len(self.ids)}
+            element = schema["$defs"][given["items"]["$ref"].rpartition("/")[2]]
+            element["properties"][key]["enum"] = list(self.ids)
+        return schema
+
+    def lacks(self, value: BaseModel) -> str | None:
+        """Why `value`, which has the form, is none of this question's answers."""
+        if not self.ids:
+            return None
+        name, key = _list_and_key(self.answer)
+        given = [str(getattr(one, key)).strip().casefold() for one in getattr(value, name)]
+        if sorted(given) == sorted(one.casefold() for one in self.ids):
+            return None
+        return f"`{name}` must have each `{key}` of {', '.join(self.ids)} once, and no other"
+
+
+def _list_and_key(form: type[BaseModel]) -> tuple[str, str]:
+    """Of a form that is one list of objects: its name, and the first key of its elements."""
+    ((name, field),) = form.model_fields.items()
+    (element,) = get_args(field.annotation)
+    return name, next(iter(element.model_fields))
 
 
 @dataclass(frozen=True, slots=True)

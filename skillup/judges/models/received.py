@@ -1,22 +1,17 @@
-"""What a server sent, kept for the error if it is not what its API promises."""
+"""What a server sent: read up to a length, and kept for the error if it is none of its API's."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any
 
-_LONGEST = 2_000
+_SHOWN = 2_000
+LONGEST_BODY = 4 << 20
+"""Bytes of a server's answer, unpacked; more is no answer."""
 
 
 class UnpromisedAnswerError(Exception):
     """A server's answer is not of the form that its API promises; the text is its beginning."""
-
-
-class _Response(Protocol):
-    @property
-    def is_success(self) -> bool: ...
-
-    async def aread(self) -> bytes: ...
 
 
 class Received:
@@ -24,6 +19,7 @@ class Received:
 
     def __init__(self) -> None:
         self._body: bytes | None = None
+        self.too_long = False
 
     @property
     def is_there(self) -> bool:
@@ -32,11 +28,13 @@ class Received:
 
     def text(self) -> str:
         """As text, whatever it is; empty: none came."""
+        if self.too_long:
+            return f"it is longer than {LONGEST_BODY >> 20} MiB"
         return (self._body or b"").decode("utf-8", "replace")
 
     def keep(self, body: bytes) -> None:
         """Takes the place of what was there."""
-        self._body = body[:_LONGEST]
+        self._body = body[:_SHOWN]
 
 
 _RECEIVED: ContextVar[Received | None] = ContextVar("received", default=None)
@@ -49,8 +47,19 @@ def received() -> Received:
     return found
 
 
-async def keep_beginning(response: _Response) -> None:
-    """To be called by the HTTP client for each answer."""
+async def read_bounded(response: Any) -> None:
+    """To be called by the HTTP client for each answer: reads all of it, but not without end.
+
+    Raises UnpromisedAnswerError for one that is too long, however small it was packed.
+    """
     found = _RECEIVED.get()
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > LONGEST_BODY:
+            if found is not None:
+                found.too_long = True
+            raise UnpromisedAnswerError(f"it is longer than {LONGEST_BODY >> 20} MiB")
+    response._content = bytes(body)  # noqa: SLF001  where `aread` keeps it
     if found is not None and response.is_success:
-        found.keep(await response.aread())
+        found.keep(response.content)

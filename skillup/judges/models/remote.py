@@ -1,25 +1,48 @@
-"""Asking models over the network, by way of pydantic-ai. Imported only when it comes to that."""
+"""Asking models over the network, by way of pydantic-ai. Imported only when it comes to that.
+
+An answer is the one call of the one tool that is offered, whose arguments the provider holds to the
+form (``strict``); or, where a server knows no tools, a message that is one JSON object. What came
+is looked at here and not by pydantic-ai, which takes the first fenced object out of a longer text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic import BaseModel
-from pydantic_ai import Agent, ModelRetry, RunContext
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic import BaseModel, ValidationError
+from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAPIError,
+    OutputTokenLimitExceeded,
+    UnexpectedModelBehavior,
+)
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 
 from skillup.judges.models.access import Access
-from skillup.judges.models.account import usage_of
+from skillup.judges.models.account import Account, usage_of
 from skillup.judges.models.attempts import Attempts
-from skillup.judges.models.errors_of_models import explain
+from skillup.judges.models.errors_of_models import explain, refused_setting
 from skillup.judges.models.patience import Patience
-from skillup.judges.models.persistent import PersistentModel
 from skillup.judges.models.providers import Providers
 from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
+from skillup.judges.models.received import UnpromisedAnswerError, received
+from skillup.judges.strict_json import DoubtfulJsonError, only_object
 from skillup.trial.pacing import Pacing
 
 if TYPE_CHECKING:
@@ -29,6 +52,13 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 60.0
 _ASKED_AGAIN = 2
 """How often a model is told that its answer is of the wrong form, and asked again."""
+_TOOL = "answer"
+_STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError)
+"""What a client runs into that trusts an answer to be what the API promises."""
+
+
+class _MalformedError(Exception):
+    """An answer is not one JSON object of the form; the message says what is wrong."""
 
 
 class RemoteModels:
@@ -40,8 +70,8 @@ class RemoteModels:
         self._patience = patience
         self._pacing = pacing
         self._providers = Providers()
-        self._without_temperature: set[tuple[str, str]] = set()
-        """Models that have refused it."""
+        self._refused: dict[tuple[str, str], set[str]] = {}
+        """Settings that a model has refused, by its address and name."""
 
     async def close(self) -> None:
         """Closes every connection."""
@@ -49,35 +79,78 @@ class RemoteModels:
 
     async def ask(self, question: ModelQuestion, access: Access) -> ModelAnswer:
         """The answer of the model at `access`."""
-        name, known = question.model.model, (access.base_url, access.name)
+        name = question.model.model
         attempts = self._attempts(access, question.model.timeout_seconds)
-        model: PersistentModel | None = None
+        account = Account()
         value, error = None, None
         try:
-            model = PersistentModel(
-                self._providers.model(access),
-                attempts,
-                takes_temperature=known not in self._without_temperature,
-            )
-            # Named, because a nameless agent looks through the stack for its own name.
-            agent = Agent(
-                model,
-                name="judge",
-                output_type=question.answer,
-                instructions=question.system,
-                retries=_ASKED_AGAIN,
-                model_settings=_settings(model.wrapped, attempts.seconds),
-            )
-            agent.output_validator(_only_one)
-            value = (await agent.run(question.prompt)).output
+            value = await self._answer(question, access, attempts, account)
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
             error = _explained(trouble, name, attempts)
-        if model is None:
-            return ModelAnswer(None, error, model=name)
-        if not model.takes_temperature:
-            self._without_temperature.add(known)
-        account = model.account
         return ModelAnswer(value, error, account.usage(), account.cost_usd(), account.model or name)
+
+    async def _answer(
+        self, question: ModelQuestion, access: Access, attempts: Attempts, account: Account
+    ) -> BaseModel:
+        """Raises UnexpectedModelBehavior if it stays malformed, and whatever clients do."""
+        model = self._providers.model(access)
+        prompt = UserPromptPart(question.prompt)
+        said: list[ModelMessage] = [ModelRequest([prompt], instructions=question.system)]
+        wrong = ""
+        for _ in range(1 + _ASKED_AGAIN):
+            response = await self._request(model, said, question, access, attempts)
+            account.add(response)
+            try:
+                return _read(response, question)
+            except _MalformedError as malformed:
+                wrong = str(malformed)
+            said += [response, _complaint(response, wrong, question.system)]
+        raise UnexpectedModelBehavior(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
+
+    async def _request(
+        self,
+        model: Model,
+        said: list[ModelMessage],
+        question: ModelQuestion,
+        access: Access,
+        attempts: Attempts,
+    ) -> ModelResponse:
+        """What the model answers. Raises ModelAPIError once patience is at its end."""
+        refused = self._refused.setdefault((access.base_url, access.name), set())
+        form = question.schema()
+        tool = ToolDefinition(
+            name=_TOOL, parameters_json_schema=form, description="Your answer.", strict=True,
+            kind="output",
+        )  # fmt: skip
+
+        async def request() -> ModelResponse:
+            settings = _settings(model, attempts.seconds)
+            if "temperature" in refused:
+                settings.pop("temperature", None)
+            offered = replace(tool, strict=False) if "strict" in refused else tool
+            parameters = ModelRequestParameters(
+                output_mode="tool", output_tools=[offered], allow_text_output=False
+            )
+            body = received()
+            try:
+                return await model_request(
+                    model, said, model_settings=settings, model_request_parameters=parameters
+                )
+            except (*_STUMBLES, UnexpectedModelBehavior, ModelAPIError) as error:
+                # Their own kinds are more than that: a status, no connection, a refusal, …
+                plain = type(error) in (UnexpectedModelBehavior, ModelAPIError)
+                if body.too_long or isinstance(error, _STUMBLES) or (body.is_there and plain):
+                    raise UnpromisedAnswerError(body.text()) from error
+                raise
+
+        while True:
+            try:
+                return await attempts.make(access.name, request)
+            except ModelAPIError as error:
+                setting = refused_setting(error)
+                if setting is None or setting in refused:
+                    raise
+                refused.add(setting)
 
     async def embed(
         self, access: Access, texts: Sequence[str], seconds: float | None
@@ -106,12 +179,45 @@ class RemoteModels:
         )
 
 
-async def _only_one(context: RunContext[object], value: BaseModel) -> BaseModel:
-    """Raises ModelRetry if the message has several answers: none of them is the one meant."""
-    latest = next((m for m in reversed(context.messages) if isinstance(m, ModelResponse)), None)
-    if latest is not None and sum(isinstance(part, ToolCallPart) for part in latest.parts) > 1:
-        raise ModelRetry("You gave several answers in one message; give exactly one.")
+def _read(response: ModelResponse, question: ModelQuestion) -> BaseModel:
+    """The answer in `response`. Raises _MalformedError, and what a cut or filtered one is."""
+    if response.finish_reason == "content_filter":
+        details = response.provider_details or {}
+        raise ContentFilterError(str(details.get("refusal") or "the provider's filter"))
+    if response.finish_reason == "length":
+        raise OutputTokenLimitExceeded("the model ran out of tokens")
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    text = "\n".join(texts).strip()
+    if len(calls) > 1:
+        raise _MalformedError("there are several answers in one message; give exactly one")
+    if calls and text:
+        raise _MalformedError("there is text beside the answer; give the answer alone")
+    if calls and calls[0].tool_name != _TOOL:
+        raise _MalformedError(f"there is no tool {calls[0].tool_name}; call {_TOOL}")
+    given: Any = calls[0].args if calls else text
+    try:
+        told = given if isinstance(given, dict) else only_object(given or "")
+        value = question.answer.model_validate(told)
+    except DoubtfulJsonError as doubt:
+        raise _MalformedError(str(doubt)) from None
+    except ValidationError as error:
+        wrong = [
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ")
+            for one in error.errors(include_url=False)[:5]
+        ]
+        raise _MalformedError("; ".join(wrong)) from None
+    if (problem := question.lacks(value)) is not None:
+        raise _MalformedError(problem)
     return value
+
+
+def _complaint(response: ModelResponse, wrong: str, system: str) -> ModelRequest:
+    """Tells the model what is wrong with its answer."""
+    text = f"That is no answer: {wrong}. Answer again, with one call of `{_TOOL}` and nothing else."
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    parts = [ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls]
+    return ModelRequest(parts or [UserPromptPart(text)], instructions=system)
 
 
 def _explained(trouble: Exception, model: str, attempts: Attempts) -> str:

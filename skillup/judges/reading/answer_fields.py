@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+
+class AnswerForm(BaseModel):
+    """The form of a model's answer: these keys and no others."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def _number(value: Any) -> Any:

@@ -38,15 +38,18 @@ class Asking:
     ledger: Ledger
     model: JudgeModel | None
 
-    async def ask(self, prompt: str, form: type[A]) -> list[Sample[A]]:
-        """The model's answers, `repeat` of them, asked for at the same time."""
+    async def ask(self, prompt: str, form: type[A], ids: Sequence[str] = ()) -> list[Sample[A]]:
+        """The model's answers, `repeat` of them, asked for at the same time.
+
+        `ids`: what the answer, a list, has to speak of.
+        """
         model = self.model
         if model is None:
             return [Sample(None, NO_MODEL)]
         samples: list[Sample[A]] = [Sample(None)] * model.repeat
 
         async def one(number: int) -> None:
-            question = ModelQuestion(model, SYSTEM, prompt, form, number)
+            question = ModelQuestion(model, SYSTEM, prompt, form, number, tuple(ids))
             samples[number] = self._sample(await self._answer(question), form)
 
         async with anyio.create_task_group() as group:

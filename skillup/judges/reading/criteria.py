@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from skillup.judges.reading.answer_fields import Reason
+from skillup.judges.reading.answer_fields import AnswerForm, Reason
 from skillup.judges.reading.asking import Sample
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question
 from skillup.judges.reading.subject import Subject
@@ -37,7 +37,7 @@ a fact of the reference that is missing, or changed, is not.
 {reference}"""
 
 
-class CriterionVerdict(BaseModel):
+class CriterionVerdict(AnswerForm):
     """The verdict on one criterion."""
 
     id: str = Field(description="The criterion's id, such as c1.")
@@ -48,7 +48,7 @@ class CriterionVerdict(BaseModel):
     verdict: Literal["pass", "fail"] = Field(description="Whether the criterion is met.")
 
 
-class RubricAnswer(BaseModel):
+class RubricAnswer(AnswerForm):
     """One verdict for each criterion."""
 
     verdicts: list[CriterionVerdict] = Field(description="One for each criterion, in order.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from skillup.judges.reading.answer_fields import Number, Reason
+from skillup.judges.reading.answer_fields import AnswerForm, Number, Reason
 from skillup.judges.reading.asking import Asking, Sample
 from skillup.judges.reading.material import material_of
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question, assembled
@@ -68,7 +68,7 @@ A good answer would say this; hold correctness and completeness against it:
 {reference}"""
 
 
-class AspectGrade(BaseModel):
+class AspectGrade(AnswerForm):
     """The grade in one aspect."""
 
     aspect: str = Field(description="The aspect's name, such as correctness.")
@@ -77,11 +77,12 @@ class AspectGrade(BaseModel):
         "", description="The deciding passage, copied exactly from the material; may be empty."
     )
     grade: Annotated[int, Number, Field(ge=LOWEST, le=HIGHEST)] = Field(
-        description="1 (worst) to 5 (best), by the steps of the aspect."
+        description="1 (worst) to 5 (best), by the steps of the aspect.",
+        json_schema_extra={"enum": list(range(LOWEST, HIGHEST + 1))},
     )
 
 
-class QualityAnswer(BaseModel):
+class QualityAnswer(AnswerForm):
     """One grade for each aspect."""
 
     grades: list[AspectGrade] = Field(description="One for each aspect, in order.")
@@ -96,7 +97,7 @@ async def read_quality(
     aspects = list(dict.fromkeys(spec.aspects))
     material = material_of(subject.shown)
     prompt = assembled(_question(aspects, subject), material, subject.judged, spec.prompt)
-    samples = await asking.ask(prompt, QualityAnswer)
+    samples = await asking.ask(prompt, QualityAnswer, aspects)
     tallies = {
         aspect: by_mean([_vote(sample, aspect, spec) for sample in samples], spec.threshold)
         for aspect in aspects

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import anyio
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from skillup.judges.reading.answer_fields import Reason
+from skillup.judges.reading.answer_fields import AnswerForm, Reason
 from skillup.judges.reading.asking import Asking, Sample
 from skillup.judges.reading.exchanges import Exchange
 from skillup.judges.reading.material import Material, material_of
@@ -49,7 +49,7 @@ ANSWER = """\
 - `relevant`: true if every answer to be judged is relevant, false if one of them is not."""
 
 
-class WindowAnswer(BaseModel):
+class WindowAnswer(AnswerForm):
     """Whether the answers of one window are relevant."""
 
     reason: Reason = Field(description="One sentence: what in the material decides it.")

@@ -44,7 +44,7 @@ async def read_criteria(
     asked = [line for group in lines for line in group]
     own = checks[0].rubric.prompt if checks[0].rubric is not None else None
     prompt = assembled(question_about(asked, subject), material, subject.judged, own)
-    samples = await asking.ask(prompt, RubricAnswer)
+    samples = await asking.ask(prompt, RubricAnswer, [line.id for line in asked])
     votes = {line.id: [vote_on(sample, line.id) for sample in samples] for line in asked}
     notes = [*material.notes, *unasked(samples, set(votes))]
     return [

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from skillup.checks.evidence import beginning
-from skillup.judges.reading.answer_fields import Number, Reason
+from skillup.judges.reading.answer_fields import AnswerForm, Number, Reason
 from skillup.judges.reading.asking import Asking
 from skillup.judges.reading.exchanges import Exchange, Part
 from skillup.judges.reading.material import material_of
@@ -40,7 +40,7 @@ ANSWER = """\
    0.0: unrelated, or it contradicts the reference."""
 
 
-class SimilarityAnswer(BaseModel):
+class SimilarityAnswer(AnswerForm):
     """How close an answer is in meaning to a reference."""
 
     reason: Reason = Field(description="One sentence: what they share, or where they part.")

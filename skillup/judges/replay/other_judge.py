@@ -10,17 +10,18 @@ from skillup.judges.needed import checks_of
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.judge import JudgeConfig
+from skillup.schema.suite import Suite
 
 _SCRIPTED = "scripted:"
 _OF_APIS = ("openai-responses:", "openai-chat:")
 
 
-def read_by(case: Case, model: str, here: Path) -> Case:
-    """`case` with `model` as what reads for its checks, as `--judge-model` wants it.
+def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> Case:
+    """`case` of `suite` with `model` as what reads for its checks, as `--judge-model` wants it.
 
     A file of `scripted:FILE` that is there from `here` is meant; else the suite's.
     """
-    return with_judge_model(case, _from_here(model, here))
+    return with_judge_model(case, _from_here(model, here), suite=suite)
 
 
 def judged_by(case: Case, model: str, here: Path) -> Case:

@@ -6,18 +6,19 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from skillup.judges.reading.answer_fields import AnswerForm
 from skillup.judges.strict_json import DoubtfulJsonError, only_object
 from skillup.trial.simulator import SimulatorMessage
 
 
-class Line(BaseModel):
+class Line(AnswerForm):
     """The user's next message."""
 
     message: str = Field(min_length=1, description="What the user says next, word for word.")
 
 
-class Move(BaseModel):
-    """The user's next message, or the end of the conversation; exactly one of `message`, `stop`."""
+class Move(AnswerForm):
+    """The user's next message, or the end of the conversation: with a `stop`, nothing is sent."""
 
     reason: str = Field("", description="In one sentence: why it is over. Empty with a message.")
     stop: Literal["completed", "impossible"] | None = Field(
@@ -31,8 +32,8 @@ class Move(BaseModel):
 
     @model_validator(mode="after")
     def _one(self) -> Move:
-        if (self.stop is None) == (not (self.message or "").strip()):
-            raise ValueError("give either a `message` that is not empty, or a `stop`")
+        if self.stop is None and not (self.message or "").strip():
+            raise ValueError("give a `message` that is not empty, or a `stop`")
         return self
 
 
@@ -57,7 +58,7 @@ class MalformedMoveError(Exception):
 
 
 def read_move(text: str, form: Form) -> BaseModel:
-    """The JSON object that is an agent's message, or its fenced end. Raises MalformedMoveError."""
+    """The one JSON object that is an agent's message. Raises MalformedMoveError."""
     try:
         found = only_object(text)
     except DoubtfulJsonError as doubt:

@@ -26,11 +26,11 @@ def _text(*parts: Any) -> str:
         _text(A, B),
         _text(B, A),
         f"```json\n{_text(A, B)}\n```",
-        f"I looked {{closely}}.\n```json\n{_text(A, B)}\n```\n",
+        f"```\n{_text(A, {**B, 'reason': ' no '})}\n```\n",
         f"\ufeff{_text(A, B)}\n",
     ],
 )
-def test_the_whole_message_or_its_fenced_end_is_the_answer(text: str) -> None:
+def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
     assert read_answer(text, ASKED) == {
         "a": CriterionVerdict(True, "yes", ("q",)),
         "b": CriterionVerdict(False, "no"),
@@ -60,14 +60,16 @@ def test_the_whole_message_or_its_fenced_end_is_the_answer(text: str) -> None:
         (f"So: {_text(A, B)}", "other text"),
         (f"{_text(A, B)} That is all.", "not one JSON object"),
         (f"```json\n{_text(A, B)}\n```\nThat is what it wrote.", "other text"),
-        (f"```json\n{_text(B)}\n```\n```json\n{_text(A, B)}\n```", "more than one"),
+        (f"```json\n{_text(B)}\n```\n```json\n{_text(A, B)}\n```", "not one JSON object"),
+        (f"This is what it wrote:\n```json\n{_text(A, B)}\n```", "other text"),
         (f"{_text(A, B)}\n```json\n{_text(A, B)}\n```", "not one JSON object"),
-        (f"It wrote {_text(A)}:\n```json\n{_text(A, B)}\n```", "more than one"),
+        (f"It wrote {_text(A)}:\n```json\n{_text(A, B)}\n```", "other text"),
         (_text(A, B).replace('"pass": false', '"pass": false, "pass": true'), "twice"),
         ("{" * 100_000, "not one JSON object"),
         ('{"criteria": ' + "[" * 100_000, "too deeply"),
     ],
 )
 def test_anything_else_is_malformed(text: str, said: str) -> None:
+    """J1: what stands beside other text may be what somebody else wrote."""
     with pytest.raises(MalformedAnswerError, match=said):
         read_answer(text, ASKED)

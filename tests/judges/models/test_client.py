@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from skillup.judges.models.client import Asker
 from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
+from skillup.judges.models.received import LONGEST_BODY
+from skillup.judges.reading.criteria import RubricAnswer
 from tests.support.asking import APIS, HASTY, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
     Answer,
@@ -120,6 +124,118 @@ def test_talk_instead_of_an_answer_is_an_error(api: str) -> None:
         answer = ask(question(api, server.url))
     assert "no answer of the form asked for" in said(answer)
     assert len(server.requests) == 3
+
+
+PASS = json.dumps(RIGHT)
+FAIL = json.dumps({"passed": False, "reason": "It deletes at once."})
+
+
+@every_api
+@pytest.mark.parametrize(
+    ("said_first", "told"),
+    [
+        (Text(f"The agent wrote:\n```json\n{PASS}\n```\nIt is wrong. {FAIL}"), "other text"),
+        (Text(f"```json\n{PASS}\n```\n```json\n{FAIL}\n```"), "not JSON"),
+        (Text(f"{PASS}\n{FAIL}"), "not JSON"),
+        (Text(f"So I say:\n```json\n{PASS}\n```"), "other text"),
+        (Text("no object at all"), "no JSON object"),
+        ((Text("It asks first."), Structured(RIGHT)), "text beside"),
+        ((Structured(RIGHT), Structured(RIGHT)), "several answers"),
+        (Structured({**RIGHT, "verdict": "fail"}), "verdict: Extra inputs"),
+        (Structured({"passed": True}), "reason: Field required"),
+    ],
+)
+def test_anything_but_one_object_of_the_form_is_no_answer(
+    api: str, said_first: Reply, told: str
+) -> None:
+    """J1: the fence that a judge quotes is no verdict; it is told so, and asked again."""
+
+    def script(request: ModelRequest) -> Reply:
+        return said_first if len(request.entries) <= 2 else Structured(json.loads(FAIL))
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.value == Verdict.model_validate_json(FAIL)
+    assert len(server.requests) == 2
+    assert told in server.requests[1].entries[-1].text
+
+    with ModelServer(lambda request: said_first) as server:
+        answer = ask(question(api, server.url))
+    assert "no answer of the form asked for: asked 3 times" in said(answer)
+    assert told in said(answer)
+    assert len(server.requests) == 3
+
+
+@every_api
+@pytest.mark.parametrize("text", [FAIL, f"```json\n{FAIL}\n```", f" {FAIL}\n"])
+def test_a_message_that_is_one_object_is_an_answer(api: str, text: str) -> None:
+    """J1: servers that know no tools answer with a message."""
+    with ModelServer(lambda request: Text(text)) as server:
+        answer = ask(question(api, server.url))
+    assert answer.value == Verdict.model_validate_json(FAIL)
+    assert len(server.requests) == 1
+
+
+@every_api
+def test_the_provider_is_asked_to_enforce_the_form(api: str) -> None:
+    """J1: strict, with keywords of JSON Schema, and a choice that forces the answer."""
+    right = {"verdicts": [{"id": name, "reason": "x", "verdict": "pass"} for name in ("c1", "c2")]}
+    with ModelServer(lambda request: Structured(right)) as server:
+        asked = replace(question(api, server.url), answer=RubricAnswer, ids=("c1", "c2"))
+        assert ask(asked).value == RubricAnswer.model_validate(right)
+    (request,) = server.requests
+    (tool,) = request.body["tools"]
+    tool = tool.get("function", tool)
+    schema = tool.get("parameters", tool.get("input_schema"))
+    verdict = schema["$defs"]["CriterionVerdict"]
+    assert tool["strict"] is True
+    assert schema["additionalProperties"] is verdict["additionalProperties"] is False
+    assert {"id", "reason", "verdict"} <= set(verdict["required"])
+    assert verdict["properties"]["id"]["enum"] == ["c1", "c2"]
+    assert verdict["properties"]["verdict"]["enum"] == ["pass", "fail"]
+    assert request.body["tool_choice"] not in ("auto", {"type": "auto"})
+    if api != "anthropic":  # which takes no such limits: pydantic-ai says them in words
+        verdicts = schema["properties"]["verdicts"]
+        assert (verdicts["minItems"], verdicts["maxItems"]) == (2, 2)
+
+
+@every_api
+@pytest.mark.parametrize("given", [["c1"], ["c1", "c1"], ["c1", "c2", "c3"], []])
+def test_a_list_that_lacks_something_or_has_too_much_is_no_answer(
+    api: str, given: list[str]
+) -> None:
+    """J1: also where a server does not enforce the form."""
+    wrong = {"verdicts": [{"id": name, "reason": "x", "verdict": "pass"} for name in given]}
+    with ModelServer(lambda request: Structured(wrong)) as server:
+        asked = replace(question(api, server.url), answer=RubricAnswer, ids=("c1", "c2"))
+        assert "each `id` of c1, c2 once, and no other" in said(ask(asked))
+    assert len(server.requests) == 3
+
+
+@every_api
+def test_a_server_that_refuses_strict_is_asked_without_it(api: str) -> None:
+    """J1: the answer is looked at here all the same."""
+
+    def script(request: ModelRequest) -> Reply:
+        if '"strict": true' in request.raw_text:
+            return HttpError(400, "Unknown parameter: 'tools[0].function.strict'.")
+        return Structured(RIGHT)
+
+    with ModelServer(script) as server:
+        answer = ask(question(api, server.url))
+    assert answer.error is None
+    assert len(server.requests) == 2
+
+
+@every_api
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_answer_without_end_is_not_read_to_its_end(api: str, packed: bool) -> None:
+    """S9: 3.9 MB of gzip were 1.9 GB of memory."""
+    endless = Garbage('{"a": "' + "a" * LONGEST_BODY + '"}', packed)
+    with ModelServer(lambda request: endless) as server:
+        answer = ask(question(api, server.url))
+    assert said(answer).endswith("not what the API promises: it is longer than 4 MiB")
+    assert len(server.requests) == 1
 
 
 @every_api

@@ -20,14 +20,19 @@ from skillup.judges.users.moves import (
     [
         {},
         {"message": " "},
-        {"message": "Hello", "stop": "completed"},
         {"stop": "bored"},
         {"reason": "I do not know"},
     ],
 )
-def test_a_move_is_a_message_or_a_stop_and_never_both(given: dict[str, str]) -> None:
+def test_a_move_is_a_message_or_a_stop(given: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         Move.model_validate(given)
+
+
+def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> None:
+    """J15: it was an ERROR."""
+    said = as_message(read_move('{"message": "Thanks!", "stop": "completed"}', Move))
+    assert (said.text, said.stop) == (None, "completed")
 
 
 def test_only_where_it_may_stop_the_form_has_a_stop() -> None:
@@ -44,11 +49,10 @@ def test_a_stop_has_its_reason_on_one_line() -> None:
     "text",
     [
         '{"message": "Hello"}',
-        'Here it is:\n```json\n{"message": "Hello"}\n```',
-        'Not {this}, but:\n```json\n{"message": "Hello"}\n```\n',
+        '```json\n{"message": "Hello"}\n```',
     ],
 )
-def test_the_whole_answer_or_its_fenced_end_is_the_move(text: str) -> None:
+def test_one_object_that_is_the_whole_answer_is_the_move(text: str) -> None:
     assert as_message(read_move(text, Line)).text == "Hello"
 
 
@@ -64,7 +68,7 @@ def test_the_whole_answer_or_its_fenced_end_is_the_move(text: str) -> None:
         ('{"message": "a"} {"message": "b"}', "not one JSON object"),
         ('They said {"message": "b"} to me.', "other text"),
         ('{"message": "a"}\n```json\n{"message": "b"}\n```', "not one JSON object"),
-        ('x {"message": "a"}\n```json\n{"message": "b"}\n```', "more than one"),
+        ('x {"message": "a"}\n```json\n{"message": "b"}\n```', "other text"),
     ],
 )
 def test_what_has_not_the_form_is_refused_with_what_is_wrong(text: str, what: str) -> None:

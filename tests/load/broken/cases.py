@@ -103,7 +103,11 @@ CASES = [
     (check("{tool_called_in_turn: {turn: 3, kind: shell}}"), "2:43", "turn 3 of a case with 1"),
     (check("{prompt: sure?}"), "2:14", "a follow-up without checks"),
     (check("{contains: x, assertions: [{contains: y}]}"), "2:14", "add the follow-up's `prompt`"),
-    # judges
+    # judges; F6: a key stood in the record
+    (f"judge_model: {{model: 'openai:x', api_key_env: sk-{'a1' * 12}}}\n" + CHECKED,
+     "1:47", "not the name of a variable"),
+    (CHECKED + f"judge: {{type: agent_judge, criteria: [x], api_key_env: gh{'a1' * 12}}}\n",
+     "3:56", "not the name of a variable"),
     (CHECKED + "judge: {type: rule}\n", "3:15", "did you mean `rule_based`?"),
     (CHECKED + "judge: {type: script}\n", "3:1", "add `script_path`"),
     (CHECKED + "judge: {criteria: [x]}\n", "3:1", "set `type: agent_judge`"),

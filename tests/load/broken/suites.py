@@ -33,6 +33,7 @@ SUITES = [
     ("report: {formats: [pdf]}\n", "1:20", "`junit`"),
     ("report: [json]\n", "1:1", "is not a mapping"),
     ("judge: {pass_threshold: 2}\n", "1:25", "must be at most 1"),
+    (f"judge: {{api_key_env: sk-{'a1' * 12}}}\n", "1:22", "not the name of a variable"),
     ("name: \"a\tb\n", "1:7", "this quote is never closed"),
     ("name: a\n  b: c\n", "2:4", "cannot stand here"),
     ("cases: &a {files: [c.yaml]}\nmcp: *b\n", "2:6", "alias"),

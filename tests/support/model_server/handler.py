@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
@@ -122,9 +123,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             case Drop():
                 self.close_connection = True
-            case Garbage(body):
+            case Garbage(body, packed):
                 kind = "text/event-stream" if request.stream else "application/json"
-                self._send(200, body.encode(), {"content-type": kind})
+                headers = {"content-type": kind} | ({"content-encoding": "gzip"} if packed else {})
+                self._send(200, gzip.compress(body.encode()) if packed else body.encode(), headers)
             case CutStream(text):
                 self._send_answer(request, Answer(Text(text)), cut=True)
             case _:

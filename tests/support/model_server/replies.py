@@ -147,9 +147,10 @@ class CutStream:
 
 @dataclass(frozen=True)
 class Garbage:
-    """Status 200 and a body that is not what the API promises."""
+    """Status 200 and a body that is not what the API promises; `packed` by gzip if wanted."""
 
     body: str = "<html>this is not a model's answer</html>"
+    packed: bool = False
 
 
 Fault = HttpError | Hang | Drop | CutStream | Garbage
