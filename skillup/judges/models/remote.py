@@ -24,6 +24,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     TextPart,
     ToolCallPart,
@@ -216,7 +217,9 @@ def _complaint(response: ModelResponse, wrong: str, system: str) -> ModelRequest
     """Tells the model what is wrong with its answer."""
     text = f"That is no answer: {wrong}. Answer again, with one call of `{_TOOL}` and nothing else."
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    parts = [ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls]
+    parts: list[ModelRequestPart] = [
+        ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls
+    ]
     return ModelRequest(parts or [UserPromptPart(text)], instructions=system)
 
 
