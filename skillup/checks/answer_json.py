@@ -26,6 +26,18 @@ def answer_json(answer: str) -> tuple[bool, Any]:
     return False, None
 
 
+def whole_json(answer: str) -> tuple[bool, Any]:
+    """The same, of an answer that is JSON and nothing else."""
+    try:
+        return True, json.loads(answer, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def _candidates(answer: str) -> Iterator[str]:
     text = answer.replace("\r\n", "\n").strip().removeprefix("\ufeff")
     yield text

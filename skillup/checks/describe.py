@@ -105,6 +105,10 @@ def _json(spec: Any) -> str:
         return f"{spec.path} = {shown(spec.equals)}"
     if spec.matches is not None:
         return f"{spec.path} ~ /{spec.matches}/"
+    if "json_schema" in spec.model_fields_set:
+        return f"{spec.path} is valid by its schema{' as a whole' if spec.whole else ''}"
+    if spec.whole and spec.path == "$" and spec.exists is not False:
+        return "and nothing else"
     return f"{spec.path} {'is absent' if spec.exists is False else 'exists'}"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from skillup.checks.answer_json import answer_json
+from skillup.checks.answer_json import answer_json, whole_json
 from skillup.checks.context import Subject
 from skillup.checks.evidence import around, beginning, listed
 from skillup.checks.finding import CannotEvaluateError, Finding
 from skillup.checks.folding import plain
+from skillup.checks.json_schemas import violation
 from skillup.checks.patterns import Searcher
 from skillup.checks.turn_view import VIEW_FIELDS, turn_view
 from skillup.checks.values import as_text, same_value
@@ -41,19 +42,22 @@ def _compiled(path: str) -> JSONPath:
 
 def json_value(spec: JsonMatch, subject: Subject) -> Finding:
     """A value inside the answer, read as JSON (or inside the turn, see :func:`turn_view`)."""
-    is_json, answer = answer_json(subject.answer)
+    is_json, answer = (whole_json if spec.whole else answer_json)(subject.answer)
     root: Any = answer
     if _means_the_turn(spec.path, answer):
         root = turn_view(subject.turns, subject.answer)
     elif not is_json:
         _compiled(spec.path)
-        return Finding(False, "the answer is not JSON", beginning(subject.answer))
+        what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"
+        return Finding(False, what, beginning(subject.answer))
     values = find_values(spec.path, root)
     if "equals" in spec.model_fields_set:
         hit = [value for value in values if same_value(spec.equals, value)]
         return _say(bool(hit), values, hit, root)
     if spec.matches is not None:
         return _matching(spec.matches, values, root)
+    if "json_schema" in spec.model_fields_set:
+        return _valid(spec.json_schema, values, root)
     return _say((spec.exists is not False) == bool(values), values, values, root)
 
 
@@ -72,6 +76,16 @@ def _matching(pattern: str, values: list[Any], root: Any) -> Finding:
         if match is not None:
             return Finding(True, f"found {beginning(text, 80)}", around(text, match.span()))
     return _say(False, values, [], root)
+
+
+def _valid(schema: Any, values: list[Any], root: Any) -> Finding:
+    broken = ""
+    for value in values:
+        found = violation(schema, value)
+        if found is None:
+            return Finding(True, "valid by the JSON Schema", beginning(as_text(value)))
+        broken = broken or f"not valid by the JSON Schema: {found}"
+    return Finding(False, broken or "nothing at this path", beginning(as_text(root)))
 
 
 def _say(passed: bool, values: list[Any], hits: list[Any], root: Any) -> Finding:

@@ -24,6 +24,8 @@ class Background:
     criteria: str = ""
     base: Path | None = None
     templates: Node | None = None
+    rubric_prompt: Node | None = None
+    """The grading prompt of all rubrics that have none of their own."""
     scored: bool = False
     """The test passes from a score, so that a check that fails need not make it fail."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from skillup.interop import metric_assertions as metric
 from skillup.interop import references
@@ -79,10 +78,13 @@ _PROGRAMS = {
 _SCORED = {"llm-rubric", "agent-rubric", "g-eval", "rubrics", "factuality", "answer-relevance"}
 
 
-def convert_assertions(nodes: Iterable[Node], background: Background) -> list[Check]:
+def convert_assertions(
+    nodes: Iterable[Node], background: Background, *, of_turn: bool = False
+) -> list[Check]:
     """The checks that the assertions in `nodes` (lists, or single ones) come to.
 
-    Bare texts become criteria of one rubric, where the first of them stood.
+    Bare texts become criteria of one rubric, where the first of them stood. As in AgentV, each of
+    them weighs as much as any other check; those of a turn (`of_turn`), together, as one.
     """
     checks: list[Check] = []
     said: list[str] = []
@@ -98,8 +100,8 @@ def convert_assertions(nodes: Iterable[Node], background: Background) -> list[Ch
             place = len(checks) if place is None else place
             said.append(line)
     if place is not None:
-        criteria: Any = [{"outcome": line, "required": True} for line in said]
-        checks.insert(place, {"rubric": said[0] if len(said) == 1 else {"criteria": criteria}})
+        weight = 1 if of_turn else len(said)
+        checks.insert(place, with_weight({"rubric": judged.lines(said)}, weight))
     return checks
 
 

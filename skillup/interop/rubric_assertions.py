@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
-from skillup.interop.assertion import Assertion, Check, Parts, one
+from skillup.interop.assertion import Assertion, Background, Check, Parts, one
+from skillup.interop.messages import is_messages
 from skillup.interop.node import Node, as_text
 from skillup.interop.references import SCHEME
 
-_LEAST_PASS = 0.8
-_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+LEAST_PASS = 0.8
+"""AgentV's, of a score of its own."""
+_OF_G_EVAL = 0.7
+_PLACEHOLDER = re.compile(r"\{\{-?\s*([\w.]+)[^{}]*\}\}")
+_ANSWERS = ("output", "answer")
+_QUESTIONS = ("input", "question")
+_RUBRICS = ("rubric", "rubrics", "rubrics_json")
+_REFERENCES = ("expected_output", "reference_answer")
 
 
 def rubric(assertion: Assertion) -> Parts:
     """``llm-rubric``: a text, criteria, a grading prompt, or nothing but a name."""
     node = assertion.node
+    criteria: list[Check] = []
     for key in ("value", "criteria", "rubrics"):
         given = node.get(key)
-        if given is not None:
+        if given is not None and not criteria:
             criteria = _criteria(assertion, given)
-            if criteria:
-                return one({"rubric": _short(criteria)})
-    prompt = node.get("prompt", "rubricPrompt", "rubric_prompt")
-    if prompt is not None and (text := _prompt(assertion, prompt)):
-        return one({"rubric": text})
-    return one({"rubric": _by_name(assertion)})
+    own = node.get("prompt", "rubricPrompt", "rubric_prompt") or assertion.background.rubric_prompt
+    text = _prompt(assertion, own) if own is not None else ""
+    if own is not None and text and _PLACEHOLDER.search(text):
+        text = _with_our_names(text, own, assertion.background)
+    elif text and not criteria:
+        criteria, text = [{"outcome": text}], ""
+    elif own is not None and text:
+        own.lost("a grading prompt without variables, beside criteria", "left out")
+        text = ""
+    return one({"rubric": _short(assertion, criteria or [{"outcome": _by_name(assertion)}], text)})
 
 
-def _short(criteria: list[Check]) -> Any:
+def _short(assertion: Assertion, criteria: list[Check], prompt: str) -> Any:
     """A single criterion without anything else needs no list."""
-    if len(criteria) == 1 and set(criteria[0]) <= {"outcome", "required"}:
+    made: Check = {"criteria": criteria}
+    least = assertion.number("threshold", "min_score")
+    if least is None and assertion.background.promptfoo:
+        least = _OF_G_EVAL if assertion.kind == "g-eval" else None
+    elif least is None and len(criteria) > 1:
+        least = LEAST_PASS
+    if least is not None and 0 < least <= 1:
+        made["threshold"] = least
+    if prompt:
+        made["prompt"] = prompt
+    if len(made) == 1 and len(criteria) == 1 and set(criteria[0]) <= {"outcome", "required"}:
         return criteria[0]["outcome"]
-    return {"criteria": criteria}
+    return made
+
+
+def lines(texts: list[str]) -> Any:
+    """AgentV's bare texts: one rubric, which passes from a share of them."""
+    return texts[0] if len(texts) == 1 else {"criteria": texts, "threshold": LEAST_PASS}
 
 
 def _criteria(assertion: Assertion, given: Node) -> list[Check]:
@@ -56,7 +84,7 @@ def criteria_of(listed: Node) -> list[Check]:
 def _criterion(node: Node) -> Check:
     if not isinstance(node.value, dict):
         text = node.text()
-        return {"outcome": text, "required": True} if text.strip() else {}
+        return {"outcome": text} if text.strip() else {}
     label, outcome = node.get("id", "name"), node.get("outcome", "description", "criterion")
     named = label.text() if label is not None else ""
     text = outcome.text() if outcome is not None else ""
@@ -96,7 +124,7 @@ def _levels(subject: str, ranges: Node, least: float | None) -> str:
             bounds, outcome = level.get("score_range"), level.get("outcome")
             shown = "–".join(bounds.texts()) if bounds is not None else "?"
             levels.append((shown, outcome.text() if outcome is not None else ""))
-    wanted = _LEAST_PASS if least is None else least
+    wanted = LEAST_PASS if least is None else least
     ranges.changed("a scale of 0 to 10", f"became one criterion: level {wanted * 10:g} or better")
     listed = "\n".join(f"{key}: {' '.join(outcome.split())}" for key, outcome in levels)
     return f"{subject}: reaches level {wanted * 10:g} or better of these:\n{listed}"
@@ -104,21 +132,49 @@ def _levels(subject: str, ranges: Node, least: float | None) -> str:
 
 def _prompt(assertion: Assertion, node: Node) -> str:
     """The grading prompt's text, if there is one to be had."""
-    if isinstance(node.value, dict):
+    value = node.value[0] if isinstance(node.value, list) and len(node.value) == 1 else node.value
+    if isinstance(value, dict) and not is_messages(value):
         node.note("a grading prompt that a program makes", "left out: see the criterion instead")
         return ""
     # Not filled in as a template: most of its placeholders are the grader's own.
     node.use()
-    text = as_text(node.value).strip()
-    if text.startswith(SCHEME) or (text.endswith((".md", ".txt")) and "\n" not in text):
+    text = as_text(value).strip()
+    if text.startswith(SCHEME) or (text.endswith((".md", ".txt", ".json")) and "\n" not in text):
         loaded = assertion.read(text, node)
         if not loaded:
             return ""
-        text = str(loaded).strip()
-    node.changed("a whole grading prompt", "it became one criterion; its placeholders stay as text")
-    known = {"criteria": assertion.background.criteria}
-    known["expected_output"] = known["reference_answer"] = as_text(assertion.background.expected)
-    return _PLACEHOLDER.sub(lambda match: known.get(match[1]) or match[0], text)
+        text = as_text(loaded).strip()
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return text
+    if not is_messages(said):
+        return text
+    messages = said if isinstance(said, list) else [said]
+    return "\n\n".join(as_text(message.get("content")).strip() for message in messages)
+
+
+def _with_our_names(text: str, node: Node, background: Background) -> str:
+    """A grading prompt with our names of what its tool's placeholders mean."""
+
+    def renamed(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("vars.")
+        known = node.scope.lookup(name, []) if node.scope is not None else None
+        if name in _ANSWERS:
+            return "{{output}}"
+        if name in _RUBRICS:
+            return "{{criteria}}"
+        if known is None and name in _QUESTIONS:
+            return "{{input}}"
+        if name == "criteria" and not background.promptfoo:
+            known = background.criteria
+        elif name in _REFERENCES:
+            known = background.expected or known or ""
+        if known is None:
+            node.lost(f"`{match[0]}` of a grading prompt", "left out: there is no counterpart")
+        return as_text(known).replace("{{", "{ {")
+
+    return _PLACEHOLDER.sub(renamed, text)
 
 
 def _by_name(assertion: Assertion) -> str:
@@ -167,6 +223,8 @@ def relevance(assertion: Assertion) -> Parts:
     threshold = assertion.number("threshold")
     if threshold is not None and 0 <= threshold <= 1:
         made["threshold"] = threshold
+    elif assertion.background.promptfoo:
+        made["threshold"] = 0
     config = assertion.node.get("config")
     size = config.get("windowSize", "window_size") if config is not None else None
     if size is not None and (windows := size.number()):

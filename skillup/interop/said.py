@@ -112,5 +112,5 @@ def _turn(node: Node, told: Told, case: CaseDraft) -> TurnDraft:
         if expected is not None:
             turn.expected_output = answer_text(expected, case, told.test.base)
         background = told.background()
-        turn.assertions = convert_assertions(assertion_lists(node), background)
+        turn.assertions = convert_assertions(assertion_lists(node), background, of_turn=True)
     return turn

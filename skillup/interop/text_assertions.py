@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
-from skillup.interop.assertion import Assertion, Check, Parts, one, together
+from skillup.errors import InvalidFilesError
+from skillup.interop.assertion import Assertion, Check, Parts, one
 from skillup.interop.node import as_text
+from skillup.interop.source import parse_source
 
 _JS_GROUP = re.compile(r"\(\?<(?![=!])")
 _JS_ESCAPED_END = re.compile(r"(?<!\\)((?:\\\\)*)\$\Z")
@@ -116,39 +117,47 @@ def equals(assertion: Assertion) -> Parts:
     return one({"equals": text, "case_sensitive": True})
 
 
+_DRAFT_OF_AJV = "http://json-schema.org/draft-07/schema#"
+_ANYTHING: Check = {"exists": True}
+
+
 def is_json(assertion: Assertion) -> Parts:
-    """``is-json``, with what can be asked of a JSON Schema that stands beside it."""
-    schema = assertion.value()
-    checks: list[Check] = [{"json": {"path": "$", "exists": True}}]
-    if assertion.negated:
-        if schema is not None and assertion.argument is not None:
-            assertion.argument.note("a JSON Schema", "left out: the answer must not be JSON at all")
-        return one(checks[0])
-    if isinstance(schema, dict):
-        required = schema.get("required")
-        names = required if isinstance(required, list) else []
-        checks += [{"json": {"path": _child(name), "exists": True}} for name in names]
-        if set(schema) - {"required"}:
-            assertion.node.changed(
-                "a JSON Schema",
-                "the answer must be JSON and have the `required` keys; the rest is not checked",
-            )
-    return together(checks)
-
-
-def _child(name: Any) -> str:
-    text = as_text(name)
-    return f"$.{text}" if re.fullmatch(r"[A-Za-z_]\w*", text) else f"$['{text}']"
+    """``is-json``: the answer is JSON and nothing else, by the JSON Schema beside it."""
+    return one({"json": {"whole": True, **_schema(assertion)}})
 
 
 def contains_json(assertion: Assertion) -> Parts:
     """``contains-json``: JSON anywhere in the answer."""
-    if assertion.argument is not None:
-        assertion.argument.note("a JSON Schema", "left out: any JSON will do")
     assertion.node.changed(
-        "JSON anywhere in the answer", "here the answer as a whole must be readable as JSON"
+        "JSON anywhere in the answer",
+        "here it is the whole answer, its last fenced block, or what braces or brackets enclose",
     )
-    return one({"json": {"path": "$", "exists": True}})
+    return one({"json": _schema(assertion)})
+
+
+def _schema(assertion: Assertion) -> Check:
+    """The condition for the value beside ``is-json``; what is no schema lets nothing pass."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from skillup.schema.check_specs import JsonSchema
+
+    node = assertion.argument
+    if node is None or node.value in (None, ""):
+        return _ANYTHING
+    found = assertion.value()
+    try:
+        if isinstance(found, str):
+            found = parse_source(found, node.source.path).data
+        if isinstance(found, dict):
+            found = {"$schema": _DRAFT_OF_AJV, **found}
+        TypeAdapter(JsonSchema).validate_python(found)
+    except (ValidationError, InvalidFilesError):
+        node.changed(
+            "this is no JSON Schema that can be read here",
+            "nothing passes the check until it is written under `json: {schema: …}`",
+        )
+        return {"schema": False}
+    return {"schema": found}
 
 
 def word_count(assertion: Assertion) -> Parts:

@@ -11,7 +11,7 @@ from skillup.interop.draft import CaseDraft, Placed, SuiteDraft
 from skillup.interop.listed_tests import ListedTest
 from skillup.interop.messages import content_text, is_messages
 from skillup.interop.node import Node, as_text
-from skillup.interop.rubric_assertions import criteria_of
+from skillup.interop.rubric_assertions import LEAST_PASS, criteria_of
 from skillup.interop.templating import Scope
 
 _LISTS = ("assert", "assertions", "evaluators", "graders")
@@ -72,8 +72,17 @@ class Told:
             criteria=self.criteria,
             base=self.test.base,
             templates=self.suite.templates,
+            rubric_prompt=self._rubric_prompt(),
             scored=not self.suite.promptfoo or self.test.get("threshold") is not None,
         )
+
+    def _rubric_prompt(self) -> Node | None:
+        for place in (self.node, *self.test.fallbacks):
+            options = place.get("options")
+            for holder in (options, place):
+                if holder is not None and (own := holder.get("rubricPrompt", "rubric_prompt")):
+                    return own.with_scope(self.scope)
+        return None
 
     def checks(self, node: Node) -> list[Check]:
         """The test's assertions and those that all tests have."""
@@ -95,7 +104,7 @@ class Told:
         )
         rubrics = node.get("rubrics")
         if rubrics is not None:
-            checks.append({"rubric": {"criteria": criteria_of(rubrics)}})
+            checks.append({"rubric": {"criteria": criteria_of(rubrics), "threshold": LEAST_PASS}})
         criteria = node.get("criteria", "expected_outcome", "outcome")
         if criteria is not None and not order and rubrics is None:
             checks.append({"rubric": criteria.text()})

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from skillup.schema.base import (
     Bool,
@@ -200,22 +207,50 @@ class TurnNotContains(Model):
     not_contains: Texts = Field(min_length=1, description="None of these may be found.")
 
 
+def _is_json_schema(value: Any) -> Any:
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    if not isinstance(value, dict | bool):
+        raise ValueError("not a JSON Schema || write it as a mapping")  # noqa: TRY004
+    try:
+        validator_for(value, default=Draft202012Validator).check_schema(value)
+    except SchemaError as error:
+        raise ValueError(f"not a JSON Schema: {error.json_path}: {error.message}") from None
+    return value
+
+
+JsonSchema = Annotated[
+    Any,
+    AfterValidator(_is_json_schema),
+    WithJsonSchema({"type": ["object", "boolean"]}),
+]
+
+
 class JsonMatch(Model):
     """A value inside the answer, read as JSON."""
 
     path: JsonPath = Field(
+        "$",
         description="JSONPath. The root is the answer read as JSON; `$.response`, `$.transcript` "
-        "and `$.usage` reach the turn itself."
+        "and `$.usage` reach the turn itself.",
     )
     equals: Any = Field(None, description="A found value equals this.")
     matches: Regex | None = Field(None, description="A found value, as text, matches this regex.")
     exists: Bool | None = Field(None, description="Something (or, false, nothing) is found.")
+    json_schema: JsonSchema = Field(
+        None, alias="schema", description="A found value is valid by this JSON Schema."
+    )
+    whole: Bool = Field(
+        False, description="The answer is JSON and nothing else: no words, no code fence."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> JsonMatch:
-        given = self.model_fields_set & {"equals", "matches", "exists"}
-        if len(given) > 1:
-            raise ValueError("more than one condition || keep one of `equals`, `matches`, `exists`")
+        conditions = ("equals", "matches", "exists", "json_schema")
+        if sum(name in self.model_fields_set for name in conditions) > 1:
+            names = "`equals`, `matches`, `exists`, `schema`"
+            raise ValueError(f"more than one condition || keep one of {names}")
         return self
 
 

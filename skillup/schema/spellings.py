@@ -22,6 +22,10 @@ def _text_at(form: str, value: Any) -> Any:
     return form.format(re.escape(value)) if isinstance(value, str) else value
 
 
+def _schema(value: Any) -> dict[str, Any]:
+    return {"exists": True} if value is None else {"schema": value}
+
+
 _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
     "contains": lambda v: {"contains": {"all": _as_list(v)}},
     "icontains": lambda v: {"contains": {"all": _as_list(v)}},
@@ -36,7 +40,8 @@ _BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
     "starts-with": lambda v: {"matches": _text_at(r"(?i)\A\s*{}", v)},
     "ends-with": lambda v: {"matches": _text_at(r"(?i){}\s*\Z", v)},
     "equals": lambda v: {"equals": v},
-    "is-json": lambda _: {"json": {"path": "$", "exists": True}},
+    "is-json": lambda v: {"json": {"whole": True, **_schema(v)}},
+    "contains-json": lambda v: {"json": _schema(v)},
     "cost": lambda v: {"max_cost_usd": v},
     "latency": lambda v: {"max_duration_seconds": v / 1000 if isinstance(v, int | float) else v},
     "llm-rubric": lambda v: {"rubric": v},

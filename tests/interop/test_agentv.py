@@ -40,10 +40,8 @@ def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
         "assertions": [
             {
                 "rubric": {
-                    "criteria": [
-                        {"outcome": "Says 30", "required": True},
-                        {"outcome": "Shows the steps", "required": True},
-                    ]
+                    "criteria": ["Says 30", "Shows the steps"],
+                    "threshold": 0.8,
                 }
             },
             {"required": True, "contains": "30", "case_sensitive": True},

@@ -13,8 +13,12 @@ from skillup.interop.assertions import convert_assertions
 from skillup.interop.node import Node
 from skillup.interop.source import Source, parse_source
 from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult
+from tests.support.check_rows import Row
+from tests.support.records import make_record, make_turn
 
 HERE = Path("a.yaml")
+DRAFT = "http://json-schema.org/draft-07/schema#"
 
 ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: contains, value: A}", [{"contains": "A", "case_sensitive": True}]),
@@ -46,12 +50,13 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: equals, value: {a: 1}}", [{"json": {"path": "$", "equals": {"a": 1}}}]),
     ("{type: not-equals, value: x}",
      [{"none_of": [{"equals": "x", "case_sensitive": True}]}]),
-    ("{type: is-json}", [{"json": {"path": "$", "exists": True}}]),
+    ("{type: is-json}", [{"json": {"whole": True, "exists": True}}]),
     ("{type: is_json, value: {required: [a]}}",
-     [{"all_of": [{"json": {"path": "$", "exists": True}},
-                  {"json": {"path": "$.a", "exists": True}}]}]),
-    ("{type: not-is-json}", [{"none_of": [{"json": {"path": "$", "exists": True}}]}]),
-    ("{type: contains-json}", [{"json": {"path": "$", "exists": True}}]),
+     [{"json": {"whole": True, "schema": {"$schema": DRAFT, "required": ["a"]}}}]),
+    ("{type: not-is-json}", [{"none_of": [{"json": {"whole": True, "exists": True}}]}]),
+    ("{type: contains-json}", [{"json": {"exists": True}}]),
+    ("{type: contains-json, value: 'type: array'}",
+     [{"json": {"schema": {"$schema": DRAFT, "type": "array"}}}]),
     ("{type: word-count, value: 3}", [{"matches": "\\A\\s*\\S+(?:\\s+\\S+){2,2}\\s*\\Z"}]),
     ("{type: word-count, value: {max: 2}}",
      [{"matches": "\\A\\s*(?:\\S+(?:\\s+\\S+){0,1})?\\s*\\Z"}]),
@@ -97,7 +102,13 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: llm-rubric, value: [{outcome: o, operator: contradiction}]}",
      [{"rubric": "Says nothing that contradicts this (it need not be mentioned): o"}]),
     ("{type: llm-judge, prompt: 'Is {{ answer }} like {{ expected_output }}?'}",
-     [{"rubric": 'Is {{ answer }} like {"a": {"b": [3]}}?'}]),
+     [{"rubric": {"criteria": [{"outcome": "The answer agrees with what is expected."}],
+                  "prompt": 'Is {{output}} like {"a": {"b": [3]}}?'}}]),
+    ("{type: llm-grader, value: [a, b], prompt: '{{rubrics}} of {{ input }}: {{criteria}}.'}",
+     [{"rubric": {"criteria": [{"outcome": "a"}, {"outcome": "b"}], "threshold": 0.8,
+                  "prompt": "{{criteria}} of {{input}}: ."}}]),
+    ("{type: llm-rubric, value: x, threshold: 0.6}",
+     [{"rubric": {"criteria": [{"outcome": "x"}], "threshold": 0.6}}]),
     ("{type: llm-judge, name: tone_of_voice}",
      [{"name": "tone_of_voice",
        "rubric": "In respect of tone of voice, the answer agrees with what is expected."}]),
@@ -107,8 +118,7 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
                   {"similar": {"to": "y", "threshold": 0.5}}]}]),
     ("{type: factuality, value: f}", [{"rubric": "The answer agrees with these facts: f"}]),
     ("{type: g-eval, value: [a, b]}",
-     [{"rubric": {"criteria": [{"outcome": "a", "required": True},
-                               {"outcome": "b", "required": True}]}}]),
+     [{"rubric": {"criteria": [{"outcome": "a"}, {"outcome": "b"}], "threshold": 0.8}}]),
     ("{type: trajectory:goal-success, value: {goal: g}}",
      [{"rubric": "The agent reached this goal: g"}]),
     ("{type: conversation-relevance, threshold: 0.5, config: {windowSize: 3}}",
@@ -121,7 +131,7 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: contains, value: a, required: 0.6}",
      [{"required": True, "contains": "a", "case_sensitive": True}]),
     ("{type: assert-set, metric: g, weight: 2, assert: [{type: is-json, weight: 3}, a text]}",
-     [{"name": "g", "all_of": [{"json": {"path": "$", "exists": True}, "weight": 3},
+     [{"name": "g", "all_of": [{"json": {"whole": True, "exists": True}, "weight": 3},
                                {"rubric": "a text"}], "weight": 2}]),
 ]  # fmt: skip
 
@@ -181,7 +191,8 @@ def test_what_has_no_counterpart_is_lost_and_listed(text: str, said: str) -> Non
         ("{type: llm-rubric, value: [{id: a, score_ranges: {0: bad, 10: good}}]}", "scale"),
         ("{type: levenshtein, value: x, threshold: 5}", "edits"),
         ("{type: regex, value: '('}", "not read here"),
-        ("{type: is-json, value: {type: object}}", "JSON Schema"),
+        ("{type: is-json, value: 'file://schema.js'}", "JSON Schema"),
+        ("{type: is-json, value: {type: text}}", "JSON Schema"),
         ("{type: trajectory:tool-args-match, value: {name: A, args: {}, mode: exact}}", "exact"),
     ],
 )
@@ -247,7 +258,103 @@ def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
     assert listed is not None
     made = convert_assertions([listed], Background())
     assert [next(iter(check)) for check in made] == ["json", "rubric", "max_cost_usd"]
-    assert [line["outcome"] for line in made[1]["rubric"]["criteria"]] == ["One", "Two"]
+    assert made[1] == {"rubric": {"criteria": ["One", "Two"], "threshold": 0.8}, "weight": 2}
+
+
+ANSWER = '{"id": 7, "tags": ["a"], "on": "2026-01-31"}'
+SCHEMA = (
+    "{type: object, required: [id], additionalProperties: false, patternProperties: {^x-: {}},"
+    " properties: {id: {type: integer}, on: {format: date}, tags: {items: {pattern: '^[a-z]$'}}}}"
+)
+
+
+def judged(check: dict[str, Any], answer: str) -> CheckResult:
+    recorded = make_record(make_turn(answer))
+    return Row(Check.model_validate(check), recorded, 1, passes=True).result()
+
+
+@pytest.mark.parametrize(
+    ("text", "passing", "failing"),
+    [
+        (
+            "{type: is-json}",
+            [ANSWER, " [1]\n", "1"],
+            [f"Here: {ANSWER}", f"```\n{ANSWER}\n```", "NaN"],
+        ),
+        (
+            f"{{type: is-json, value: {SCHEMA}}}",
+            [ANSWER, '{"id": 1, "x-y": 0}'],
+            [
+                '{"id": "7"}',
+                '{"tags": []}',
+                '{"id": 7, "more": 1}',
+                '{"id": 7, "tags": ["A"]}',
+                '{"id": 7, "on": "soon"}',
+                f"Here: {ANSWER}",
+                "[]",
+            ],
+        ),
+        (f"{{type: not-is-json, value: {SCHEMA}}}", ["[]", "prose", f"So: {ANSWER}"], [ANSWER]),
+        (
+            f"{{type: contains-json, value: {SCHEMA}}}",
+            [ANSWER, f"So: {ANSWER}."],
+            ['So: {"id": 0.5}'],
+        ),
+        ("{type: is-json, value: 'file://schema.js'}", [], [ANSWER, "{}"]),
+    ],
+)
+@pytest.mark.parametrize("spelled_by_us", [True, False])
+def test_json_is_judged_as_promptfoo_judges_it(
+    text: str, passing: list[str], failing: list[str], spelled_by_us: bool
+) -> None:
+    """V7: the schema counts, and for `is-json` the answer is JSON as a whole."""
+    if spelled_by_us and "file://" not in text:
+        checks = [parse_source(text, HERE).data]
+    else:
+        checks, _ = converted(text, promptfoo=True)
+    (check,) = checks
+    for answer in [*passing, *failing]:
+        result = judged(check, answer)
+        assert (result.passed, result.error) == (answer in passing, None), (answer, result.found)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"$ref": "https://example.org/x.json"}, "cannot be applied"),
+        ({"pattern": "^(a|aa)+$"}, "too long"),
+        ({"allOf": [{"$ref": "#"}]}, "cannot be applied"),
+    ],
+)
+def test_a_schema_that_cannot_be_applied_is_an_error_and_no_verdict(
+    schema: dict[str, Any], said: str
+) -> None:
+    """V7: nothing is fetched, and no regex holds up the run."""
+    result = judged({"json": {"schema": schema}}, f'"{"a" * 60}!"')
+    assert not result.passed
+    assert said in (result.error or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (
+            "{type: llm-rubric, value: x, threshold: 0.6}",
+            {"criteria": [{"outcome": "x"}], "threshold": 0.6},
+        ),
+        ("{type: llm-rubric, value: x}", "x"),
+        ("{type: llm-rubric, value: x, threshold: 0}", "x"),
+        (
+            "{type: g-eval, value: [a, b]}",
+            {"criteria": [{"outcome": "a"}, {"outcome": "b"}], "threshold": 0.7},
+        ),
+    ],
+)
+def test_promptfoos_thresholds_are_its_own(text: str, made: Any) -> None:
+    """V7: a threshold is kept; a missing one is promptfoo's."""
+    assert converted(text, promptfoo=True)[0] == [{"rubric": made}]
+    relevance, _ = converted("{type: conversation-relevance}", promptfoo=True)
+    assert relevance == [{"relevance": {"threshold": 0}}]
 
 
 def test_promptfoo_compares_the_very_beginning() -> None:
