@@ -214,7 +214,8 @@ def _is_json_schema(value: Any) -> Any:
     if not isinstance(value, dict | bool):
         raise ValueError("not a JSON Schema || write it as a mapping")  # noqa: TRY004
     try:
-        validator_for(value, default=Draft202012Validator).check_schema(value)
+        checker: Any = validator_for(value, default=Draft202012Validator)
+        checker.check_schema(value)
     except SchemaError as error:
         raise ValueError(f"not a JSON Schema: {error.json_path}: {error.message}") from None
     return value
