@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -25,10 +26,11 @@ from skillup.engines.claude_history import history_session, now, write_session
 from skillup.engines.claude_session import fingerprint, session_file
 from skillup.engines.environment import EngineHome, lookup, trial_environment
 from skillup.engines.failures import Cli, Failure, lost_session, turn_error
-from skillup.engines.login import Login, describe_login, find_login, secrets_of
+from skillup.engines.login import Login, describe_login, find_login, renewed_once, secrets_of
 from skillup.engines.prices import cost_usd
 from skillup.engines.session_files import what_it_lacks, what_it_lost, without_file
 from skillup.engines.session_versions import VersionRange, format_problem
+from skillup.engines.transcript import as_amount, as_dict
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
@@ -40,7 +42,14 @@ from skillup.schema.record import (
     TurnError,
 )
 
-HOME = EngineHome("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")
+
+def _login_expiry(login: dict[str, Any]) -> float | None:
+    oauth = as_dict(login.get("claudeAiOauth"))
+    expires = as_amount(oauth.get("expiresAt"))
+    return expires / 1000 if expires is not None and oauth.get("refreshToken") else None
+
+
+HOME = EngineHome("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json", _login_expiry)
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 CLI = Cli(
     name="claude",
@@ -136,9 +145,12 @@ async def _hold(
             error = _lost(session_id, loss)
             return TurnOutcome(SessionRef(session_id), session_verified=False, error=error)
     argv = (*_command(trial.profile), *arguments(turn, trial, session_id, resumed=resumed))
-    secrets = secrets_of(trial, HOME.login_of(env))
-    invocation = Invocation(argv, env, input_bytes(turn), secrets)
-    held = await hold_turn(CLI, invocation, ClaudeEvents(trial.progress), turn, trial, _explain)
+    events = ClaudeEvents(trial.progress)
+    by_file = login.variable is None
+    async with renewed_once(trial, HOME, env, turn.timeout_seconds, by_file) as look:
+        secrets = secrets_of(trial, HOME.login_of(env))
+        invocation = Invocation(argv, env, input_bytes(turn), secrets)
+        held = await hold_turn(CLI, invocation, events, turn, trial, _explain, look)
     return await anyio.to_thread.run_sync(_outcome, held, turn, trial, session_id, home)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,15 +40,30 @@ from skillup.engines.codex_usage import (
 )
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.failures import Cli, Failure, lost_session, turn_error
-from skillup.engines.login import Login, describe_login, find_login, secrets_of
+from skillup.engines.login import Login, describe_login, find_login, renewed_once, secrets_of
 from skillup.engines.prices import cost_usd
 from skillup.engines.session_files import take_fingerprint, what_it_lacks, what_it_lost
+from skillup.engines.transcript import as_amount, as_dict, as_text
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem, SessionFingerprint, TurnError
 
-HOME = EngineHome("CODEX_HOME", ".codex", "auth.json")
+
+def _login_expiry(login: dict[str, Any]) -> float | None:
+    """By the access token itself, a JWT."""
+    tokens = as_dict(login.get("tokens"))
+    claims = as_text(tokens.get("access_token")).split(".")[1:2]
+    if not claims or not tokens.get("refresh_token"):
+        return None
+    try:
+        padded = claims[0] + "=" * (-len(claims[0]) % 4)
+        return as_amount(as_dict(json.loads(urlsafe_b64decode(padded))).get("exp"))
+    except ValueError:
+        return None
+
+
+HOME = EngineHome("CODEX_HOME", ".codex", "auth.json", _login_expiry)
 _CODEX_KEY = "CODEX_API_KEY"
 _ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
 _OPENAI_KEY = "OPENAI_API_KEY"
@@ -125,11 +142,13 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
         error = _lost(thread_id, past.loss)
         return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
     options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
-    secrets = secrets_of(trial, HOME.login_of(env))
     argv = (*_command(trial.profile), *options)
-    invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
     parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
-    held = await hold_turn(CLI, invocation, parser, turn, trial, _explain)
+    by_file = login.variable is None and not trial.profile.base_url
+    async with renewed_once(trial, HOME, env, turn.timeout_seconds, by_file) as look:
+        secrets = secrets_of(trial, HOME.login_of(env))
+        invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
+        held = await hold_turn(CLI, invocation, parser, turn, trial, _explain, look)
     # Long sessions take long to read: other trials' time limits must not wait for that.
     return await anyio.to_thread.run_sync(
         _outcome, held, parser, turn, trial, thread_id, home, past

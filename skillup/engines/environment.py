@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skillup.engines.base import TrialContext
+from skillup.engines.transcript import as_dict
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = frozenset(
@@ -73,6 +74,8 @@ class EngineHome:
     variable: str
     directory: str
     login_file: str
+    expiry: Callable[[dict[str, Any]], float | None] = lambda _: None
+    """When a login file's content has to be renewed (Unix time); None: never, or it is none."""
 
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
@@ -160,6 +163,14 @@ def _texts_in(data: Any) -> Iterator[str]:
     elif isinstance(data, dict | list):
         for item in data.values() if isinstance(data, dict) else data:
             yield from _texts_in(item)
+
+
+def renewal_due(home: EngineHome, login: bytes) -> float | None:
+    """When the CLI will renew this login, which is a login file's content."""
+    try:
+        return home.expiry(as_dict(json.loads(login)))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _copy_login(source: Path | None, target: Path) -> None:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
+
 from skillup.engines.base import TrialContext
-from skillup.engines.environment import EngineHome, login_secrets, lookup
+from skillup.engines.environment import EngineHome, login_secrets, lookup, renewal_due
 from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
+
+# Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.
+_RENEWED_BEFORE_SECONDS = 360.0
+_LOCK_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,134 @@ def describe_login(
             return f"variable {name}", None
     login = home.login_of(environment) if home is not None else None
     return (f"login file {login}", None) if login else (None, None)
+
+
+@asynccontextmanager
+async def renewed_once(
+    trial: TrialContext,
+    home: EngineHome,
+    env: Mapping[str, str],
+    turn_seconds: float,
+    by_file: bool,
+) -> AsyncIterator[Callable[[], None]]:
+    """A turn whose CLI may be logged in `by_file`, which it renews shortly before it expires.
+
+    What it renews with may be used only once, and all trials have copies of one login. So a turn in
+    which that may happen is begun by one process at a time; the others wait until the new login is
+    in the user's own file, and take that. Call what this yields at signs of life of the CLI.
+    """
+    theirs, own = home.login_of(trial.environment), home.of(env) / home.login_file
+    if theirs is None or not by_file:
+        yield lambda: None
+        return
+    login = _SharedLogin(home, theirs.resolve(), own)
+    await anyio.to_thread.run_sync(login.take)
+    if login.due_within(turn_seconds):
+        await login.lock()
+        await anyio.to_thread.run_sync(login.take)
+        if not login.due_within(turn_seconds):
+            login.unlock()
+    try:
+        yield login.give_back
+    finally:
+        login.give_back()
+        login.unlock()
+
+
+class _SharedLogin:
+    """The user's login file and a trial's copy of it; with `isolation: shared` they are one."""
+
+    def __init__(self, home: EngineHome, theirs: Path, own: Path) -> None:
+        self._home, self._theirs, self._own = home, theirs, own
+        self._lock: int | None = None
+        self._taken = b""
+        self._stamp: object = None
+
+    def take(self) -> None:
+        """Renews the copy, if the user's file has been renewed."""
+        self._taken = _read(self._theirs)
+        due = renewal_due(self._home, self._taken) or 0
+        if not self._is_one() and due > (renewal_due(self._home, _read(self._own)) or 0):
+            _replace(self._own, self._taken)
+        self._stamp = self._stamp_now()
+
+    def give_back(self) -> None:
+        """Renews the user's file, if the copy has been; nobody needs to wait any more then.
+
+        Not if somebody has changed it since: with another account, perhaps.
+        """
+        stamp = self._stamp_now()
+        if stamp == self._stamp:
+            return
+        new = _read(self._own)
+        before = renewal_due(self._home, self._taken)
+        if before is None or before >= (renewal_due(self._home, new) or 0):
+            return  # not written whole yet, or a login that is used up
+        self._stamp = stamp
+        if not self._is_one() and _read(self._theirs) == self._taken:
+            with suppress(OSError):  # the user's file may be read-only: the trial has its own
+                _replace(self._theirs, new)
+        self.unlock()
+
+    def due_within(self, seconds: float) -> bool:
+        due = renewal_due(self._home, self._taken)
+        return due is not None and due - time.time() < seconds + _RENEWED_BEFORE_SECONDS
+
+    async def lock(self) -> None:
+        """Waits until nobody else holds it, here or in another process."""
+        try:
+            path = self._theirs.with_name(f"{self._theirs.name}.skillup-lock")
+            lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError:
+            return  # nothing can be written there, a renewed login neither
+        self._lock = lock
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                try:
+                    await anyio.sleep(_LOCK_PAUSE_SECONDS)
+                except BaseException:
+                    self.unlock()
+                    raise
+            else:
+                return
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _is_one(self) -> bool:
+        return self._own.resolve() == self._theirs
+
+    def _stamp_now(self) -> object:
+        try:
+            status = self._own.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """At once: who reads it finds the old or the new, whole."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def secrets_of(trial: TrialContext, login_file: Path | None) -> Secrets:

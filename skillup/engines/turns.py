@@ -64,10 +64,12 @@ async def hold_turn(
     turn: TurnRequest,
     trial: TrialContext,
     explain: Callable[[ProcessOutcome], Failure | None],
+    on_line: Callable[[], None] = lambda: None,
 ) -> HeldTurn:
     """Runs the turn's process to its end.
 
-    `explain` says what the CLI's stderr means where its events do not say it. Raw copies of both
+    `explain` says what the CLI's stderr means where its events do not say it; `on_line` is called
+    at each line of its events. Raw copies of both
     streams are written to the trial's ``raw_dir``.
     """
     if not _is_real_directory(trial.workspace):
@@ -84,6 +86,7 @@ async def hold_turn(
     def take(line: bytes) -> None:
         last_lines.append(line[:_LINE_CHARACTERS])
         parser.feed(line)
+        on_line()
 
     outcome = await run_process(
         ProcessRequest(

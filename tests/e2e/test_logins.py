@@ -1,0 +1,41 @@
+"""One login by file serves all trials of the real codex (F5); of claude: tests/engines."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from skillup.engines.codex import Codex
+from skillup.schema.profile import Profile
+from tests.engines.test_logins import all_at_once, write_login
+from tests.support.held_turns import error_kind
+from tests.support.model_server import ModelServer, Text
+from tests.support.token_server import TokenServer, codex_login
+
+pytestmark = pytest.mark.e2e
+
+
+def test_eight_trials_renew_one_login_of_codex_once(
+    codex_cli: Path, model_server: Callable[..., ModelServer], tmp_path: Path
+) -> None:
+    """F5: its refresh tokens serve once; all but one of the trials used to end in `auth`."""
+    model = model_server(lambda _: Text("hello"))
+    provider = f'{{name="lab",base_url="{model.url}/v1",requires_openai_auth=true}}'
+    args = ["-c", "model_provider=lab", "-c", f"model_providers.lab={provider}"]
+    profile = Profile(engine="codex", command=[str(codex_cli)], model="gpt-5.5", args=args)
+    file = tmp_path / "user-home" / ".codex" / "auth.json"
+    write_login(file, codex_login("first", time.time() + 60))
+
+    with TokenServer("first") as tokens:
+        override = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": tokens.url}
+        outcomes = all_at_once(Codex(), tmp_path, profile, **override)
+
+    assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
+    assert tokens.used == ["first"]
+    assert json.loads(file.read_text())["tokens"]["refresh_token"] == "renewed-1"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -1,0 +1,96 @@
+"""One login by file serves all trials: it is renewed once, and the new one is the user's (F5).
+
+The real claude takes no other token endpoint than its own: a program that renews its login by
+claude's rule stands for it. The real codex is in tests/e2e/test_logins.py.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from skillup.engines.base import Engine, TurnOutcome, TurnRequest
+from skillup.engines.claude_code import ClaudeCode
+from skillup.schema.profile import Profile
+from tests.support.held_turns import error_kind, make_trial
+from tests.support.token_server import TokenServer, claude_login
+
+CLAUDE = """
+import json, os, pathlib, sys, time, urllib.error, urllib.request
+session = sys.argv[-1]
+home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.environ["HOME"], ".claude")
+home = pathlib.Path(home)
+file = home / ".credentials.json"
+login = json.loads(file.read_text())
+oauth, failed = login["claudeAiOauth"], False
+if time.time() * 1000 + 300_000 >= oauth["expiresAt"]:
+    body = json.dumps({"refresh_token": oauth["refreshToken"]}).encode()
+    try:
+        with urllib.request.urlopen(os.environ["TOKENS"], body) as answer:
+            new = json.load(answer)
+    except urllib.error.HTTPError:
+        failed, new = True, {"access_token": "", "refresh_token": ""}
+    oauth["accessToken"], oauth["refreshToken"] = new["access_token"], new["refresh_token"]
+    oauth["expiresAt"] = 0 if failed else int((time.time() + 86400) * 1000)
+    file.write_text(json.dumps(login))
+(home / "projects" / "w").mkdir(parents=True, exist_ok=True)
+(home / "projects" / "w" / f"{session}.jsonl").write_text('{"type": "user", "message": {}}\\n')
+print(json.dumps({"type": "system", "subtype": "init", "session_id": session}))
+print(json.dumps({"type": "result", "subtype": "success", "is_error": failed,
+    "api_error_status": 401 if failed else None, "result": "hello", "session_id": session}))
+sys.exit(int(failed))
+"""
+
+
+def all_at_once(engine: Engine, base: Path, profile: Profile, **env: str) -> list[TurnOutcome]:
+    """The first turns of eight trials of one user, whose home is in `base`."""
+    outcomes: list[TurnOutcome] = []
+
+    async def hold(number: int) -> None:
+        trial = make_trial(base / str(number), profile, extra_env=env)
+        environment = {**trial.environment, "HOME": str(base / "user-home")}
+        trial = replace(trial, environment=environment)
+        outcomes.append(await engine.start(TurnRequest(1, "hello", timeout_seconds=60), trial))
+
+    async def hold_all() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(8):
+                group.start_soon(hold, number)
+
+    anyio.run(hold_all)
+    return outcomes
+
+
+def write_login(file: Path, login: dict[str, Any]) -> Path:
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(login))
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.parametrize("isolation", ["clean", "shared"])
+def test_eight_trials_renew_one_login_of_claude_once(tmp_path: Path, isolation: str) -> None:
+    """F5: its refresh tokens serve once; all but one of the trials used to end in `auth`."""
+    (tmp_path / "claude.py").write_text(CLAUDE)
+    command = [sys.executable, str(tmp_path / "claude.py")]
+    profile = Profile.model_validate(
+        {"engine": "claude_code", "command": command, "isolation": isolation}
+    )
+    file = tmp_path / "user-home" / ".claude" / ".credentials.json"
+    write_login(file, claude_login("first", time.time() + 60))
+
+    with TokenServer("first") as tokens:
+        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, TOKENS=tokens.url)
+
+    assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
+    assert tokens.used == ["first"]
+    assert json.loads(file.read_text())["claudeAiOauth"]["refreshToken"] == "renewed-1"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
