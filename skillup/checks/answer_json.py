@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_FENCE = re.compile(
-    r"^[ \t]*```[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE
-)
+_FENCE = "```"
+_LANGUAGE = re.compile(r"```[ \t]*(\w*)")
 
 
 def answer_json(answer: str) -> tuple[bool, Any]:
@@ -41,8 +40,25 @@ def _refuse(constant: str) -> Any:
 def _candidates(answer: str) -> Iterator[str]:
     text = answer.replace("\r\n", "\n").strip().removeprefix("\ufeff")
     yield text
-    blocks = [(match[1].lower(), match[2]) for match in _FENCE.finditer(text)]
+    blocks = list(_blocks(text))
     yield from (body for language, body in reversed(blocks) if language in ("json", "jsonc"))
     yield from (body for language, body in reversed(blocks) if language not in ("json", "jsonc"))
     spans = [(text.find(opening), text.rfind(closing)) for opening, closing in ("{}", "[]")]
     yield from (text[start : end + 1] for start, end in sorted(spans) if 0 <= start < end)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """The language and body of each fenced block, line by line: one without an end is none."""
+    language: str | None = None
+    body: list[str] = []
+    for line in text.split("\n"):
+        marked = line.strip(" \t")
+        if language is None:
+            opening = _LANGUAGE.match(marked)
+            if opening is not None:
+                language, body = opening[1].lower(), []
+        elif marked == _FENCE:
+            yield language, "\n".join(body)
+            language = None
+        else:
+            body.append(line)

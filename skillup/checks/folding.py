@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from skillup.checks.evidence import Span
+
+# With what stands before it, as accents are composed with their letter. In pieces, because the time
+# that normalizing takes grows with the square of the length of a run of combining characters.
+_NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,1000}")
 
 
 def plain(text: str) -> str:
     r"""`text` in normal form C with ``\n`` line ends, so that equal-looking texts are equal."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    return _NOT_ASCII.sub(lambda piece: unicodedata.normalize("NFC", piece[0]), text)
 
 
 def folded(text: str, *, case_sensitive: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from skillup.checks.answer_json import answer_json, whole_json
@@ -12,15 +11,12 @@ from skillup.checks.finding import CannotEvaluateError, Finding
 from skillup.checks.folding import plain
 from skillup.checks.json_schemas import violation
 from skillup.checks.patterns import Searcher
-from skillup.checks.turn_view import VIEW_FIELDS, turn_view
 from skillup.checks.values import as_text, same_value
 from skillup.schema.check_specs import JsonMatch
 from skillup.schema.jsonpaths import compiled_path
 
 if TYPE_CHECKING:
     from jsonpath_ng import JSONPath
-
-_FIRST_FIELD = re.compile(r"""\s*\$?\s*\.?\s*\[?\s*['"]?(\w+)""")
 
 
 def find_values(path: str, root: Any) -> list[Any]:
@@ -41,12 +37,9 @@ def _compiled(path: str) -> JSONPath:
 
 
 def json_value(spec: JsonMatch, subject: Subject) -> Finding:
-    """A value inside the answer, read as JSON (or inside the turn, see :func:`turn_view`)."""
-    is_json, answer = (whole_json if spec.whole else answer_json)(subject.answer)
-    root: Any = answer
-    if _means_the_turn(spec.path, answer):
-        root = turn_view(subject.turns, subject.answer)
-    elif not is_json:
+    """A value inside the answer, read as JSON; an answer that holds none fails."""
+    is_json, root = (whole_json if spec.whole else answer_json)(subject.answer)
+    if not is_json:
         _compiled(spec.path)
         what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"
         return Finding(False, what, beginning(subject.answer))
@@ -59,13 +52,6 @@ def json_value(spec: JsonMatch, subject: Subject) -> Finding:
     if "json_schema" in spec.model_fields_set:
         return _valid(spec.json_schema, values, root)
     return _say((spec.exists is not False) == bool(values), values, values, root)
-
-
-def _means_the_turn(path: str, answer: Any) -> bool:
-    match = _FIRST_FIELD.match(path)
-    if match is None or match[1] not in VIEW_FIELDS:
-        return False
-    return not (isinstance(answer, dict) and match[1] in answer)
 
 
 def _matching(pattern: str, values: list[Any], root: Any) -> Finding:

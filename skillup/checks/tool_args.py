@@ -17,7 +17,7 @@ _ABSENT = object()
 
 PORTABLE_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "shell": {"command": ("cmd", "script")},
-    "read": {"path": ("file_path", "filename")},
+    "read": {"path": ("file_path", "notebook_path", "filename")},
     "write": {"path": ("file_path", "filename"), "content": ("text", "file_text")},
     "edit": {"path": ("file_path", "notebook_path", "filename")},
     "search": {"pattern": ("query", "regex")},
@@ -25,7 +25,8 @@ PORTABLE_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "skill": {"skill": ("name", "command")},
 }
 """Kind → portable argument → what engines call it. As kinds make a check of calls portable, these
-make one of their arguments so: ``{kind: write, args: {path: …}}`` means claude's ``file_path``."""
+make one of their arguments so: ``{kind: write, args: {path: …}}`` means claude's ``file_path``, and
+``file_path`` means codex's ``path``."""
 
 
 def argument(call: ToolCall, path: str) -> Any:
@@ -36,8 +37,11 @@ def argument(call: ToolCall, path: str) -> Any:
     found = _by_path(call.arguments, path)
     if found is not _ABSENT:
         return found
-    others = PORTABLE_ARGUMENTS.get(call.kind, {}).get(path, ())
-    return next((call.arguments[name] for name in others if name in call.arguments), _ABSENT)
+    for portable, own in PORTABLE_ARGUMENTS.get(call.kind, {}).items():
+        names = (portable, *own)
+        if path in names:
+            return next((call.arguments[one] for one in names if one in call.arguments), _ABSENT)
+    return _ABSENT
 
 
 def _by_path(arguments: Mapping[str, Any], path: str) -> Any:

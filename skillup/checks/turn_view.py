@@ -8,8 +8,6 @@ from typing import Any
 from skillup.checks.answer_json import answer_json
 from skillup.schema.record import TurnRecord, Usage
 
-VIEW_FIELDS = frozenset({"response", "response_json", "transcript", "usage"})
-
 
 def turn_view(turns: Sequence[TurnRecord], answer: str | None = None) -> dict[str, Any]:
     """``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.

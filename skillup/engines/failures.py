@@ -11,7 +11,7 @@ _EVIDENCE_CHARACTERS = 4000
 _ANSWER_CHARACTERS = 1000
 
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|sec|s|min|m|hour|h|day)[a-z]*", re.IGNORECASE)
+_DURATION = re.compile(r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s*+(ms|sec|s|min|m|hour|h|day)[a-z]*")
 _ASKED = re.compile(
     r"(?:try again|retry|wait)\s+(?:in|after|for)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
@@ -318,7 +319,7 @@ class Run:
     async def _grade(self, record: Record, goes_on: bool) -> Grade:
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
-            return grade_record(record, read_file)
+            return await anyio.to_thread.run_sync(grade_record, record, read_file)
         ledger = Ledger(of_grade=True, goes_on=goes_on)
         return await grade(record, read_file, reader, ledger=ledger)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from skillup.checks.context import Ask
 from skillup.judges.ledger import Ledger
@@ -37,7 +38,8 @@ async def settle(evaluate: Callable[[Sitting], T], reader: Reader, ledger: Ledge
     answers = Answers()
     while True:
         sitting = Sitting(answers)
-        value = evaluate(sitting)
+        # Matching what an agent wrote may take its time: others go on meanwhile.
+        value = await anyio.to_thread.run_sync(evaluate, sitting, abandon_on_cancel=True)
         if not sitting.inquiries:
             return value
         async with anyio.create_task_group() as group:

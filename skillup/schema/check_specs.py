@@ -233,8 +233,7 @@ class JsonMatch(Model):
 
     path: JsonPath = Field(
         "$",
-        description="JSONPath. The root is the answer read as JSON; `$.response`, `$.transcript` "
-        "and `$.usage` reach the turn itself.",
+        description="JSONPath. The root is the answer read as JSON; without any the check fails.",
     )
     equals: Any = Field(None, description="A found value equals this.")
     matches: Regex | None = Field(None, description="A found value, as text, matches this regex.")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import anyio.to_thread
+
 from skillup.checks import CheckContext, evaluate_set
 from skillup.checks.capture import capture
 from skillup.checks.levels import evaluate_level
@@ -189,7 +191,7 @@ class Conversation:
             )
 
         held = await hold_follow_ups(turn.checks(), held, look, send)
-        return held if held.status != "completed" else self._capture(held, turn)
+        return held if held.status != "completed" else await self._capture(held, turn)
 
     async def _say(self, turn: Turn, message: Message, number: int, stem: str) -> TurnRecord:
         """Send one message, if there is time left for it; again, where the provider refused it."""
@@ -252,12 +254,14 @@ class Conversation:
                 update["status"] = "failed"
         return held.model_copy(update=update)
 
-    def _capture(self, held: TurnRecord, turn: Turn) -> TurnRecord:
+    async def _capture(self, held: TurnRecord, turn: Turn) -> TurnRecord:
         """Take the captures out of the answer that stands; a miss makes the turn an error."""
         if not turn.capture:
             return held
         answer = held.last_answer()
-        found = capture(turn.capture, answer)
+        found = await anyio.to_thread.run_sync(
+            capture, turn.capture, answer, abandon_on_cancel=True
+        )
         if found.miss is None:
             self.variables.update(found.values)
             return held.model_copy(update={"captures": found.values})
@@ -297,7 +301,7 @@ class Conversation:
         context = CheckContext(record, about, self.live.blobs.read_state)
         judge = self.request.judge
         if judge is None:
-            return evaluate(context)
+            return await anyio.to_thread.run_sync(evaluate, context, abandon_on_cancel=True)
         return await judge.settle(lambda ask: evaluate(replace(context, ask=ask)))
 
     def _so_far(self) -> Record:

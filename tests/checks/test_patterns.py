@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -14,6 +17,18 @@ from skillup.schema.checks import Check
 from skillup.schema.jsonpaths import jsonpath_problem
 from skillup.schema.patterns import from_go, pattern_problem
 from tests.support.records import call, make_record, make_turn
+
+HOSTILE = [
+    "from skillup.checks.answer_json import answer_json as f; f('```\\n' * 60000)",
+    "from skillup.checks.answer_json import answer_json as f; f('   ```x\\n{\\n' * 30000)",
+    "from skillup.checks.folding import plain as f; f('a' + '\\u0301\\u0316' * 400000)",
+    "from skillup.workspace import matches_glob as f; f('-' * 255, '*-*-*-*-*-*-*-*.log')",
+    "from skillup.workspace import matches_glob as f; f('a/' * 2000, '**/a/**/a/**/a/**/a/**/b')",
+    "from skillup.workspace import matches_glob as f; f('a', '{' * 3000 + 'a' + '}' * 3000)",
+    "from skillup.checks.tool_names import same_tool as f; f('*a*a*a*a*a*b', 'a' * 200000, False)",
+    "from skillup.judges.reading.evidence import _LEFT_OUT as f; f.split(' ' * 200000)",
+    "from skillup.engines.failures import _DURATION as f; f.findall('1' * 200000)",
+]
 
 LONG = "a" * 60 + "!"
 RECORDED = make_record(
@@ -37,6 +52,18 @@ def test_catastrophic_pattern_is_an_error_of_its_check(spec: dict[str, object]) 
 
     assert not result.passed
     assert "took too long" in (result.error or "")
+
+
+@pytest.mark.parametrize("program", HOSTILE)
+def test_what_an_agent_wrote_takes_no_more_than_linear_time(program: str) -> None:
+    """S3: each of these took from half a minute to for ever; ten seconds of processor are a lot."""
+    limit = (resource.RLIMIT_CPU, (10, 10))
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, preexec_fn=lambda: resource.setrlimit(*limit)
+    )
+
+    assert done.returncode == 0
 
 
 def test_negated_catastrophic_pattern_is_an_error_too() -> None:
@@ -126,7 +153,7 @@ def test_path_in_the_workspace_is_fine(path: str) -> None:
         {"matches": "HELLO"},
         {"output_matches": "HELLO"},
         {"type": "regex", "value": "HELLO"},
-        {"json": {"path": "$.response", "matches": "HELLO"}},
+        {"json": {"path": "$[0]", "matches": "HELLO"}},
         {"file_contains": {"path": "f.txt", "matches": "HELLO"}},
         {"tool_called": {"kind": "shell", "args": {"command": {"matches": "HELLO"}}}},
         {"contains": "HELLO"},
@@ -142,7 +169,9 @@ def test_path_in_the_workspace_is_fine(path: str) -> None:
 def test_texts_ignore_case_and_patterns_respect_it(spec: dict[str, Any]) -> None:
     """V5: one rule for the whole language, with one switch for texts and `(?i)` for patterns."""
     record = make_record(
-        make_turn("hello", calls=[call("Bash", "shell", command="hello")], files={"f.txt": "hello"})
+        make_turn(
+            '["hello"]', calls=[call("Bash", "shell", command="hello")], files={"f.txt": "hello"}
+        )
     )
 
     def passes(**switch: bool) -> bool:

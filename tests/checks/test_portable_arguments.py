@@ -18,6 +18,12 @@ from tests.support.records import call, make_record, make_turn
         ("edit", {"notebook_path": "a.ipynb"}, {"path": {"contains": "ipynb"}}),
         ("shell", {"cmd": "rm -r x"}, {"command": {"contains": "rm"}}),
         ("skill", {"name": "log-keeper"}, {"skill": "log-keeper"}),
+        # V10: the name of one engine means what another calls it, too
+        ("write", {"path": "PLAN.md"}, {"file_path": "PLAN.md"}),
+        ("write", {"content": "key=1"}, {"file_text": {"contains": "key"}}),
+        ("edit", {"filename": "a.txt"}, {"file_path": "a.txt"}),
+        ("shell", {"command": "rm -r x"}, {"cmd": {"contains": "rm"}}),
+        ("search", {"regex": "x"}, {"query": "x"}),
     ],
 )
 def test_a_portable_name_means_what_the_engine_calls_it(
@@ -26,6 +32,8 @@ def test_a_portable_name_means_what_the_engine_calls_it(
     recorded = make_record(make_turn(calls=[call("Tool", kind, **arguments)]))
     check = Check.model_validate({"tool_called": {"kind": kind, "args": wanted}})
     assert evaluate(check, recorded.context()).passed
+    absent = Check.model_validate({"tool_not_called": {"kind": kind, "args": wanted}})
+    assert not evaluate(absent, recorded.context()).passed
 
 
 def test_the_engines_own_name_outranks_the_portable_one() -> None:

@@ -22,10 +22,10 @@ WOULD_PASS: dict[str, Any] = {
     "matches": "done",
     "glob": "*",
     "not_glob": "x",
-    "equals": "done",
+    "equals": "done []",
     "min_tokens": 0,
     "max_tokens": 100,
-    "json": {"path": "$.response"},
+    "json": {"path": "$"},
     "tool_called": {"kind": "shell", "min": 0},
     "tool_not_called": "Write",
     "tool_sequence": {"calls": ["Bash"]},
@@ -66,7 +66,7 @@ def say_yes(check: Check, context: CheckContext, role: CheckRole) -> CheckResult
 
 def _turn(**fields: Any) -> Any:
     return make_turn(
-        "done",
+        "done []",
         calls=[call("Bash", "shell", command="cat skills/tidy/SKILL.md")],
         output_tokens=5,
         cost_usd=0.1,
@@ -76,7 +76,7 @@ def _turn(**fields: Any) -> Any:
 
 
 def _record(status: Any, **more: Any) -> Any:
-    return make_record(_turn(), _turn(status=status), references={"golden.txt": "done"}, **more)
+    return make_record(_turn(), _turn(status=status), references={"golden.txt": "done []"}, **more)
 
 
 leaves = st.sampled_from(sorted(WOULD_PASS)).map(lambda key: {key: WOULD_PASS[key]})
@@ -210,12 +210,12 @@ WHOLE_CONVERSATION: list[tuple[dict[str, Any], bool]] = [
     ({"not_glob": "*hunter2*"}, False),
     ({"not_glob": "*swordfish*"}, False),
     ({"not_glob": "*other*"}, True),
-    ({"json": {"path": "$.response", "matches": "hunter"}}, False),
+    ({"json": {"path": "$[0]", "matches": "hunter"}}, False),
     ({"none_of": [{"contains": "hunter2"}]}, False),
     ({"none_of": [{"contains": "other"}, {"matches": "swordfish"}]}, False),
-    ({"none_of": [{"equals": "hunter2"}]}, False),
+    ({"none_of": [{"equals": '["hunter2"]'}]}, False),
     ({"none_of": [{"glob": "*swordfish*"}]}, False),
-    ({"none_of": [{"json": {"path": "$.response", "matches": "hunter"}}]}, False),
+    ({"none_of": [{"json": {"path": "$[0]", "matches": "hunter"}}]}, False),
     ({"none_of": [{"any_of": [{"contains": "hunter2"}, {"contains": "other"}]}]}, False),
     ({"none_of": [{"all_of": [{"contains": "hunter2"}, {"contains": "other"}]}]}, True),
     # turned round twice it is something that must be there
@@ -237,7 +237,7 @@ def test_what_must_not_be_there_is_looked_for_in_every_answer(
 ) -> None:
     """V3: negative checks of the conversation looked at the last answer only."""
     again = make_turn("swordfish", source="follow_up", asked_by=[0])
-    recorded = make_record(make_turn("hunter2", follow_ups=[again]), "bye")
+    recorded = make_record(make_turn('["hunter2"]', follow_ups=[again]), "bye")
 
     result = evaluate(Check.model_validate(spec), recorded.context())
 

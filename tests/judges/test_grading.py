@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from skillup.judges import grade, grade_record
 from skillup.judges.ledger import Ledger
-from skillup.judges.sitting import Inquiry
+from skillup.judges.settling import settle
+from skillup.judges.sitting import Inquiry, Sitting
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import TurnError, TurnRecord, TurnStatus
@@ -410,3 +412,22 @@ def test_a_graded_check_that_passes_is_enough_unless_the_case_asks_for_a_score(
     passed_from: float, case: dict[str, Any], status: str
 ) -> None:
     assert graded_check(passed_from, **case).status == status
+
+
+def test_matching_leaves_the_event_loop_alone() -> None:
+    """S3: what takes long for one trial holds up no other."""
+    threads: list[int] = []
+
+    class Nobody:
+        def problem(self, case: Case) -> TurnError | None:
+            return None
+
+        async def read(self, inquiry: Inquiry, ledger: Ledger) -> list[CheckResult]:
+            return []
+
+    def evaluate(sitting: Sitting) -> None:
+        threads.append(threading.get_ident())
+
+    anyio.run(settle, evaluate, Nobody(), Ledger())
+    assert threads
+    assert threading.get_ident() not in threads

@@ -46,6 +46,17 @@ from skillup.workspace import matches_any_glob, matches_glob
         ("A", "a", False),
         ("ä*", "äb", True),
         ("", "a", False),
+        ("a/**/b/**/c", "a/b/x/b/y/c", True),
+        ("a/**/b/**/c", "a/b/x/y", False),
+        ("*a*b", "xaybzb", True),
+        ("*a*b", "xb", False),
+        ("a{b,{c,d}}e", "ade", True),
+        ("a{b,{c,d}}e", "ae", False),
+        ("a{,b}", "a", True),
+        ("{a", "{a", True),
+        ("a}", "a}", True),
+        (r"\{a\}", "{a}", True),
+        ("[a/b]", "a", True),
     ],
 )
 def test_globs(pattern: str, path: str, matches: bool) -> None:

@@ -19,7 +19,7 @@ _LIKE = str.maketrans(
         **dict.fromkeys("‐‑‒–—−", "-"),
     }
 )
-_LEFT_OUT = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?\s*")
+_LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")
 _AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
 
 

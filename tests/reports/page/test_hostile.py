@@ -36,7 +36,7 @@ CASE = {
                     {"not_contains": ["script"]},
                     {"tool_called": {"kind": "shell", "args": {"command": {"matches": r"\S+"}}}},
                     {"tool_called": {"name": "Bash"}},
-                    {"json": {"path": "$.response", "matches": "."}},
+                    {"json": {"path": "$", "matches": "."}},
                 ],
             }
         ]
