@@ -58,8 +58,7 @@ def import_files(
         directory = out / unlike(slug(draft.name, "suite"), names) if len(paths) > 1 else out
         output = lay_out(draft, directory)
         imported.append(Imported(path, found, draft, tuple(notes), output))
-    write([item.output for item in imported], force=force)
-    _check(imported)
+    write([item.output for item in imported], force=force, check=lambda: _check(imported))
     return imported
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from itertools import groupby
 
 from skillup.errors import InvalidFilesError, Problem
@@ -158,3 +159,12 @@ def _link_dependencies(draft: SuiteDraft) -> None:
             if needed not in known or needed == case.id:
                 case.depends_on.remove(needed)
                 case.node.lost(f"it depends on `{needed}`, which is not here", "left out")
+    cases = {case.id: case for case in draft.cases}
+    try:
+        TopologicalSorter({name: case.depends_on for name, case in cases.items()}).prepare()
+    except CycleError as error:
+        circle = [str(name) for name in error.args[1]]
+        raise cases[circle[0]].node.refuse(
+            f"these tests wait for each other: {' → '.join(reversed(circle))}",
+            "take one of the `depends_on` away",
+        ) from None

@@ -10,7 +10,6 @@ from skillup.interop.assertion import Assertion, Check, Parts, one
 from skillup.interop.node import as_text
 from skillup.interop.source import parse_source
 
-_JS_GROUP = re.compile(r"\(\?<(?![=!])")
 _JS_ESCAPED_END = re.compile(r"(?<!\\)((?:\\\\)*)\$\Z")
 
 
@@ -62,12 +61,11 @@ def regex(assertion: Assertion) -> Parts:
 
 def python_pattern(pattern: str, flags: str = "") -> str:
     """A JavaScript pattern as Python spells it."""
-    made = _JS_GROUP.sub("(?P<", pattern)
     if "m" not in flags:
         # There, `$` is the very end; here it may also stand before a last line break.
-        made = _JS_ESCAPED_END.sub(r"\1\\Z", made)
+        pattern = _JS_ESCAPED_END.sub(r"\1\\Z", pattern)
     wanted = "".join(flag for flag in "ims" if flag in flags)
-    return f"(?{wanted}){made}" if wanted else made
+    return f"(?{wanted}){pattern}" if wanted else pattern
 
 
 def _does_not_compile(pattern: str) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,11 +134,12 @@ def _fixture(
     return _from(root, directory / known[placed])
 
 
-def write(outputs: Sequence[Output], *, force: bool) -> None:
-    """Write them all. Raises UsageError before the first, if a file is there already.
+def write(outputs: Sequence[Output], *, force: bool, check: Callable[[], object]) -> None:
+    """Write them all, or nothing: if one cannot be written, or `check` refuses what was written,
+    everything is again as it was. Raises UsageError, and what `check` raises.
 
-    With `force`, such files are replaced. Files of an earlier import that are not written again
-    stay, but no suite names them any more.
+    What is there already is a UsageError before the first file; with `force`, it is replaced. Files
+    of an earlier import that are not written again stay, but no suite names them any more.
     """
     there = [path for output in outputs for path in output.paths() if os.path.lexists(path)]
     if there and not force:
@@ -146,24 +148,64 @@ def write(outputs: Sequence[Output], *, force: bool) -> None:
         raise UsageError(
             f"already there: {shown}{more}", hint="choose another --out, or replace with --force"
         )
+    done = _Written()
     try:
         for output in outputs:
             for name, text in output.texts.items():
-                _replace(output.directory / name, text.encode("utf-8"))
+                done.put(output.directory / name, text.encode("utf-8"))
             for source, name in output.copies:
-                target = output.directory / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-                shutil.copymode(source, target)
-    except OSError as error:
+                done.put(output.directory / name, source)
+        check()
+    except BaseException as error:
+        done.undo()
+        if not isinstance(error, OSError):
+            raise
         raise UsageError(
             f"cannot write {error.filename}: {error.strerror}", hint="choose another --out"
         ) from error
+    done.settle()
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Whole or not at all: a link is replaced, not followed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    half.write_bytes(data)
-    half.replace(path)
+class _Written:
+    """What was written so far; what it replaced lies beside it until all of it is settled."""
+
+    def __init__(self) -> None:
+        self._files: list[tuple[Path, Path | None]] = []
+        self._directories: list[Path] = []
+
+    def put(self, path: Path, content: bytes | Path) -> None:
+        """The file, whole or not at all: bytes, or a copy. A link is replaced, not followed."""
+        missing = [above for above in path.parents if not above.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._directories.extend(reversed(missing))
+        half, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
+        try:
+            if isinstance(content, Path):
+                shutil.copyfile(content, half)
+                shutil.copymode(content, half)
+            else:
+                half.write_bytes(content)
+            if os.path.lexists(path):
+                path.replace(old)
+                self._files.append((path, old))
+            else:
+                self._files.append((path, None))
+            half.replace(path)
+        finally:
+            half.unlink(missing_ok=True)
+
+    def undo(self) -> None:
+        """As if nothing had been written."""
+        with suppress(OSError):
+            for path, old in reversed(self._files):
+                path.unlink(missing_ok=True)
+                if old is not None:
+                    old.replace(path)
+            for directory in reversed(self._directories):
+                directory.rmdir()
+
+    def settle(self) -> None:
+        """It stays; what it replaced goes."""
+        for _, old in self._files:
+            if old is not None:
+                old.unlink(missing_ok=True)

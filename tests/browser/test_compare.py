@@ -128,6 +128,11 @@ def words(seen: Opened, a: str, b: str) -> list[list[str]]:
         ("a\n\nb", "a b", [[], []]),
         ("x \U0001f600 y", "x \U0001f601 y", [["\U0001f600"], ["\U0001f601"]]),
         ("a b c d e", "a X c Y e", [["b", "d"], ["X", "Y"]]),
+        (
+            "In /tmp/skillup-ab12_xyz/0123456789ab/workspace/a.md",
+            "In /private/tmp/skillup-qq99zzzz/ba9876543210/workspace/b.md",
+            [["a"], ["b"]],
+        ),
     ],
 )
 def test_words_are_compared(
@@ -141,3 +146,14 @@ def test_texts_too_long_to_compare_are_marked_as_a_whole(open_page: Opener, tria
     a, b = (" ".join(f"{sign}{n}" for n in range(4000)) for sign in "ab")
     with open_page(trials) as seen:
         assert words(seen, f"The {a} end", f"The {b} end") == [[a], [b]]
+
+
+def test_the_directory_of_a_trial_is_no_difference(open_page: Opener, trials: str) -> None:
+    """V20: agents name files by their absolute paths, and each trial has a place of its own."""
+    script = """([a, b]) => SK.turnDifferences(...[a, b].map((place) => ({
+      content: `Read ${place}/workspace/n.txt`, response: `See ${place}/workspace.`, checks: [],
+      items: [{ type: "tool", name: "Read", arguments: { path: `${place}/workspace/n` } }] })))"""
+    one, two = "/tmp/skillup-ab12_xyz/0123456789ab", "/tmp/skillup-ab12_xyz/ba9876543210"
+    with open_page(trials) as seen:
+        assert seen.page.evaluate(script, [one, two]) == []
+        assert seen.page.evaluate(script, [one, "/home/ada"]) == ["message", "tool calls", "answer"]

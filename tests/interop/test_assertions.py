@@ -40,7 +40,8 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: regex, value: 'a.b', flags: i}", [{"matches": "(?i)a.b"}]),
     ("{type: regex, value: '^a$', flags: ms}",
      [{"matches": "(?ms)^a$"}]),
-    ("{type: regex, value: '(?<n>x)$'}", [{"matches": "(?P<n>x)\\Z"}]),
+    ("{type: regex, value: '(?<n>x)$'}", [{"matches": "(?<n>x)\\Z"}]),
+    ("{type: regex, value: '\\(?<b>'}", [{"matches": "\\(?<b>"}]),  # F11
     ("{type: regex, value: '(?<=a)b\\$'}", [{"matches": "(?<=a)b\\$"}]),
     ("{type: not-regex, value: x}", [{"matches": {"none": ["x"]}}]),
     ("{type: starts-with, value: 'Dear (A)'}",

@@ -8,6 +8,7 @@ import pytest
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.interop.convert import import_files
+from skillup.interop.write import Output, write
 from skillup.load.suites import load_paths
 
 SUITE = "metadata: {name: n, model: m}\nevals:\n  - {prompt: One, checks: [{match: '*x*'}]}\n"
@@ -118,3 +119,39 @@ def test_a_file_without_a_case_is_refused(tmp_path: Path) -> None:
     path.write_text("name: n\ntests: []\n")
     with pytest.raises(UsageError, match="no case"):
         import_files([path], tmp_path / "out")
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_what_cannot_become_a_suite_leaves_everything_as_it_was(
+    tmp_path: Path, force: bool
+) -> None:
+    """F11: a circle is told where it stands; whatever else does not load is taken back."""
+    out = tmp_path / "out"
+    if force:
+        (out / "cases").mkdir(parents=True)
+        (out / "cases" / "a.yaml").write_text("mine\n")
+        (out / "eval.yaml").symlink_to("elsewhere.yaml")
+    before = sorted((str(path), path.is_symlink()) for path in out.rglob("*"))
+    path = tmp_path / "tests.yaml"
+    path.write_text(
+        "- {id: a, input: x, criteria: c, depends_on: [b]}\n"
+        "- {id: b, input: x, criteria: c, depends_on: [a]}\n"
+    )
+    with pytest.raises(InvalidFilesError) as circle:
+        import_files([path], out, force=force)
+    (problem,) = circle.value.problems
+    assert (problem.file, problem.line) == (path, 1)
+    assert "a → b → a" in problem.message
+    (tmp_path / "refused.txt").write_text("x")
+    outputs = [Output(out, {"eval.yaml": "name: n\n", "cases/a.yaml": "new\n", "deep/er/b": "x"})]
+    outputs[0].copies.append((tmp_path / "refused.txt", "files/x.txt"))
+
+    def refused() -> None:
+        assert (out / "cases" / "a.yaml").read_text() == "new\n"
+        raise InvalidFilesError([])
+
+    with pytest.raises(InvalidFilesError):
+        write(outputs, force=force, check=refused)
+    assert sorted((str(path), path.is_symlink()) for path in out.rglob("*")) == before
+    assert out.exists() == force
+    assert not force or (out / "cases" / "a.yaml").read_text() == "mine\n"

@@ -2,11 +2,16 @@
    which words of two answers differ. */
 (function () {
   const MOST_CELLS = 4e6; // of the table below: some 2,000 words against 2,000
-  const TOKEN = /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
+  /* Where a trial worked, as skillup/store/scratch.py names it: another place for each is no difference. */
+  const PLACE = /(?:\/[^\s"'\/:\\]+)*[\/-]skillup-[a-z0-9_-]{8}[\/-][0-9a-f]{12}(?![0-9a-f])/u;
+  const PLACES = new RegExp(PLACE.source, "gu");
+  const TOKEN = new RegExp(PLACE.source + String.raw`|\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]`, "gu");
+
+  const anywhere = (text) => text.replace(PLACES, "");
 
   const tokensOf = (text) =>
     [...text.matchAll(TOKEN)].map((match) => ({
-      text: /^\s/.test(match[0]) ? " " : match[0],
+      text: /^\s/.test(match[0]) ? " " : anywhere(match[0]),
       start: match.index,
       end: match.index + match[0].length,
     }));
@@ -65,7 +70,7 @@
   }
 
   const callsOf = (turn) => (turn.items || []).filter((item) => item.type === "tool");
-  const callText = (item) => item.name + " " + JSON.stringify(item.arguments || {});
+  const callText = (item) => item.name + " " + anywhere(JSON.stringify(item.arguments || {}));
 
   /* The place of the first call, among a turn's, that the other has not there; null: all are alike. */
   SK.firstOtherCall = function (a, b) {
@@ -79,9 +84,9 @@
     if (!a || !b) return ["only on one side"];
     const end = (turn) => SK.markOfTurn(turn).status;
     return [
-      a.content !== b.content ? "message" : null,
+      anywhere(a.content) !== anywhere(b.content) ? "message" : null,
       SK.firstOtherCall(a, b) !== null ? "tool calls" : null,
-      (a.response || "").trim() !== (b.response || "").trim() ? "answer" : null,
+      anywhere(a.response || "").trim() !== anywhere(b.response || "").trim() ? "answer" : null,
       end(a) !== end(b) ? "verdict" : null,
     ].filter(Boolean);
   };
