@@ -30,7 +30,7 @@ def profiles_for(
         if engines:
             profiles = [load_profile(name, root, os.environ) for name in engines]
         else:
-            profiles = [_own_profile(suite, root)]
+            profiles = [own_profile(suite, root)]
         if model is not None:
             profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
         names = [profile.name for profile in profiles]
@@ -47,7 +47,8 @@ def root_with_engines(base: Path, suite: Path) -> Path:
     return here if profile_files(here) else workspace_root(suite)
 
 
-def _own_profile(suite: LoadedSuite, root: Path) -> Profile:
+def own_profile(suite: LoadedSuite, root: Path) -> Profile:
+    """The suite's own engine. Raises InvalidFilesError if there is none of that name."""
     wanted = suite.suite.engine
     if wanted is None:
         return load_profile(DEFAULT_ENGINE, root, os.environ)

@@ -104,7 +104,6 @@ def _suite(plan: Plan) -> str:
 #   skillup run .                        in the skill's directory: the engine below
 #   skillup run . --engine claude_code   the same cases with another one
 #   skillup run . --baseline             with and without the skill: what does it add?
-schema_version: v1alpha1
 name: {_text(plan.name)}
 skills:
   - {{path: .{exclude}}}

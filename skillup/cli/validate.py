@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from skillup.errors import ExitCode
 
 if TYPE_CHECKING:
     from skillup.errors import Problem
+    from skillup.load.model import LoadedSuite
 
 
 def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> int:
@@ -33,6 +35,7 @@ def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> 
     problems = [
         *loaded.problems,
         *broken_judge_files(loaded.suites),
+        *_engine_problems(loaded.suites),
         *_profile_problems(profiles),
     ]
     if any(needs_simulator(c.case) for suite in loaded.suites for c in suite.cases):
@@ -57,6 +60,22 @@ def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> 
         print_problems(problems, counts)
     errors = any(problem.severity == "error" for problem in problems)
     return ExitCode.USAGE if errors else ExitCode.PASSED
+
+
+def _engine_problems(suites: Sequence[LoadedSuite]) -> Iterator[Problem]:
+    """Suites whose engine is none here; those of skill-up know engines that skillup does not."""
+    from skillup.cli.engines import own_profile, root_with_engines
+    from skillup.errors import InvalidFilesError
+
+    for suite in suites:
+        if suite.suite.engine is None or suite.suite.engine.custom is not None:
+            continue
+        severity = "error" if suite.suite.schema_version is None else "warning"
+        try:
+            own_profile(suite, root_with_engines(Path.cwd(), suite.path))
+        except InvalidFilesError as invalid:
+            own = (problem for problem in invalid.problems if problem.file == suite.path)
+            yield from (replace(problem, severity=severity) for problem in own)
 
 
 def _profile_files(given: Sequence[Path], others: Sequence[Path]) -> list[Path]:

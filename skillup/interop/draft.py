@@ -133,7 +133,6 @@ class SuiteDraft:
         cases = {"files": list(files), "defaults": self.defaults, "parallelism": self.parallelism}
         return without_empty(
             {
-                "schema_version": "v1alpha1",
                 "name": self.name,
                 "description": self.description,
                 "skills": [{"path": path} for path in skills],

@@ -19,10 +19,11 @@ from skillup.load.document import Document
 from skillup.load.file_text import read_text
 from skillup.load.problems import problems_from
 from skillup.load.suggest import near_miss
+from skillup.load.v1alpha1 import merged_case
 from skillup.load.yaml_builder import Places
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import EngineInfo, FileState, ProcessInfo, Record, TurnRecord
+from skillup.schema.suite import Suite
 from skillup.trial.references import keep_references, script_paths
 from skillup.workspace import BlobStore, take_snapshot
 
@@ -37,8 +38,6 @@ _OF_WEIGHT = (*_OF_THE_CASE, "transcript", "workspace_path", "skill_dir", "mock_
 _PLACEHOLDERS = ("__WORKSPACE__", "__SKILL_DIR__")
 INPUT_PROFILE = "judge-input"
 """Stands where a record names its engine's profile: the file does not tell which it was."""
-_THRESHOLD = 0.7
-"""skill-up's default for an agent judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +164,8 @@ def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
         case = Case.model_validate(written)
     except ValidationError as error:
         raise InvalidFilesError(problems_from(error, document)) from None
-    judges = [_with_threshold(judge) for judge in case.all_judges()]
-    return case.model_copy(update={"judge": None, "judges": judges or None})
-
-
-def _with_threshold(judge: JudgeConfig) -> JudgeConfig:
-    if judge.type != "agent_judge" or judge.pass_threshold is not None:
-        return judge
-    return judge.model_copy(update={"pass_threshold": _THRESHOLD})
+    theirs = merged_case(case, Suite(), default_id=path.stem)
+    return theirs.model_copy(update={"judge": None, "judges": theirs.all_judges() or None})
 
 
 def _record(

@@ -142,7 +142,7 @@ def _comment(line: str) -> str:
 
 def suite_text(schema: str, engine: str, skills: Sequence[str] = ()) -> str:
     """The smallest suite for a case that has none."""
-    data: dict[str, Any] = {"schema_version": "v1alpha1", "name": "from-sessions"}
+    data: dict[str, Any] = {"name": "from-sessions"}
     data["engine"] = {"name": engine}
     data["skills"] = [{"path": path} for path in skills]
     return to_yaml(data, header=f"# yaml-language-server: $schema={schema}\n")

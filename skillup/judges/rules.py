@@ -49,6 +49,17 @@ def judge_by_rules(judge: JudgeConfig, context: CheckContext) -> JudgeVerdict:
     missed = next((r for r in success if not r.passed), None)
     if missed is not None:
         return JudgeVerdict(False, f"success rule not met: {missed.name}", results)
+    if not success and judge.otherwise == "pass":
+        said = CheckResult(
+            name="no rule is broken",
+            kind="rule_based",
+            passed=True,
+            score=1.0,
+            role="judge",
+            expected="no failure rule holds",
+            found=f"{len(failure)} failure rules, none of which holds",
+        )
+        return JudgeVerdict(True, "no failure rule holds", (*results, said))
     if not success:
         return JudgeVerdict(False, "no success rule: there is no evidence to pass on", results)
     return JudgeVerdict(True, "all success rules met", results)

@@ -123,6 +123,7 @@ async def _by_script(
         place,
         timeout_seconds=judge.timeout_seconds,
         pass_threshold=1.0 if judge.pass_threshold is None else judge.pass_threshold,
+        exit_code_decides=judge.exit_code_decides,
     )
 
 

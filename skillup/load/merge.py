@@ -15,7 +15,7 @@ _FILLED_IN = (
     *("model", "base_url", "api_key_env", "engine", "pass_threshold", "timeout_seconds"),
     *("context", "scripted"),
 )
-_PLAIN = ("max_turns", "pass_threshold", "aggregation", "on_turn_failure", "trials")
+_PLAIN = ("max_turns", "turn_limit", "pass_threshold", "aggregation", "on_turn_failure", "trials")
 
 
 def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
@@ -47,6 +47,8 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
         updates["retry_policy"] = suite.cases.retry_policy
     if case.judge_model is None:
         updates["judge_model"] = _judge_model(case, suite)
+    if suite.judges is not None and not case.all_judges():
+        updates["judges"] = suite.judges
     base = defaults.judge or suite.judge
     if base is not None:
         updates.update(_merge_judges(case, base))

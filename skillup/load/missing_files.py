@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from skillup.load.every_check import all_checks
 from skillup.schema.case import Case
-from skillup.schema.checks import CheckKeys
 from skillup.schema.workspace_paths import outside_suite
 
 Loc = tuple[str | int, ...]
@@ -33,13 +33,11 @@ def scripts_outside(case: Case) -> Iterator[tuple[Loc, str]]:
 
 def _wanted(case: Case) -> list[tuple[Loc, str]]:
     wanted = list(_in_context(case))
-    if case.expect is not None:
-        wanted.extend(_in_check(case.expect, ("expect",)))
-    for index, check in enumerate(case.assertions):
-        wanted.extend(_in_check(check, ("assertions", index)))
-    for number, turn in enumerate(case.input.turns or ()):
-        for index, check in enumerate(turn.assertions):
-            wanted.extend(_in_check(check, ("input", "turns", number, "assertions", index)))
+    for loc, check, _ in all_checks(case):
+        if check.golden_file is not None:
+            wanted.append(((*loc, "golden_file"), check.golden_file.path))
+        if check.script is not None:
+            wanted.append(((*loc, "script"), check.script.path))
     return wanted
 
 
@@ -52,13 +50,3 @@ def _in_context(case: Case) -> Iterator[tuple[Loc, str]]:
         if judge.script_path is not None:
             here: Loc = ("judges", index) if case.judges is not None else ("judge",)
             yield (*here, "script_path"), judge.script_path
-
-
-def _in_check(check: CheckKeys, loc: Loc) -> Iterator[tuple[Loc, str]]:
-    if check.golden_file is not None:
-        yield (*loc, "golden_file"), check.golden_file.path
-    if check.script is not None:
-        yield (*loc, "script"), check.script.path
-    for key in ("any_of", "all_of", "none_of"):
-        for index, child in enumerate(getattr(check, key) or ()):
-            yield from _in_check(child, (*loc, key, index))

@@ -18,6 +18,7 @@ from skillup.load.templates_in_checks import templates_in_checks
 from skillup.load.turn_numbers import turn_problems
 from skillup.load.unsupported import (
     ignored_in_suite,
+    too_many_turns,
     unsupported_in_case,
     unsupported_in_suite,
 )
@@ -43,11 +44,19 @@ def problem_at(
 def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
     """What is wrong (or not run yet) in an `eval.yaml` that validates."""
     for index, skill in enumerate(suite.skills or ()):
+        loc: Loc = ("skills", index, "path")
+        if skill.source != "local_path":
+            continue
         if not (root / skill.path).is_dir():
-            loc: Loc = ("skills", index, "path")
             message = f"no such directory: {skill.path} (paths start from {root.name}/)"
             yield problem_at(document, loc, message, "a run of this suite would be an error",
                              severity="warning")  # fmt: skip
+        elif not (root / skill.path / "SKILL.md").is_file():
+            message = f"there is no SKILL.md in {skill.path} (paths start from {root.name}/)"
+            then = "what is there is installed all the same" if skill.as_is else (
+                "a run of this suite would be an error"
+            )  # fmt: skip
+            yield problem_at(document, loc, message, then, severity="warning")
     for index, neighbour in enumerate(suite.neighbours):
         if not (root / neighbour).is_dir():
             yield problem_at(
@@ -97,6 +106,10 @@ def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[P
         yield problem_at(document, (), f"nothing is checked {where}",
                          "add `assertions`; as it is, it fails for want of evidence",
                          severity="warning")  # fmt: skip
+    excess = too_many_turns(case)
+    if excess is not None:
+        fix = "raise `turn_limit` (in skill-up's suites `max_turns`); a run would be an error"
+        yield problem_at(document, ("input", "turns"), excess, fix, severity="warning")
     for loc, message in unsupported_in_case(case):
         yield problem_at(document, loc, message, severity="warning")
 

@@ -28,7 +28,8 @@ def nobody_plays(case: Case, suite: Suite) -> Iterator[tuple[Loc, str, str]]:
 
 def without_limit(case: Case) -> Iterator[tuple[Loc, str, str]]:
     """A scenario leads the conversation, and nothing says how long."""
-    if case.user_simulator is not None and case.input.prompt is not None and case.max_turns is None:
+    led = case.user_simulator is not None and case.input.prompt is not None
+    if led and case.max_turns is None and case.turn_limit is None:
         yield (
             ("user_simulator",),
             "the simulated user leads, and `max_turns` is missing",

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.load import v1alpha1
 from skillup.load.branches import paths_of
 from skillup.load.case_files import case_files
 from skillup.load.case_ids import id_problems
@@ -91,8 +92,12 @@ def _load_suite(
         return None
     root = suite_root(request.path)
     valid = True
+    theirs = v1alpha1.states_version(document.data)
     try:
-        suite = Suite.model_validate(document.data)
+        data = v1alpha1.without_zeros(document.data) if theirs else document.data
+        suite = Suite.model_validate(data)
+        if theirs:
+            suite = v1alpha1.translated_suite(suite)
         problems.extend(suite_problems(suite, document, root))
     except ValidationError as error:
         problems.extend(problems_from(error, document))
@@ -130,20 +135,23 @@ def _load_case(
     document = _read(file, problems)
     if document is None:
         return file.stem
+    theirs = suite.schema_version is not None or v1alpha1.states_version(document.data)
+    data = v1alpha1.without_zeros(document.data) if theirs else document.data
+    merge = v1alpha1.merged_case if theirs else merge_defaults
     try:
-        case = Case.model_validate(document.data)
+        case = Case.model_validate(data)
     except ValidationError as error:
         found = problems_from(error, document)
-        rest = mended(document.data, error)
+        rest = mended(data, error)
         if rest is not None:
             case, texts = rest
             names = texts & set(names_in(document.text))
-            merged = merge_defaults(case, suite, default_id=file.stem)
+            merged = merge(case, suite, default_id=file.stem)
             more = case_problems(merged, document, variables | names)
             found.extend(problem for problem in more if problem.severity == "error")
         problems.extend(found)
         return _id_of(document)
-    merged = merge_defaults(case, suite, default_id=file.stem)
+    merged = merge(case, suite, default_id=file.stem)
     problems.extend(case_problems(merged, document, variables))
     loaded = LoadedCase(merged, document)
     absent = [

@@ -36,8 +36,18 @@ def ignored_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
         yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
 
 
+def too_many_turns(case: Case) -> str | None:
+    """Why a conversation of these turns is not begun; None: it may be."""
+    turns = len(case.input.turns or ())
+    if case.turn_limit is None or turns <= case.turn_limit:
+        return None
+    return f"the case has {turns} turns, and its conversation may have {case.turn_limit} at most"
+
+
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
     """Where the case asks for something that is not run yet, and what it is."""
+    if case.mcp.servers:
+        yield ("mcp", "servers"), "MCP servers are not set up yet"
     for index, judge in enumerate(case.all_judges()):
         loc: Loc = ("judges", index) if case.judges is not None else ("judge",)
         for number, skill in enumerate(judge.skills):

@@ -90,6 +90,25 @@ class RetryPolicy(Model):
     )
 
 
+class McpServer(Model):
+    """An MCP server that the agent is given."""
+
+    name: NonEmptyText = Field(description="Its name.")
+    mode: Literal["mocked", "real"] | None = Field(None, description="mocked or real.")
+    transport: Literal["stdio", "http"] | None = Field(None, description="How it is reached.")
+    command: NonEmptyText | None = Field(None, description="stdio: the program.")
+    args: list[Text] = Field(default_factory=list, description="stdio: its arguments.")
+    env: dict[str, Text] = Field(default_factory=dict, description="stdio: its variables.")
+    endpoint: NonEmptyText | None = Field(None, description="http: its address.")
+    config_ref: NonEmptyText | None = Field(None, description="A file that describes it.")
+
+
+class Mcp(Model):
+    """MCP servers of a suite, or of a case."""
+
+    servers: list[McpServer] = Field(default_factory=list, description="The servers.")
+
+
 class Scenario(Model):
     """skill-up's simulated user: a free text."""
 
@@ -108,7 +127,9 @@ JudgeModelOrName = Annotated[
 class Case(Model):
     """One conversation to hold, and how to judge it; one YAML file."""
 
-    schema_version: NonEmptyText | None = Field(None, description="The language's version.")
+    schema_version: Literal["v1alpha1"] | None = Field(
+        None, description="Only of skill-up's cases: their keys then mean what they mean there."
+    )
     id: NonEmptyText = Field("", description="Default: the file's name without its ending.")
     title: Text | None = Field(None, description="One line for people.")
     description: Text | None = Field(None, description="Why this case exists.")
@@ -147,11 +168,15 @@ class Case(Model):
     trials: Trials | None = Field(None, description="How often the case is held.")
     timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
     max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
+    turn_limit: PositiveInt | None = Field(
+        None, description="The most turns of the conversation; one that needs more is an error."
+    )
     constraints: Constraints | None = Field(None, description="skill-up: limits.")
     retry_policy: RetryPolicy | None = Field(None, description="Which errors are tried again.")
     collect_artifacts: Texts = Field(
         default_factory=list, description="Globs of workspace files to keep."
     )
+    mcp: Mcp = Field(default_factory=Mcp, description="In place of the suite's of the same name.")
     user_simulator: Scenario | None = Field(None, description="skill-up: a simulated user.")
     scripted: ScriptOrReplies | None = Field(
         None, description="What the `scripted` engine says and does."

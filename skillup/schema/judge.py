@@ -31,6 +31,7 @@ class SkillRef(Model):
     target: NonEmptyText | None = Field(None, description="Another place to install it to.")
     include: list[NonEmptyText] = Field(default_factory=list, description="Globs; default: all.")
     exclude: list[NonEmptyText] = Field(default_factory=list, description="Globs to leave out.")
+    as_is: Bool = Field(False, description="Install what is there, even without a SKILL.md.")
 
 
 class JudgeModel(Model):
@@ -68,7 +69,16 @@ class JudgeConfig(Model):
     failure: list[Check] = Field(
         default_factory=list, description="If one of these holds, the case fails."
     )
+    otherwise: Literal["fail", "pass"] = Field(
+        "fail",
+        description="rule_based: its verdict without success rules, if no failure rule holds.",
+    )
     script_path: NonEmptyText | None = Field(None, description="script: the program.")
+    exit_code_decides: Bool = Field(
+        False,
+        description="script: 0 is a pass, anything else and running out of time a failure; what it "
+        "prints is evidence and no verdict.",
+    )
     timeout_seconds: NonNegative | None = Field(None, description="How long it may take.")
     model: NonEmptyText | None = Field(
         None, description="The model that reads; of an agent_judge, the one its engine uses."

@@ -21,18 +21,21 @@ class Lead:
     """The most turns, the first message of the case included."""
     opening: str | None = None
     """The case's own first message (skill-up's `prompt`); None: the user writes that, too."""
+    must_end: bool = False
+    """A user that wants to go on beyond `max_turns` is an error, not the conversation's end."""
 
 
 def lead_of(case: Case) -> Lead | None:
     """How a simulated user leads `case`; None: its turns are written down.
 
     With skill-up's `scenario` beside a `prompt`, `max_turns` counts messages, not the agent's
-    steps; a case that lacks it does not validate.
+    steps, where there is no `turn_limit`; a case that lacks both does not validate.
     """
     if case.input.conversation is not None:
         return Lead(case.input.conversation.max_turns)
     if case.user_simulator is not None and case.input.prompt is not None:
-        return Lead(case.max_turns or 1, case.input.prompt)
+        most = case.turn_limit or case.max_turns or 1
+        return Lead(most, case.input.prompt, must_end=case.turn_limit is not None)
     return None
 
 

@@ -27,7 +27,7 @@ from skillup.schema.base import (
     Texts,
     Trials,
 )
-from skillup.schema.case import Aggregation, RetryPolicy
+from skillup.schema.case import Aggregation, Mcp, RetryPolicy
 from skillup.schema.checks import CheckSet
 from skillup.schema.gates import Gates
 from skillup.schema.judge import JudgeConfig, SkillRef
@@ -104,24 +104,15 @@ class Environment(Model):
     network_policy: Text | None = Field(None, description="skill-up.")
     allowed_egress: list[Text] = Field(default_factory=list, description="skill-up.")
 
-
-class McpServer(Model):
-    """An MCP server that the agent is given."""
-
-    name: NonEmptyText = Field(description="Its name.")
-    mode: Literal["mocked", "real"] | None = Field(None, description="mocked or real.")
-    transport: Literal["stdio", "http"] | None = Field(None, description="How it is reached.")
-    command: NonEmptyText | None = Field(None, description="stdio: the program.")
-    args: list[Text] = Field(default_factory=list, description="stdio: its arguments.")
-    env: dict[str, Text] = Field(default_factory=dict, description="stdio: its variables.")
-    endpoint: NonEmptyText | None = Field(None, description="http: its address.")
-    config_ref: NonEmptyText | None = Field(None, description="A file that describes it.")
-
-
-class Mcp(Model):
-    """MCP servers of the suite."""
-
-    servers: list[McpServer] = Field(default_factory=list, description="The servers.")
+    @model_validator(mode="after")
+    def _can_be_enforced(self) -> Environment:
+        policy = self.network_policy
+        if policy and self.type == "none":
+            raise ValueError(
+                f"`network_policy: {policy}` with `type: none`, which cannot keep it || "
+                "leave it out, or use `type: docker`"
+            )
+        return self
 
 
 class CaseDefaults(Model):
@@ -129,6 +120,7 @@ class CaseDefaults(Model):
 
     timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
     max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
+    turn_limit: PositiveInt | None = Field(None, description="As in a case.")
     expect: CheckSet | None = Field(None, description="Merged: lists are joined.")
     judge: JudgeConfig | None = Field(None, description="For cases without judge and checks.")
     collect_artifacts: Texts = Field(default_factory=list, description="Joined with the case's.")
@@ -213,7 +205,9 @@ class UserSimulator(Model):
 class Suite(Model):
     """The whole of an `eval.yaml`."""
 
-    schema_version: Literal["v1alpha1"] = Field("v1alpha1", description="The language's version.")
+    schema_version: Literal["v1alpha1"] | None = Field(
+        None, description="Only of skill-up's suites: their keys then mean what they mean there."
+    )
     name: NonEmptyText | None = Field(None, description="Default: the skill's or folder's name.")
     description: Text | None = Field(None, description="What the suite is about.")
     skills: list[SkillRef] | None = Field(
@@ -231,12 +225,21 @@ class Suite(Model):
     mcp: Mcp = Field(default_factory=Mcp, description="MCP servers.")
     user_simulator: UserSimulator | None = Field(None, description="Who plays the user.")
     judge: JudgeConfig | None = Field(None, description="Defaults for the cases' judges.")
+    judges: list[JudgeConfig] | None = Field(
+        None, min_length=1, description="For cases without a judge of their own; all must pass."
+    )
     on_no_resume: Literal["error", "single_shot"] = Field(
         "error", description="What an engine does that cannot resume."
     )
     benchmark: Benchmark = Field(default_factory=Benchmark, description="With and without.")
     gates: Gates = Field(default_factory=Gates, description="What the whole run must meet.")
     report: Report = Field(default_factory=Report, description="Which reports.")
+
+    @model_validator(mode="after")
+    def _judge_or_judges(self) -> Suite:
+        if self.judge is not None and self.judges is not None:
+            raise ValueError("both `judge` and `judges` || keep one of them")
+        return self
 
     @model_validator(mode="before")
     @classmethod

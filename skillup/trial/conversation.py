@@ -79,8 +79,9 @@ class Conversation:
         self._keeper = Keeper(live)
         self._sender = Sender(request.patience, live, self._deadline, self._keeper)
         self.user = SimulatedUser(request, record, self._deadline)
-        # With skill-up's scenario, `max_turns` counts the user's messages.
-        counts_messages = self.case.user_simulator is not None and lead_of(self.case) is not None
+        # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.
+        led = self.case.user_simulator is not None and lead_of(self.case) is not None
+        counts_messages = led and self.case.turn_limit is None
         self._max_steps = None if counts_messages else self.case.max_turns
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import anyio.to_thread
 
 from skillup.engines.base import SessionResumer
-from skillup.load.unsupported import unsupported_in_case, unsupported_in_suite
+from skillup.load.unsupported import too_many_turns, unsupported_in_case, unsupported_in_suite
 from skillup.schema.conversation import Turn
 from skillup.schema.grade import Judging
 from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord
@@ -51,6 +51,9 @@ async def open_trial(request: TrialRequest, record: Record) -> Opened | Record:
     if missing:
         what = "; ".join(dict.fromkeys(message for _, message in missing))
         return _refused(record, TurnError(kind="unsupported", message=what))
+    excess = too_many_turns(case)
+    if excess is not None:
+        return _refused(record, TurnError(kind="max_turns", message=excess))
     unplayable = simulation_problem(request)
     if unplayable is not None:
         return _refused(record, unplayable)

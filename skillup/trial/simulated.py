@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skillup.engines.base import SessionResumer
 from skillup.schema.case import Case
@@ -48,13 +49,13 @@ async def hold_led(conversation: Conversation, lead: Lead, opening: Sequence[Tur
             await conversation.hold_next(turn, of=lead.max_turns)
     while not conversation.ended:
         left = lead.max_turns - len(turns)
-        if left <= 0:
+        if left <= 0 and not lead.must_end:
             reason = f"{lead.max_turns} turns were held, the most that `max_turns` allows"
             conversation.simulated_end = SimulatedEnd(stop="limit", reason=reason)
             return
         number = len(turns) + 1
         said = await conversation.user.write(
-            number, turns, conversation.variables, messages_left=left, may_stop=bool(turns)
+            number, turns, conversation.variables, messages_left=max(left, 0), may_stop=bool(turns)
         )
         if said.error is not None or (said.stop is None and said.text is None):
             turns.append(unwritten(number, said))
@@ -63,6 +64,11 @@ async def hold_led(conversation: Conversation, lead: Lead, opening: Sequence[Tur
             conversation.simulated_end = SimulatedEnd(
                 stop=said.stop, reason=said.reason, info=said.info
             )
+            return
+        if left <= 0:
+            why = f"turn {number}: the simulated user wanted to go on beyond {lead.max_turns} turns"
+            error = TurnError(kind="max_turns", message=f"{why}; raise `turn_limit`")
+            turns.append(unwritten(number, replace(said, error=error)))
             return
         text = said.text or ""
         message = Message(text, said.info)

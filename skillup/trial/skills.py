@@ -8,7 +8,7 @@ from skillup.load.model import LoadedSuite
 from skillup.plan import Variant
 from skillup.schema.judge import SkillRef
 from skillup.schema.record import TurnError
-from skillup.workspace import SkillToInstall, skill_name, skill_problem
+from skillup.workspace import SkillToInstall, skill_name, skill_problem, unusable
 
 
 def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
@@ -16,13 +16,12 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
     wanted: list[SkillToInstall] = []
     for ref in under_test(suite) if variant == "with_skill" else ():
         source = (suite.root / ref.path).resolve()
-        problem = skill_problem(source)
+        problem = unusable(source, as_is=ref.as_is)
         if problem is not None:
             return TurnError(kind="setup", message=f"skill {ref.path}: {problem}")
+        name = ref.name or skill_name(source)
         wanted.append(
-            SkillToInstall(
-                ref.name or skill_name(source), source, ref.include, ref.exclude, ref.target
-            )
+            SkillToInstall(name, source, ref.include, ref.exclude, ref.target, as_is=ref.as_is)
         )
     for neighbour in suite.suite.neighbours:
         source = (suite.root / neighbour).resolve()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from skillup.workspace.blobs import BlobStore
 from skillup.workspace.copying import copy_workspace
 from skillup.workspace.globs import matches_any_glob, matches_glob
-from skillup.workspace.install import InstalledSkill, SkillToInstall, install_skill
+from skillup.workspace.install import InstalledSkill, SkillToInstall, install_skill, unusable
 from skillup.workspace.prepare import PreparedWorkspace, prepare_workspace
 from skillup.workspace.skill_file import skill_name, skill_problem
 from skillup.workspace.snapshot import Snapshot, SnapshotLimits, diff_snapshots, take_snapshot
@@ -33,4 +33,5 @@ __all__ = [
     "skill_name",
     "skill_problem",
     "take_snapshot",
+    "unusable",
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skillup.errors import Problem
 from skillup.schema.record import SkillInfo
 from skillup.workspace.copying import copy_file
 from skillup.workspace.failure import PreparationError
@@ -39,6 +40,8 @@ class SkillToInstall:
     target: str | None = None
     """The directory in the workspace, in place of those that the engine looks in."""
     role: Literal["under_test", "neighbour"] = "under_test"
+    as_is: bool = False
+    """Without a SKILL.md, what is there is installed all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,13 @@ def install_skill(
     Permissions are kept; links become what they point to. Raises PreparationError if the skill is
     not usable, if a link leads out of it, or if the place is taken.
     """
-    problem = skill_problem(skill.source_dir)
+    problem = unusable(skill.source_dir, as_is=skill.as_is)
     if problem is not None:
         raise PreparationError(str(problem))
     name = skill.name
     source = skill.source_dir.resolve()
     files = sorted(_selected(skill, source), key=lambda file: file.path)
-    if not any(file.path == SKILL_FILE for file in files):
+    if not skill.as_is and not any(file.path == SKILL_FILE for file in files):
         raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
     directories = tuple(
         dict.fromkeys(
@@ -89,6 +92,13 @@ def install_skill(
             copy_file(file.source, target, file.status)
     info = SkillInfo(name=name, sha256=_fingerprint(files), role=skill.role)
     return InstalledSkill(info, directories)
+
+
+def unusable(directory: Path, *, as_is: bool) -> Problem | None:
+    """Why this directory cannot be installed as a skill; None if it can."""
+    if as_is and directory.is_dir() and not (directory / SKILL_FILE).exists():
+        return None
+    return skill_problem(directory)
 
 
 def _check_place(workspace: Path, directory: str, name: str) -> None:

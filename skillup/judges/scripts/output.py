@@ -49,14 +49,23 @@ def verdict_of(
     timeout_seconds: float,
     pass_threshold: float,
     workspace: Path | None = None,
+    exit_code_decides: bool = False,
 ) -> ScriptVerdict:
     """What the output means; a score without `pass` passes from `pass_threshold` on.
 
-    `workspace` is where the script ran: it holds the programs of the agent.
+    `workspace` is where the script ran: it holds the programs of the agent. Where the exit code
+    decides, a script that started has a verdict, however it ended.
     """
     said = shortened(_readable(output.stdout), _EVIDENCE_CHARACTERS)
     complaint = shortened(_readable(output.stderr), _EVIDENCE_CHARACTERS)
     notes = (f"stderr: {complaint}",) if complaint else ()
+    if exit_code_decides and output.start_error is None:
+        passed = output.exit_code == 0 and not output.timed_out
+        how = f"exit code {output.exit_code}"
+        if output.timed_out:
+            how = f"the script did not end within {timeout_seconds:g} s"
+        found = f"{how}: {said or complaint}" if said or complaint else how
+        return ScriptVerdict(passed, float(passed), found, notes=notes)
     problem = _problem(output, timeout_seconds, workspace)
     if problem is not None:
         words = complaint or said

@@ -37,6 +37,7 @@ async def judge_by_script(
     *,
     timeout_seconds: float | None = None,
     pass_threshold: float = 1.0,
+    exit_code_decides: bool = False,
 ) -> ScriptVerdict:
     """The verdict of the suite's script `path` on `subject`; what goes wrong is in it.
 
@@ -62,6 +63,7 @@ async def judge_by_script(
         timeout_seconds=seconds,
         pass_threshold=pass_threshold,
         workspace=setting.copy.root,
+        exit_code_decides=exit_code_decides,
     )
     notes = (*setting.script.notes, *subject.notes, *setting.copy.notes(), *verdict.notes)
     return ScriptVerdict(

@@ -1,0 +1,166 @@
+"""Files of Alibaba's skill-up, said in our language: one pass before the defaults are merged.
+
+A suite is skill-up's if its `eval.yaml` states ``schema_version: v1alpha1``, and so are its cases;
+a case file may state it itself. Only keys that skill-up has get its meaning, and nothing after
+loading knows where a file came from. What the keys mean there was looked up in its source:
+`internal/config`, `internal/judge`, `internal/evaluator/multiturn.go`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+from skillup.load.merge import has_checks, merge_defaults
+from skillup.schema.base import Model
+from skillup.schema.captures import Capture
+from skillup.schema.case import Case
+from skillup.schema.checks import Check, CheckSet
+from skillup.schema.conversation import Turn
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.suite import Suite
+
+VERSION = "v1alpha1"
+_SECONDS, _TURNS, _THRESHOLD = 300.0, 10, 0.7
+"""What holds where a file does not say: `timeout_seconds`, `max_turns`, `pass_threshold`."""
+_FOR_EVER = 31_536_000.0
+_RULES = frozenset(
+    {"must_contain", "must_contain_all", "must_contain_any", "must_not_contain", "exit_code"}
+    | {"output_contains", "output_matches", "tool_called", "files_exist", "files_not_exist"}
+    | {"turn_response_contains", "turn_response_not_contains", "tool_called_in_turn"}
+    | {"tool_not_called_in_turn", "file_contains", "golden_file"}
+)
+_KEY = re.compile(r"\.([\w-]+)")
+
+T = TypeVar("T", bound=Model)
+K = TypeVar("K", bound=CheckSet | Check | None)
+
+
+def states_version(data: Any) -> bool:
+    """Whether a file says that it is skill-up's."""
+    return isinstance(data, dict) and data.get("schema_version") == VERSION
+
+
+def without_zeros(data: dict[str, Any]) -> dict[str, Any]:
+    """A file's data without limits of 0, which Go cannot tell from those that are not there.
+
+    A negative one is as good as none in a case; in the suite's defaults it lifts the limit of time.
+    """
+    data = dict(data)
+    for section in ("constraints", "input", "cases"):
+        if isinstance(data.get(section), dict):
+            data[section] = _without_zeros(data[section])
+    return data
+
+
+def _without_zeros(section: dict[str, Any]) -> dict[str, Any]:
+    kept = {
+        key: value
+        for key, value in section.items()
+        if key not in ("timeout_seconds", "max_turns") or not _is_unset(value)
+    }
+    if isinstance(kept.get("turns"), list):
+        kept["turns"] = [_without_zeros(t) if isinstance(t, dict) else t for t in kept["turns"]]
+    if isinstance(kept.get("defaults"), dict):
+        defaults = kept["defaults"] = _without_zeros(kept["defaults"])
+        if _is_unset(section["defaults"].get("timeout_seconds"), least=0):
+            defaults["timeout_seconds"] = _FOR_EVER
+    return kept
+
+
+def _is_unset(value: Any, *, least: float = 1) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value < least
+
+
+def translated_suite(suite: Suite) -> Suite:
+    """`suite` in our language: `max_turns` counts the conversation's turns, texts are exact."""
+    given = suite.cases.defaults
+    defaults = _with(
+        given,
+        timeout_seconds=given.timeout_seconds or _SECONDS,
+        turn_limit=given.turn_limit or given.max_turns or _TURNS,
+        max_turns=None,
+        expect=_exact(given.expect),
+        judge=given.judge and _judge(given.judge, None),
+    )
+    skills = suite.skills and [_with(skill, as_is=True) for skill in suite.skills]
+    return _with(
+        suite,
+        cases=_with(suite.cases, defaults=defaults),
+        judge=suite.judge and _judge(suite.judge, None),
+        judges=suite.judges and [_judge(judge, None) for judge in suite.judges],
+        skills=skills,
+    )
+
+
+def merged_case(case: Case, suite: Suite, *, default_id: str) -> Case:
+    """`case` in our language, with the defaults of `suite` (which is in ours) merged in.
+
+    Where nothing is asked of the agent at all, it has to end with exit code 0.
+    """
+    merged = merge_defaults(_translated(case, suite), suite, default_id=default_id)
+    if has_checks(merged) or merged.all_judges():
+        return merged
+    return _with(merged, expect=CheckSet(exit_code=0))
+
+
+def _translated(case: Case, suite: Suite) -> Case:
+    limits = case.constraints
+    changes: dict[str, Any] = {
+        "schema_version": None,
+        "expect": _exact(case.expect),
+        "judge": case.judge and _judge(case.judge, suite.judge),
+        "judges": case.judges and [_judge(judge, None) for judge in case.judges],
+    }
+    if limits is not None:
+        changes["constraints"] = None
+        changes["turn_limit"] = case.turn_limit or limits.max_turns
+        changes["timeout_seconds"] = case.timeout_seconds or limits.timeout_seconds
+    if case.input.turns is not None:
+        turns = [_turn(turn) for turn in case.input.turns]
+        changes["input"] = _with(case.input, turns=turns)
+    return _with(case, **changes)
+
+
+def _turn(turn: Turn) -> Turn:
+    gate = turn.post_condition
+    capture = [_capture(rule) for rule in turn.capture]
+    return _with(turn, post_condition=_exact(gate), capture=capture)
+
+
+def _capture(rule: Capture) -> Capture:
+    """A JSONPath starts at the answer, not at the turn; `-` may stand in a key."""
+    if rule.jsonpath is None or not rule.jsonpath.startswith("$"):
+        return rule
+    rest = _KEY.sub(r"['\1']", rule.jsonpath[1:])
+    return _with(rule, jsonpath=f"$.response_json{rest}")
+
+
+def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
+    """`base`: the suite's, whose threshold holds where the judge has none."""
+    changes: dict[str, Any] = {
+        "success": [_exact(check) for check in judge.success],
+        "failure": [_exact(check) for check in judge.failure],
+    }
+    if judge.script_path is not None:
+        changes["exit_code_decides"] = True
+    elif not judge.criteria:
+        changes["otherwise"] = "pass"
+    inherited = base.pass_threshold if base is not None else None
+    if judge.criteria and judge.pass_threshold is None:
+        changes["pass_threshold"] = _THRESHOLD if inherited is None else inherited
+    return _with(judge, **changes)
+
+
+def _exact(asked: K) -> K:
+    """skill-up compares texts as they are written."""
+    if asked is None or "case_sensitive" in asked.model_fields_set:
+        return asked
+    own = any(key in _RULES for key, _ in asked.given())
+    return _with(asked, case_sensitive=True) if own else asked
+
+
+def _with(value: T, **changes: Any) -> T:
+    """`value` with those `changes` that say something new."""
+    new = {name: item for name, item in changes.items() if getattr(value, name) != item}
+    return value.model_copy(update=new) if new else value
