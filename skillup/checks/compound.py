@@ -44,7 +44,8 @@ def _failed(
     wrong = next((child for child in children if child.error is not None), None)
     if wrong is not None:
         error = f"{wrong.name}: {wrong.error}"
-        return Finding(False, found, error=error, score=0.0, children=tuple(children))
+        told = tuple(children)
+        return Finding(False, found, error=error, error_kind=wrong.error_kind, children=told)
     absent = next((child for child in children if not child.assertable), None)
     if absent is not None:
         found = f"{found}; {absent.found}" if found else absent.found

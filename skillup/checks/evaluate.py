@@ -13,6 +13,7 @@ from skillup.checks.registry import ASKING, COMBINING, LOOKING, look
 from skillup.checks.scope import CONVERSATION, Scope, resolve
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole
+from skillup.schema.templates import UnresolvedNameError
 
 _NO_JUDGE = "needs a judge that this version does not run"
 _FOLLOW_UP = "a follow-up is no check of its own: its checks are asked of the turn it makes"
@@ -66,10 +67,19 @@ def _evaluate(
     if question.turn is not None:
         manner = manner._replace(turn=question.turn)
     scope = resolve(context, manner.turn)
+    unresolved: str | None = None
+    if question.templated and scope.problem is None:
+        try:
+            question = question.filled(_variables(context, scope, manner))
+        except UnresolvedNameError as missing:
+            unresolved = str(missing)
     if key in COMBINING:
         finding = _combine(question, context, scope, manner)
+        question = _in_its_childrens_words(question, finding)
     elif scope.problem is not None:
         finding = not_assertable(scope.problem)
+    elif unresolved is not None:
+        finding = broken(unresolved, "template")
     elif key in LOOKING:
         finding = _look(question, context, scope, manner)
     elif key in ASKING and context.ask is not None:
@@ -93,8 +103,28 @@ def _evaluate(
         found=finding.found,
         excerpt=finding.excerpt,
         error=finding.error,
+        error_kind=finding.error_kind,
         children=list(finding.children),
     )
+
+
+def _variables(context: CheckContext, scope: Scope, manner: _Manner) -> dict[str, str]:
+    """As they stood when the checked turn ended; its gate is asked before its captures."""
+    if scope.turn is None:
+        return context.record.variables_after(None)
+    gated = manner.role == "post_condition" and scope.turn is context.turn
+    return context.record.variables_after(scope.turn.turn_number - gated)
+
+
+def _in_its_childrens_words(question: Question, finding: Finding) -> Question:
+    """A compound check with templates in it, named as they were filled in."""
+    if not any(question_of(child).templated for child in question.spec):
+        return question
+    listed = "[" + "; ".join(child.name for child in finding.children) + "]"
+    name = (
+        f"{question.key} {listed}" if question.check is None or question.check.name is None else ""
+    )
+    return replace(question, name=name or question.name, expected=listed)
 
 
 def _look(question: Question, context: CheckContext, scope: Scope, manner: _Manner) -> Finding:
@@ -119,7 +149,7 @@ def _combine(question: Question, context: CheckContext, scope: Scope, manner: _M
 def _ask(question: Question, context: CheckContext, manner: _Manner, required: bool) -> CheckResult:
     check = question.check
     if check is None:
-        check = Check(**{CHECK_FIELDS[question.key]: question.spec})
+        check = Check.model_construct(**{CHECK_FIELDS[question.key]: question.spec})
     assert context.ask is not None
     said = context.ask(check, context, manner.role)
     update = {"role": manner.role, "required": True} if required else {"role": manner.role}

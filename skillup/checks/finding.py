@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from skillup.schema.grade import CheckResult
 
@@ -16,6 +17,7 @@ class Finding:
     excerpt: str = ""
     assertable: bool = True
     error: str | None = None
+    error_kind: Literal["template"] | None = None
     score: float | None = None
     """None: 1 if passed, else 0."""
     children: tuple[CheckResult, ...] = ()
@@ -26,9 +28,9 @@ def not_assertable(why: str) -> Finding:
     return Finding(passed=False, found=why, assertable=False)
 
 
-def broken(why: str) -> Finding:
+def broken(why: str, kind: Literal["template"] | None = None) -> Finding:
     """The check itself could not be evaluated: neither it nor its negation passes."""
-    return Finding(passed=False, found="", error=why)
+    return Finding(passed=False, found="", error=why, error_kind=kind)
 
 
 class CannotEvaluateError(Exception):

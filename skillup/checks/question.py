@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from skillup.checks.describe import expected, key_and_spec, title, wanted
-from skillup.checks.registry import NAMES_ITS_TURN
-from skillup.schema.checks import Check, CheckSet
+from skillup.checks.registry import COMBINING, NAMES_ITS_TURN
+from skillup.schema import templates
+from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 
 _MOST_KEPT = 4096
 
@@ -28,6 +30,18 @@ class Question:
     """The turn that it names itself."""
     case_sensitive: bool | None
     """None: it does not say; as what it is part of."""
+    owner: Check | CheckSet
+    """Where it stands."""
+    templated: bool
+    """Some text of it is a template: it cannot be asked before it is :meth:`filled`."""
+
+    def filled(self, variables: Mapping[str, str]) -> Question:
+        """The question with its templates filled in; raises UnresolvedNameError."""
+        spec = templates.fill(self.key, self.spec, variables)
+        if self.check is None:
+            assert isinstance(self.owner, CheckSet)
+            return _of_set(self.owner, self.key, spec)
+        return _of_check(self.check.model_copy(update={CHECK_FIELDS[self.key]: spec}))
 
 
 def question_of(check: Check) -> Question:
@@ -71,6 +85,8 @@ def _of_check(check: Check) -> Question:
         required=check.required,
         turn=spec.turn if key in NAMES_ITS_TURN else check.turn,
         case_sensitive=check.case_sensitive if "case_sensitive" in check.model_fields_set else None,
+        owner=check,
+        templated=_templated(check, key, spec),
     )
 
 
@@ -85,4 +101,18 @@ def _of_set(checks: CheckSet, key: str, spec: Any) -> Question:
         required=False,
         turn=spec.turn if key in NAMES_ITS_TURN else None,
         case_sensitive=checks.case_sensitive,
+        owner=checks,
+        templated=_templated(checks, key, spec),
+    )
+
+
+def _templated(owner: Check | CheckSet, key: str, spec: Any) -> bool:
+    # What stands in a compound check is filled in by itself: it may be asked of another turn.
+    return (
+        not owner.literal
+        and key not in COMBINING
+        and any(
+            templates.has_templates(text, braces=braces)
+            for text, braces in templates.texts_of_check(key, spec)
+        )
     )

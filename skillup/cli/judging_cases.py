@@ -145,12 +145,13 @@ def with_references(
     And their contents, masked as a run's, by SHA-256. Those that are not there any more stay as the
     record has them.
     """
-    from skillup.trial.references import attachment_paths, golden_paths, script_paths
+    from skillup.judges.written import as_written
+    from skillup.trial.references import reference_paths
 
     case = edited.case
     contents: dict[str, bytes] = {}
     references = dict(record.references)
-    for name in [*golden_paths(case), *script_paths(case), *attachment_paths(case)]:
+    for name in reference_paths(case, as_written(record, case).initial_variables):
         try:
             content = masking_bytes(mask)((edited.root / name).read_bytes())
             executable = bool((edited.root / name).stat().st_mode & 0o100)

@@ -14,7 +14,8 @@ from typing import Any
 from skillup.errors import InvalidFilesError, Problem
 from skillup.interop.report import Loc
 from skillup.interop.source import Source
-from skillup.interop.templating import Scope, escaped
+from skillup.interop.templating import Scope
+from skillup.schema.templates import escape
 
 
 def as_text(value: Any) -> str:
@@ -95,7 +96,7 @@ class Node:
         With `live`, for a message that is sent: ``<<name>>`` means something there.
         """
         if self.scope is None:
-            return escaped(text) if live else text
+            return escape(text) if live else text
         return str(self.scope.finish(text, self, live=live))
 
     def take(self) -> Any:

@@ -114,7 +114,7 @@ def _live_part(
     """The session without the case's history, what that is, and a note if it is not there."""
     if not case.input.history:
         return session, (), ()
-    history = past_of(case.input).items
+    history = past_of(case.input, case.vars).items
     count = seeded_turns(session.found, history)
     if count is None:
         note = "the case begins with a history that the session does not begin with"

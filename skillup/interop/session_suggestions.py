@@ -8,6 +8,7 @@ from typing import Any
 
 from skillup.checks import CheckContext, evaluate
 from skillup.interop.session_phrases import key_phrases, may_last
+from skillup.interop.templating import literal_checks
 from skillup.schema.checks import Check
 from skillup.schema.record import Record, ToolCall, TurnRecord
 
@@ -21,12 +22,13 @@ _PATHS = ("path", "file_path", "notebook_path")
 def suggested_checks(turn: TurnRecord, record: Record) -> list[dict[str, Any]]:
     """Checks of the turn that hold for what happened, as YAML data."""
     wanted = [*_tools(turn), *({"contains": text} for text in _phrases(turn))]
+    wanted = literal_checks(wanted)
     held = [check for check in wanted if _holds(check, turn, record)]
     answer = turn.response.strip(" .!\n")
     if held or not answer:
         return held
     if len(answer) <= _SHORT and may_last(answer):
-        return [{"contains": answer}]
+        return [literal_checks({"contains": answer})]
     return [{"matches": r"\S"}]
 
 

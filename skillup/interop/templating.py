@@ -8,9 +8,11 @@ such a name becomes ``<<name>>``; in a check, which knows no names, its default 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from skillup.schema.templates import escape, has_templates
 
 if TYPE_CHECKING:
     from skillup.interop.node import Node
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
 _PATH = re.compile(r"\s*\{\{-?\s*(?:vars\.)?([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*)\s*-?\}\}\s*")
 _OLD_ENV = re.compile(r"\$\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _STEP = re.compile(r"\w+")
-_OURS = re.compile(r"<<(?=\s*[A-Za-z_][A-Za-z0-9_.-]*\s*>>)")
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
 _BAD_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _DEEPEST = 8
+_CHECK_LISTS = ("any_of", "all_of", "none_of", "assertions")
 
 
 class UnreadableTemplateError(ValueError):
@@ -151,7 +153,7 @@ class Scope:
         if not isinstance(value, str):
             return value
         if live:
-            return _MARKED.sub(lambda match: self._live(match[1], node), escaped(value))
+            return _MARKED.sub(lambda match: self._live(match[1], node), escape(value))
         return _MARKED.sub(lambda match: self._dead(match[1], node), value)
 
     def _live(self, name: str, node: Node) -> str:
@@ -180,6 +182,49 @@ class Scope:
         return later.original
 
 
-def escaped(text: str) -> str:
-    """Text for a message: what looks like a template of ours, but is none, is escaped."""
-    return _OURS.sub(r"\\<<", text)
+def made_literal(case: dict[str, Any]) -> None:
+    """Have the texts of a case that no name of ours stands in be no templates, in place.
+
+    Messages are left out: :meth:`Scope.finish` looks after them.
+    """
+    given = case.get("input", {})
+    for message in given.get("history", ()):
+        _mark(message, message.get("content"))
+    if (context := case.get("context")) is not None:
+        _mark(context, context.get("files"))
+    turns = [turn for turn in given.get("turns", ()) if isinstance(turn, dict)]
+    for owner, key in (
+        (given, "system"),
+        *((place, "expected_output") for place in (case, *turns)),
+    ):
+        if isinstance(owner.get(key), str):
+            owner[key] = escape(owner[key])
+    for place in (case, *turns, *case.get("judges", ()), case.get("judge", {})):
+        for key in ("assertions", "success", "failure", "expect", "post_condition"):
+            if key in place:
+                place[key] = literal_checks(place[key])
+
+
+def literal_checks(checks: Any) -> Any:
+    """A check, or a list of checks, as they are written, whose texts are no templates."""
+    if isinstance(checks, str):
+        return escape(checks)
+    if isinstance(checks, list):
+        return [literal_checks(check) for check in checks]
+    inner = {k: literal_checks(checks[k]) for k in _CHECK_LISTS if k in checks}
+    own = {key: value for key, value in checks.items() if key not in inner}
+    _mark(own, {key: value for key, value in own.items() if key != "prompt"})
+    return {**own, **inner}
+
+
+def _mark(owner: dict[str, Any], texts: Any) -> None:
+    if any(has_templates(text) for text in _texts_in(texts)):
+        owner["literal"] = True
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(item)

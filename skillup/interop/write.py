@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.interop import references
 from skillup.interop.draft import CaseDraft, Placed, SuiteDraft, slug, unlike
+from skillup.interop.templating import made_literal
 from skillup.interop.yaml_writer import to_yaml
 from skillup.load.discover import SUITE_FILE, workspace_root
 from skillup.load.json_schema import json_schema
@@ -56,6 +57,7 @@ def lay_out(draft: SuiteDraft, directory: Path) -> Output:
     for case in draft.cases:
         name = f"{CASES}/{unlike(slug(case.id), names)}.yaml"
         data = case.as_dict(fixture=_fixture(case, fixtures, directory, root, output))
+        made_literal(data)
         try:
             Case.model_validate(data)
         except ValidationError as error:

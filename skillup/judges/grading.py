@@ -120,7 +120,7 @@ def _check_error(
     if broken is None:
         return None
     message = f"the check `{broken.name}` could not be evaluated: {broken.error}"
-    return TurnError(kind="judge", message=message)
+    return TurnError(kind=broken.error_kind or "judge", message=message)
 
 
 def _as_grade(

@@ -23,7 +23,8 @@ from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import TurnError
+from skillup.schema.record import Record, TurnError
+from skillup.schema.templates import UnresolvedNameError, fill
 from skillup.schema.workspace_paths import outside_suite
 from skillup.trial.references import script_paths
 
@@ -55,7 +56,7 @@ async def read_judge(inquiry: Inquiry, ledger: Ledger, place: JudgePlace) -> lis
     subject = exhibited(inquiry.context)
     if judge.type == "agent_judge":
         name = judge.id or "agent_judge"
-        wanted = beginning("; ".join(criterion.outcome for criterion in judge.criteria))
+        wanted = _outcomes(judge)
     else:
         name, wanted = judge.id or f"script: {judge.script_path}", judge.script_path or ""
     blank = CheckResult(
@@ -70,13 +71,28 @@ async def read_judge(inquiry: Inquiry, ledger: Ledger, place: JudgePlace) -> lis
     if isinstance(subject, NothingToJudge):
         return [_nothing(blank, subject)]
     if judge.type == "agent_judge":
+        try:
+            judge = _filled_in(judge, inquiry.context.record)
+        except UnresolvedNameError as missing:
+            return [blank.model_copy(update={"error": str(missing), "error_kind": "template"})]
         read_file = inquiry.context.read_file
         said = await judge_by_agent(judge, subject, read_file, ledger, place)
         children = [
             child.model_copy(update={"scope": subject.label}) for child in said.get("children", ())
         ]
-        return [blank.model_copy(update={**said, "children": children})]
+        update = {"expected": _outcomes(judge), **said, "children": children}
+        return [blank.model_copy(update=update)]
     return [_filled(blank, await _by_script(judge, subject, inquiry, place))]
+
+
+def _outcomes(judge: JudgeConfig) -> str:
+    return beginning("; ".join(criterion.outcome for criterion in judge.criteria))
+
+
+def _filled_in(judge: JudgeConfig, record: Record) -> JudgeConfig:
+    """The judge with its criteria filled in. Raises UnresolvedNameError."""
+    variables = record.variables_after(None)
+    return judge.model_copy(update={"criteria": fill("criteria", judge.criteria, variables)})
 
 
 async def read_scripts(

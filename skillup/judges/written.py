@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from skillup.schema.case import Case
 from skillup.schema.record import Record
 from skillup.schema.simulation import lead_of
@@ -18,8 +20,17 @@ def written_turns(case: Case) -> int | None:
 
 
 def as_written(record: Record, case: Case) -> Record:
-    """`record` without the turns that `case`, edited since or another's, does not have."""
-    wanted = written_turns(case)
-    if wanted is None or len(record.turns) <= wanted:
-        return record
-    return record.model_copy(update={"turns": record.turns[:wanted]})
+    """`record` as `case` has it, which was edited since, or is another's.
+
+    Without the turns that the case does not have, and with the values of `vars` that the case gives
+    anew.
+    """
+    update: dict[str, Any] = {}
+    wanted, held = written_turns(case), record.case.get("vars", {})
+    if wanted is not None and len(record.turns) > wanted:
+        update["turns"] = record.turns[:wanted]
+    known = record.initial_variables
+    anew = {k: v for k, v in case.vars.items() if k not in known or held.get(k) != v}
+    if anew:
+        update["initial_variables"] = {**known, **anew}
+    return record.model_copy(update=update) if update else record

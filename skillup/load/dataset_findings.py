@@ -7,16 +7,15 @@ of the first of these.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillup.errors import Problem
 from skillup.load.dataset_items import QUERY
 from skillup.load.document import Document
+from skillup.schema.templates import written_in
 
 _LEADS = ("prompt", "turns", "conversation", "transcript")
-_SAID = re.compile(rf"<<\s*{QUERY}\s*>>|\{{\{{\s*{QUERY}\s*\}}\}}")
 
 
 @dataclass(slots=True)
@@ -51,7 +50,7 @@ def message_never_said(template: Document) -> Problem | None:
     given = template.data.get("input")
     if not isinstance(given, dict) or not any(name in given for name in _LEADS):
         return None
-    if _SAID.search(json.dumps(given, default=str, ensure_ascii=False)):
+    if QUERY in written_in(json.dumps(given, default=str, ensure_ascii=False)):
         return None
     line, column = template.locate(("input",))
     return Problem(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from skillup.schema.case import Case
-from skillup.schema.checks import Check, CheckKeys
+from skillup.schema.checks import Check, CheckSet
 
 Loc = tuple[str | int, ...]
 
 
-def all_checks(case: Case) -> Iterator[tuple[Loc, CheckKeys, int]]:
+def all_checks(case: Case) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
     """Every check of the case, with its place and how deep in follow-ups it stands."""
     if case.expect is not None:
         yield ("expect",), case.expect, 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from skillup.errors import Problem
@@ -14,7 +14,6 @@ from skillup.load.merge import has_checks
 from skillup.load.model import LoadedCase
 from skillup.load.readers import reader_problems
 from skillup.load.simulated_users import texts_of, without_limit, without_use
-from skillup.load.templates_in_checks import templates_in_checks
 from skillup.load.turn_numbers import turn_problems
 from skillup.load.unsupported import (
     ignored_in_suite,
@@ -83,14 +82,6 @@ def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[P
     case, document = path.case, path.document
     yield from _template_problems(case, document, variables)
     yield from _check_problems(case, document)
-    for place, name in templates_in_checks(case, document.text, variables):
-        line, column = document.locate(place)
-        line, column = _find_template(document, name, line) or (line, column)
-        yield Problem(
-            document.path, line, column, field_name(document.as_written(place)),
-            f"<<{name}>> is not filled in in checks: it stands for these signs themselves",
-            "write the value, or a pattern", "warning",
-        )  # fmt: skip
     yield from reader_problems(case, all_checks(case), document)
     for index, turn in enumerate(case.input.turns or ()):
         loc: Loc = ("input", "turns", index, "content")
@@ -117,33 +108,85 @@ def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[P
 def _template_problems(
     case: Case, document: Document, variables: frozenset[str]
 ) -> Iterator[Problem]:
-    known = set(case.vars) | variables
-    for message in case.input.history:
-        known.update(rule.variable for rule in message.capture)
-    for rule in case.input.reconstruct:
-        known.update(rule.variables())
-    for path, content in case.context.files.items():
-        yield from _unresolved(content, ("context", "files", path), known, document)
-    if case.input.prompt is not None:
-        yield from _unresolved(case.input.prompt, ("input", "prompt"), known, document)
+    first = frozenset(case.vars) | variables
+    for number, message in enumerate(case.input.history):
+        if not message.literal:
+            loc: Loc = ("input", "history", number, "content")
+            yield from _unresolved(message.content, loc, first, document)
+    past = {rule.variable for message in case.input.history for rule in message.capture}
+    past.update(name for rule in case.input.reconstruct for name in rule.variables())
+    # known[n]: once turn n has ended; the last one: once all have.
+    known = [first | past]
+    for turn in case.input.turns or ():
+        known.append(known[-1] | {rule.variable for rule in turn.capture})
+    if not case.context.literal:
+        for path, content in case.context.files.items():
+            yield from _unresolved(content, ("context", "files", path), known[0], document)
+    if not case.input.literal:
+        for key in ("system", "prompt"):
+            yield from _unresolved(
+                getattr(case.input, key) or "", ("input", key), known[0], document
+            )
     for loc, text in texts_of(case):
         # A part is read anew for each message: a later one may use what was captured by then.
-        captured = {rule.variable for turn in case.input.turns or () for rule in turn.capture}
-        yield from _unresolved(text, loc, known | captured, document)
+        yield from _unresolved(text, loc, known[-1], document)
     for number, turn in enumerate(case.input.turns or ()):
-        for key in ("content", "respond"):
-            text = getattr(turn, key)
-            if text is not None:
-                yield from _unresolved(text, ("input", "turns", number, key), known, document)
-        prompts: Loc = ("input", "turns", number, "assertions")
-        for loc, check, _ in walk_checks(turn.assertions, prompts):
-            if check.prompt is not None:
-                yield from _unresolved(check.prompt, (*loc, "prompt"), known, document)
-        known.update(rule.variable for rule in turn.capture)
+        loc = ("input", "turns", number)
+        if not turn.literal:
+            for key in ("content", "respond"):
+                yield from _unresolved(
+                    getattr(turn, key) or "", (*loc, key), known[number], document
+                )
+            yield from _unresolved(
+                turn.expected_output or "", (*loc, "expected_output"), known[number + 1], document
+            )
+        for place, check, _ in walk_checks(turn.assertions, (*loc, "assertions")):
+            if check.prompt is not None and not check.literal:
+                yield from _unresolved(
+                    check.prompt, (*place, "prompt"), known[number + 1], document
+                )
+    yield from _unresolved(case.expected_output or "", ("expected_output",), known[-1], document)
+    yield from _names_in_checks(case, document, known)
+    for number, judge in enumerate(case.all_judges()):
+        where: Loc = ("judges", number) if case.judges is not None else ("judge",)
+        for line, criterion in enumerate(judge.criteria):
+            loc = (*where, "criteria", line, "outcome")
+            yield from _unresolved(criterion.outcome, loc, known[-1], document)
 
 
-def _unresolved(text: str, loc: Loc, known: set[str], document: Document) -> Iterator[Problem]:
-    for name in dict.fromkeys(templates.names_in(text)):
+def _names_in_checks(
+    case: Case, document: Document, known: Sequence[frozenset[str]]
+) -> Iterator[Problem]:
+    """A check knows what was defined when the turn had ended that it is asked of."""
+    turns: dict[Loc, int] = {}
+    for loc, keys, _ in all_checks(case):
+        number = turns.get(loc[:-2], len(known) - 1)  # as the compound check or follow-up around it
+        if loc[:2] == ("input", "turns") and loc[:-2] not in turns:
+            gate = loc[-1] == "post_condition"  # asked before its turn's captures
+            number = int(loc[2]) + (not gate)
+        if isinstance(keys, Check) and keys.turn is not None:
+            number = keys.turn
+        turns[loc] = number
+        for key, spec in () if keys.literal else keys.given():
+            if key in ("any_of", "all_of", "none_of"):
+                continue
+            own = getattr(spec, "turn", None) or number
+            # Files of the suite are kept before the first turn.
+            own = 0 if key in ("golden_file", "script") else min(own, len(known) - 1)
+            names = templates.written_in_check(key, spec)
+            yield from _unknown_names(names, (*loc, key), known[own], document)
+
+
+def _unresolved(
+    text: str, loc: Loc, known: frozenset[str], document: Document
+) -> Iterator[Problem]:
+    yield from _unknown_names(templates.written_in(text), loc, known, document)
+
+
+def _unknown_names(
+    names: Mapping[str, str], loc: Loc, known: frozenset[str], document: Document
+) -> Iterator[Problem]:
+    for name, written in names.items():
         if name in known:
             continue
         line, column = document.locate(loc)
@@ -152,14 +195,16 @@ def _unresolved(text: str, loc: Loc, known: set[str], document: Document) -> Ite
         listed = ", ".join(sorted(known)) or "none"
         yield Problem(
             document.path, line, column, field_name(document.as_written(loc)),
-            f"<<{name}>> is not defined by `vars` or by an earlier `capture`",
-            f"defined here: {listed}; for the text itself write \\<<{name}>>",
+            f"{written} is not defined by `vars` or by an earlier `capture`",
+            f"defined here: {listed}; for the text itself write \\{written}, or `literal: true` "
+            "beside it",
         )  # fmt: skip
 
 
 def _find_template(document: Document, name: str, from_line: int) -> tuple[int, int] | None:
     """Where ``<<name>>`` stands in the file's own text, at or below a line."""
-    pattern = re.compile(rf"(?<!\\)<<\s*{re.escape(name)}\s*>>")
+    quoted = re.escape(name)
+    pattern = re.compile(rf"(?<!\\)(?:<<\s*{quoted}\s*>>|\{{\{{\s*{quoted}\s*\}}\}})")
     for number, line in enumerate(document.text.splitlines(), start=1):
         if number >= from_line and (match := pattern.search(line)):
             return number, match.start() + 1

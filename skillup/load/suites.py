@@ -34,7 +34,7 @@ from skillup.load.simulated_users import nobody_plays
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
-from skillup.schema.templates import names_in
+from skillup.schema.templates import written_in
 
 
 def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loaded:
@@ -145,7 +145,7 @@ def _load_case(
         rest = mended(data, error)
         if rest is not None:
             case, texts = rest
-            names = texts & set(names_in(document.text))
+            names = texts & written_in(document.text).keys()
             merged = merge(case, suite, default_id=file.stem)
             more = case_problems(merged, document, variables | names)
             found.extend(problem for problem in more if problem.severity == "error")

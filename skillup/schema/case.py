@@ -59,6 +59,7 @@ class Context(Model):
         description="A directory of the suite, copied (`repo_fixture` is read too).",
     )
     files: dict[WorkspacePath, Text] = Field(default_factory=dict, description="Files by path.")
+    literal: Bool = Field(False, description="What is in `files` is no template.")
     git: GitContext | None = Field(None, description="Make it a git repository.")
     setup: Texts = Field(default_factory=list, description="Shell commands, run in order.")
 
@@ -136,7 +137,7 @@ class Case(Model):
     tag: NonEmptyText | None = Field(None, description="skill-up: one tag.")
     tags: Texts = Field(default_factory=list, description="For --tag.")
     vars: dict[VariableName, Text] = Field(
-        default_factory=dict, description="Usable as <<name>> in messages and files."
+        default_factory=dict, description="Usable as <<name>> in messages, files and checks."
     )
     depends_on: Annotated[
         list[NonEmptyText], BeforeValidator(_one_or_more, json_schema_input_type=list[str] | str)

@@ -117,6 +117,7 @@ class CheckSet(CheckKeys):
     case_sensitive: Bool = Field(
         False, description="Tell upper and lower case apart in texts; patterns always do."
     )
+    literal: Bool = Field(False, description="Its texts are no templates.")
 
 
 class Check(CheckKeys):
@@ -129,6 +130,7 @@ class Check(CheckKeys):
         False, description="Tell upper and lower case apart in texts; patterns always do."
     )
     turn: TurnNumber | None = Field(None, description="Ask it of this turn, counted from 1.")
+    literal: Bool = Field(False, description="Its texts, and its `prompt`, are no templates.")
     prompt: NonEmptyText | None = Field(
         None, description="A follow-up message, sent only if a check beside it failed."
     )

@@ -52,6 +52,9 @@ class Turn(Model):
     respond: NonEmptyText | None = Field(
         None, description="An instruction to the simulated user, who writes the message."
     )
+    literal: Bool = Field(
+        False, description="Its message and its `expected_output` are no templates."
+    )
     slash_command: Bool = Field(
         False, description="The message is a command of the CLI, not text for the model."
     )
@@ -77,7 +80,8 @@ class Turn(Model):
         """Its assertions; `expected_output` is one more, after them: places stay as written."""
         if self.expected_output is None:
             return self.assertions
-        return [*self.assertions, Check(expected_output=self.expected_output)]
+        literal = {"literal": True} if self.literal else {}
+        return [*self.assertions, Check(expected_output=self.expected_output, **literal)]
 
 
 class Branch(Model):
@@ -113,6 +117,7 @@ class HistoryMessage(Model):
         description="Who said it; `tool`: what a call gave back."
     )
     content: Text = Field("", description="What was said, or what the tool gave back.")
+    literal: Bool = Field(False, description="What was said is no template.")
     tool_calls: list[HistoryToolCall] = Field(
         default_factory=list, description="assistant: the calls it made, after what it said."
     )
@@ -147,6 +152,7 @@ class Input(Model):
     """What the agent is told: one of `prompt`, `turns`, `conversation`, `transcript`."""
 
     system: NonEmptyText | None = Field(None, description="Appended to the system prompt.")
+    literal: Bool = Field(False, description="`system` and `prompt` are no templates.")
     history: list[HistoryMessage] = Field(
         default_factory=list, description="Put into the session before the first live turn."
     )
@@ -180,7 +186,7 @@ class Input(Model):
         """The scripted turns; `prompt` is a conversation of one turn."""
         if self.turns is not None:
             return self.turns
-        return [Turn(content=self.prompt)] if self.prompt is not None else []
+        return [Turn(content=self.prompt, literal=self.literal)] if self.prompt is not None else []
 
 
 Turn.model_rebuild()

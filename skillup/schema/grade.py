@@ -38,6 +38,9 @@ class CheckResult(Model):
         "", description="The matching (or offending) piece, with its surroundings."
     )
     error: str | None = Field(None, description="The check itself could not be evaluated.")
+    error_kind: Literal["template"] | None = Field(
+        None, description="Of an `error`: `template` for a name without a value; None: `judge`."
+    )
     notes: list[str] = Field(
         default_factory=list, description="What a reader should know of how it was judged."
     )

@@ -48,8 +48,10 @@ class Reconstruct(Model):
     role: Literal["user", "assistant", "any"] = Field(
         "any", description="capture: whose messages are looked at."
     )
-    take: Literal["first", "last"] = Field(
-        "last", description="capture: of several messages that match, which counts."
+    take: Literal["first", "last", "last_message"] = Field(
+        "last",
+        description="capture: of several messages that match, which counts; last_message: only the "
+        "very last one is looked at.",
     )
     pairs: Pairs | None = Field(None, description="Questions and their answers, by a marker.")
 

@@ -314,6 +314,9 @@ class Record(Model):
         "provider after refusals."
     )
     session_id: str | None = Field(None, description="The session of the conversation.")
+    initial_variables: dict[str, str] = Field(
+        default_factory=dict, description="All variables before turn 1."
+    )
     variables: dict[str, str] = Field(default_factory=dict, description="All variables at the end.")
     references: dict[str, FileState] = Field(
         default_factory=dict, description="Files of the suite that checks compare with, by path."
@@ -339,6 +342,14 @@ class Record(Model):
     )
     skipped: str | None = Field(None, description="Why the whole case was not held.")
     error: TurnError | None = Field(None, description="What kept the first turn from starting.")
+
+    def variables_after(self, turn_number: int | None) -> dict[str, str]:
+        """The variables as they stood when that turn ended; None: when the conversation did."""
+        values = dict(self.initial_variables)
+        for turn in self.turns:
+            if turn_number is None or turn.turn_number <= turn_number:
+                values |= turn.captures
+        return values
 
     def first_error(self) -> TurnError | None:
         """The trial's own error, else that of the first turn that has one."""

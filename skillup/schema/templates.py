@@ -1,67 +1,77 @@
-r"""Templates in messages and files: ``<<name>>``, and ``{{name}}`` where the case defines `name`.
+r"""Templates in messages, files and checks: ``<<name>>``, and ``{{name}}``, which means the same.
 
-``\<<name>>`` is literal ``<<name>>``. ``{{name}}`` is skill-up's spelling; because prompts often
-contain such braces for other reasons, it is replaced only if the case itself defines the name.
+``\<<name>>`` and ``\{{name}}`` are literal. What only looks alike (``{{ a | b }}``, ``{% if %}``)
+is none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any, Literal
+
+from pydantic import BaseModel
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 _TEMPLATE = re.compile(
-    rf"(?P<escape>\\)?<<\s*(?P<name>{_NAME})\s*>>|\{{\{{\s*(?P<brace>{_NAME})\s*\}}\}}"
+    rf"(?P<escape>\\)?(?:<<\s*(?P<name>{_NAME})\s*>>|\{{\{{\s*(?P<brace>{_NAME})\s*\}}\}})"
 )
+_ANGLES = re.compile(rf"(?P<escape>\\)?<<\s*(?P<name>{_NAME})\s*>>(?P<brace>(?!))?")
 
 
-def names_in(text: str) -> list[str]:
-    """The names that `text` needs: every unescaped ``<<name>>``, in order."""
-    return [m["name"] for m in _TEMPLATE.finditer(text) if m["name"] and not m["escape"]]
+def has_templates(text: str, *, braces: bool = True) -> bool:
+    """Whether :func:`render` would change `text`, if only by taking out a backslash."""
+    return ("<<" in text or "{{" in text) and _pattern(braces).search(text) is not None
 
 
-def positions_in(text: str) -> list[tuple[str, int]]:
-    """As :func:`names_in`, each with the character offset where it stands."""
-    return [
-        (m["name"], m.start()) for m in _TEMPLATE.finditer(text) if m["name"] and not m["escape"]
-    ]
+def written_in(text: str, *, braces: bool = True) -> dict[str, str]:
+    """The names that `text` needs, in order, each as it is first written: ``{{ name }}``."""
+    if "<<" not in text and "{{" not in text:
+        return {}
+    found: dict[str, str] = {}
+    for match in _pattern(braces).finditer(text):
+        if not match["escape"]:
+            found.setdefault(match["name"] or match["brace"], match[0])
+    return found
 
 
 def escape(text: str) -> str:
-    r"""`text` such that :func:`render` gives it back: ``<<name>>`` becomes ``\<<name>>``.
-
-    Braces are left alone: they are replaced only by names that the case itself defines.
-    """
-    return _TEMPLATE.sub(lambda m: f"\\{m[0]}" if m["name"] else m[0], text)
+    r"""`text` such that :func:`render` gives it back: ``<<name>>`` becomes ``\<<name>>``."""
+    return _TEMPLATE.sub(lambda match: f"\\{match[0]}", text)
 
 
 class UnresolvedNameError(LookupError):
     """A template names what nothing has defined; ``name`` says which."""
 
-    def __init__(self, name: str, known: Set[str]) -> None:
+    def __init__(self, name: str, written: str, known: Set[str]) -> None:
         self.name = name
         self.known = sorted(known)
         listed = ", ".join(self.known) or "none"
-        super().__init__(f"<<{name}>> has no value (defined so far: {listed})")
+        super().__init__(f"{written} has no value (defined so far: {listed})")
 
 
-def render(text: str, variables: Mapping[str, str]) -> str:
+def render(
+    text: str,
+    variables: Mapping[str, str],
+    *,
+    braces: bool = True,
+    quote: Callable[[str], str] | None = None,
+) -> str:
     """`text` with every name replaced. Raises UnresolvedNameError at the first unknown one.
 
-    Values are inserted as they are: a ``<<…>>`` inside a value is not looked at again.
+    Values are inserted as they are, or as `quote` gives them: a ``<<…>>`` inside a value is not
+    looked at again. Without `braces`, ``{{name}}`` is left alone.
     """
 
     def value(match: re.Match[str]) -> str:
-        if match["brace"] is not None:
-            return variables.get(match["brace"], match[0])
         if match["escape"]:
             return match[0][1:]
-        name = match["name"]
+        name = match["name"] or match["brace"]
         if name not in variables:
-            raise UnresolvedNameError(name, variables.keys())
-        return variables[name]
+            raise UnresolvedNameError(name, match[0], variables.keys())
+        return variables[name] if quote is None else quote(variables[name])
 
-    return _TEMPLATE.sub(value, text)
+    return _pattern(braces).sub(value, text)
 
 
 def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | None]]:
@@ -80,3 +90,74 @@ def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | Non
             found.append((match[0][1:] if match["escape"] else match[0], None))
         place = match.end()
     return [*found, (text[place:], None)]
+
+
+def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
+    """The arguments `spec` of the check `key` with every name replaced; raises as :func:`render`.
+
+    A value always stands for itself: within a pattern or a glob its special characters are escaped.
+    """
+
+    def filled(text: str, sort: _Sort) -> str:
+        return render(text, variables, braces=sort != "prompt", quote=_QUOTES.get(sort))
+
+    return _changed(spec, filled, _SORTS.get(key, "text"))
+
+
+def written_in_check(key: str, spec: Any) -> dict[str, str]:
+    """As :func:`written_in`, of all texts in the arguments of the check `key`."""
+    texts = texts_of_check(key, spec)
+    return {n: w for text, braces in texts for n, w in written_in(text, braces=braces).items()}
+
+
+def texts_of_check(key: str, spec: Any) -> Iterator[tuple[str, bool]]:
+    """The texts in the arguments of the check `key`, and whether ``{{name}}`` is a template there.
+
+    In a prompt for a judge it is not: there it stands for the judge's own material.
+    """
+    found: list[tuple[str, bool]] = []
+
+    def noted(text: str, sort: _Sort) -> str:
+        found.append((text, sort != "prompt"))
+        return text
+
+    _changed(spec, noted, _SORTS.get(key, "text"))
+    yield from found
+
+
+_Sort = Literal["text", "regex", "glob", "prompt"]
+_SORTS: Mapping[str, _Sort] = {
+    "matches": "regex",
+    "output_matches": "regex",
+    "glob": "glob",
+    "not_glob": "glob",
+    "files_exist": "glob",
+    "files_not_exist": "glob",
+    "prompt": "prompt",
+    "FileContains.path": "glob",
+}
+"""What is no plain text, by a check's key or a field's name."""
+_QUOTES: Mapping[str, Callable[[str], str]] = {
+    "regex": re.escape,
+    "glob": lambda value: re.sub(r"[*?\[{}]", r"[\g<0>]", value),
+}
+
+
+def _changed(value: Any, change: Callable[[str, _Sort], str], sort: _Sort) -> Any:
+    if isinstance(value, str):
+        return change(value, sort)
+    if isinstance(value, list):
+        return [_changed(item, change, sort) for item in value]
+    if isinstance(value, dict):
+        return {key: _changed(item, change, sort) for key, item in value.items()}
+    if not isinstance(value, BaseModel):
+        return value
+    update = {}
+    for name in value.model_fields_set:
+        inner = _SORTS.get(f"{type(value).__name__}.{name}") or _SORTS.get(name, sort)
+        update[name] = _changed(getattr(value, name), change, inner)
+    return value.model_copy(update=update)
+
+
+def _pattern(braces: bool) -> re.Pattern[str]:
+    return _TEMPLATE if braces else _ANGLES

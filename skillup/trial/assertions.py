@@ -22,7 +22,7 @@ def turn_failure(
     broken = next((result for result in asked if result.error is not None), None)
     if broken is not None:
         text = f"the check `{broken.name}` could not be evaluated (on_turn_failure: stop)"
-        return TurnError(kind="judge", message=f"{text}: {broken.error}")
+        return TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
     if outcome.passed_on is not None:
         return None
     all_passed = all(result.passed for result in outcome.results)

@@ -24,7 +24,7 @@ from skillup.trial.checkpoint import note_down
 from skillup.trial.deadline import Deadline
 from skillup.trial.follow_ups import hold_follow_ups
 from skillup.trial.keeper import Keeper
-from skillup.trial.message import LiveSession, not_sent
+from skillup.trial.message import LiveSession, not_sent, system_of
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.sending import Sender
 from skillup.trial.simulated_user import SimulatedUser, unwritten
@@ -69,6 +69,7 @@ class Conversation:
         self.live = live
         self.variables = variables
         self.record = record
+        self._system = system_of(self.case.input, record.initial_variables)
         self.turns: list[TurnRecord] = list(held)
         self.simulated_end: SimulatedEnd | None = None
         self._stop: str | None = None
@@ -150,16 +151,17 @@ class Conversation:
     async def _written(self, turn: Turn, number: int) -> Message | TurnRecord:
         """The turn's message; or the turn, which ended before there was one."""
         if turn.respond is None:
-            return self._filled_in(turn.content or "", number)
-        said = await self.user.write(number, self.turns, self.variables, instruction=turn.respond)
+            return self._filled_in(turn.content or "", number, literal=turn.literal)
+        asked = templates.escape(turn.respond) if turn.literal else turn.respond
+        said = await self.user.write(number, self.turns, self.variables, instruction=asked)
         if said.error is not None or said.text is None:
             return unwritten(number, said, turn.respond)
         return Message(said.text, said.info)
 
-    def _filled_in(self, content: str, number: int) -> Message | TurnRecord:
+    def _filled_in(self, content: str, number: int, *, literal: bool) -> Message | TurnRecord:
         """`content` with its templates filled in; if a name has no value, an error."""
         try:
-            return Message(templates.render(content, self.variables))
+            return Message(content if literal else templates.render(content, self.variables))
         except templates.UnresolvedNameError as missing:
             text = f"turn {number}: {missing}; the agent was not called"
             error = TurnError(kind="template", message=text)
@@ -172,11 +174,13 @@ class Conversation:
         held = await self._gate(held, turn)
         if held.status != "completed" or held.post_condition_passed is False:
             return held
-        said = [held]
+        # Its checks and follow-ups may use what it captures; a miss may be mended by follow-ups.
+        captured = await self._capture(held, turn)
+        said = [held if captured.error is not None else captured]
 
-        async def send(prompt: str, asked_by: list[int]) -> TurnRecord:
+        async def send(check: Check, asked_by: list[int]) -> TurnRecord:
             stem = f"turn-{number:02d}-follow-up-{len(said)}"
-            filled_in = self._filled_in(prompt, number)
+            filled_in = self._filled_in(check.prompt or "", number, literal=check.literal)
             if isinstance(filled_in, TurnRecord):
                 followed = filled_in
             else:
@@ -191,8 +195,10 @@ class Conversation:
                 answer, lambda context: evaluate_level(checks, context), within=so_far
             )
 
-        held = await hold_follow_ups(turn.checks(), held, look, send)
-        return held if held.status != "completed" else await self._capture(held, turn)
+        held = await hold_follow_ups(turn.checks(), said[0], look, send)
+        if held.status != "completed" or (held.captures and not held.follow_ups):
+            return held
+        return await self._capture(held, turn)
 
     async def _say(self, turn: Turn, message: Message, number: int, stem: str) -> TurnRecord:
         """Send one message, if there is time left for it; again, where the provider refused it."""
@@ -223,7 +229,7 @@ class Conversation:
                 prompt=message.text,
                 stem=stem,
                 slash_command=turn.slash_command,
-                system=self.case.input.system,
+                system=self._system,
                 timeout_seconds=limit,
                 limit=all_of_it if limit < own else "",
                 max_steps=self._max_steps or profile.max_turns,
@@ -245,7 +251,7 @@ class Conversation:
         unmet = next((result for result in results if not result.passed), None)
         if broken is not None:
             text = f"the post-condition `{broken.name}` could not be evaluated: {broken.error}"
-            error = TurnError(kind="judge", message=text)
+            error = TurnError(kind=broken.error_kind or "judge", message=text)
             update |= {"status": "error", "reason": text, "error": error}
         else:
             update["post_condition_passed"] = unmet is None
@@ -256,7 +262,10 @@ class Conversation:
         return held.model_copy(update=update)
 
     async def _capture(self, held: TurnRecord, turn: Turn) -> TurnRecord:
-        """Take the captures out of the answer that stands; a miss makes the turn an error."""
+        """Take the captures out of the answer that stands, else those of the first answer stand.
+
+        A miss in both makes the turn an error.
+        """
         if not turn.capture:
             return held
         answer = held.last_answer()
@@ -266,6 +275,8 @@ class Conversation:
         if found.miss is None:
             self.variables.update(found.values)
             return held.model_copy(update={"captures": found.values})
+        if held.captures:
+            return held
         text = f"turn {held.turn_number}: {found.miss.message}"
         error = TurnError(kind="capture", message=text, evidence=answer.response[:2000])
         return held.model_copy(

@@ -17,7 +17,15 @@ from skillup.trial.hold import close_trial, conversation_of, whatever_happens
 from skillup.trial.opening import Opened, ended, new_record, open_trial
 from skillup.trial.request import TrialRequest
 
-_OF_THE_START = ("skills", "initial_files", "history", "execution_mode", "started_at", "notes")
+_OF_THE_START = (
+    "skills",
+    "initial_files",
+    "initial_variables",
+    "history",
+    "execution_mode",
+    "started_at",
+    "notes",
+)
 
 
 @dataclass(slots=True)

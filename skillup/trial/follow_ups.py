@@ -12,8 +12,8 @@ from skillup.schema.record import TurnError, TurnRecord
 
 Look = Callable[[Sequence[Check], TurnRecord], Awaitable[Sequence[CheckResult]]]
 """Evaluates a level of checks (:func:`skillup.checks.levels.evaluate_level`) on an answer."""
-Send = Callable[[str, list[int]], Awaitable[TurnRecord]]
-"""Sends a message in the turn's session; also told which check asks, by its place."""
+Send = Callable[[Check, list[int]], Awaitable[TurnRecord]]
+"""Sends the check's `prompt` in the turn's session; also told its place."""
 
 
 async def hold_follow_ups(
@@ -34,7 +34,7 @@ async def hold_follow_ups(
         return answer.model_copy(update=undecided)
     held: list[TurnRecord] = []
     for place, check in follow_ups(checks, results):
-        followed = await send(check.prompt or "", [*answer.asked_by, place])
+        followed = await send(check, [*answer.asked_by, place])
         if followed.status == "completed":
             nested = check.assertions or []
             followed = await hold_follow_ups(nested, followed, look, send)
@@ -59,7 +59,7 @@ def _undecided(results: Sequence[CheckResult]) -> dict[str, Any] | None:
     if broken is None:
         return None
     text = f"the check `{broken.name}`, on which a follow-up hangs, could not be evaluated"
-    error = TurnError(kind="judge", message=f"{text}: {broken.error}")
+    error = TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
     return {"status": "error", "reason": error.message, "error": error}
 
 

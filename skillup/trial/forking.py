@@ -60,7 +60,9 @@ async def fork_trial(
     record = new_record(request).model_copy(
         update={
             **{name: getattr(parent.record, name) for name in _INHERITED},
-            "references": keep_references(case, request.job.suite.root, request.blobs),
+            "references": keep_references(
+                case, request.job.suite.root, request.blobs, parent.record.initial_variables
+            ),
             "notes": [*parent.record.notes, *told],
         }
     )
@@ -76,7 +78,9 @@ async def fork_trial(
     return Opened(request, record, forked, turns, variables, tuple(conversation.turns))
 
 
-_INHERITED = ("skills", "initial_files", "history", "execution_mode", "started_at")
+_INHERITED = (
+    "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",
+)  # fmt: skip
 
 
 def _copy(parent: TrialContext, workspace: Path, home: Path, raw_dir: Path) -> None:

@@ -6,10 +6,11 @@ sorted, those from the message under test on are cut off, empty ones and repeate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillup.checks.capture import capture
+from skillup.schema import templates
 from skillup.schema.conversation import HistoryMessage, Input
 from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
 from skillup.trial.reconstruct import rebuild
@@ -31,34 +32,57 @@ class Past:
     notes: tuple[str, ...] = ()
 
 
-def past_of(given: Input) -> Past:
+def past_of(given: Input, variables: Mapping[str, str] | None = None) -> Past:
     """The past that `input.history` describes; empty where there is none.
 
+    `variables` are those of the case itself. Raises UnresolvedNameError for any other in a message.
     Its regexes may take seconds: not to be called where other trials would wait for it.
     """
-    cut = _sorted_and_cut(given)
+    variables = variables or {}
+    cut = [_filled_in(message, variables) for message in _sorted_and_cut(given)]
     messages = _repeats_dropped(cut)
-    items, notes = _numbered(messages)
-    notes = [*_dropped(given, cut, messages), *notes]
+    notes = list(_dropped(given, cut, messages))
+    if messages and messages[-1].role == "user" and _is_first(messages[-1], given, variables):
+        messages.pop()  # before anything is taken out of it: what it says is not past yet
+        notes.append("the history's last message is the one under test: it was left out")
+    items, more = _numbered(messages)
+    notes += more
     end = len(items)
     while end and items[end - 1].role == "user":
         end -= 1
     unanswered = [item.content for item in items[end:]]
-    first = given.all_turns()[0].content if given.all_turns() else None
-    if unanswered and first is not None and unanswered[-1].strip() == first.strip():
-        unanswered.pop()
-        notes.append("the history's last message is the one under test: it was left out")
     past = Past(items=tuple(items[:end]), unanswered=tuple(unanswered), notes=tuple(notes))
     return _reconstructed(_mined(past, messages), given, messages)
 
 
+def _filled_in(message: HistoryMessage, variables: Mapping[str, str]) -> HistoryMessage:
+    if message.literal or not templates.has_templates(message.content):
+        return message
+    return message.model_copy(update={"content": templates.render(message.content, variables)})
+
+
+def _is_first(message: HistoryMessage, given: Input, variables: Mapping[str, str]) -> bool:
+    """Whether it says what the first live message says."""
+    turns = given.all_turns()
+    if not turns or turns[0].content is None:
+        return False
+    first = turns[0].content
+    if not turns[0].literal:
+        first = "".join(text for text, _ in templates.pieces(first, variables))
+    return message.content.strip() == first.strip()
+
+
 def _sorted_and_cut(given: Input) -> list[HistoryMessage]:
-    """By `message_index`; a message without one stays behind the message before it."""
+    """By `message_index`; a message without one stays behind the message before it.
+
+    Where no message has one, its place in the list is meant.
+    """
     placed: list[tuple[int, HistoryMessage]] = []
     place = -1
+    listed = all(message.message_index is None for message in given.history)
     for number, message in enumerate(given.history):
         index = message.message_index
-        place = index if index is not None else (number if place < 0 else place)
+        place = index if index is not None else (number if listed or place < 0 else place)
         placed.append((place, message))
     placed.sort(key=lambda pair: pair[0])
     limit = given.message_index

@@ -33,7 +33,8 @@ async def hold_trial(request: TrialRequest) -> Record:
     async def hold() -> Record:
         transcript = request.job.loaded.case.input.transcript
         if transcript is not None:
-            return ended(record, clock, turns=turns_of(transcript))
+            known = {**request.job.loaded.case.vars, **request.variables}
+            return ended(record, clock, turns=turns_of(transcript), initial_variables=known)
         opened = await open_trial(request, record)
         if isinstance(opened, Record):
             return ended(opened, clock)

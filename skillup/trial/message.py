@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -18,6 +19,8 @@ from skillup.engines.base import (
     TurnOutcome,
     TurnRequest,
 )
+from skillup.schema import templates
+from skillup.schema.conversation import Input
 from skillup.schema.record import SessionFingerprint, TurnError, TurnRecord, WorkspaceChanges
 from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
 from skillup.workspace.full_disk import refuse_full_disk
@@ -102,6 +105,13 @@ class LiveSession:
             why = f"{trouble.strerror or trouble} ({trouble.filename or root})"
             message = f"the workspace could not be looked at after the turn: {why}"
             return TurnError(kind="setup", message=message)
+
+
+def system_of(given: Input, variables: Mapping[str, str]) -> str | None:
+    """The added system prompt, filled in once for all turns. Raises UnresolvedNameError."""
+    if given.system is None or given.literal:
+        return given.system
+    return templates.render(given.system, variables)
 
 
 def internal_error(defect: Exception) -> TurnError:

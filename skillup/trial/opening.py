@@ -14,11 +14,17 @@ from skillup.load.unsupported import too_many_turns, unsupported_in_case, unsupp
 from skillup.schema.conversation import Turn
 from skillup.schema.grade import Judging
 from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord
+from skillup.schema.templates import UnresolvedNameError
 from skillup.trial.history import past_of
-from skillup.trial.message import LiveSession, no_resume_error, now
+from skillup.trial.message import LiveSession, no_resume_error, now, system_of
 from skillup.trial.prepare import prepare
 from skillup.trial.request import TrialRequest
-from skillup.trial.seeding import place_history, unanswered_problem, with_unanswered
+from skillup.trial.seeding import (
+    as_template,
+    place_history,
+    unanswered_problem,
+    with_unanswered,
+)
 from skillup.trial.simulated import simulation_problem
 
 
@@ -63,7 +69,12 @@ async def open_trial(request: TrialRequest, record: Record) -> Opened | Record:
             return _refused(record, no_resume_error(request.engine.name))
         turns = [_joined(turns)]
         record = record.model_copy(update={"execution_mode": "single_shot"})
-    past = await anyio.to_thread.run_sync(past_of, case.input, abandon_on_cancel=True)
+    given = {**case.vars, **request.variables}
+    try:
+        past = await anyio.to_thread.run_sync(past_of, case.input, given, abandon_on_cancel=True)
+        system_of(case.input, {**given, **past.variables})
+    except UnresolvedNameError as missing:
+        return _refused(record, TurnError(kind="template", message=f"`input`: {missing}"))
     if past.miss is not None:
         return _refused(record, TurnError(kind="capture", message=past.miss))
     homeless = unanswered_problem(turns, past.unanswered)
@@ -77,6 +88,7 @@ async def open_trial(request: TrialRequest, record: Record) -> Opened | Record:
             "skills": list(prepared.skills),
             "references": prepared.references,
             "initial_files": dict(prepared.snapshot.files),
+            "initial_variables": prepared.variables,
             "notes": list(past.notes),
         }
     )
@@ -131,6 +143,6 @@ def _refused(record: Record, error: TurnError) -> Record:
 
 def _joined(turns: list[Turn]) -> Turn:
     """All messages as one, for an engine that cannot resume (the suite asked for it)."""
-    parts = [f"Message {n}:\n{turn.content}" for n, turn in enumerate(turns, start=1)]
+    parts = [f"Message {n}:\n{as_template(turn)}" for n, turn in enumerate(turns, start=1)]
     intro = f"These are {len(turns)} messages. Work through them in order."
     return Turn(content="\n\n".join([intro, *parts]))

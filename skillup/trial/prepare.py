@@ -75,7 +75,7 @@ async def prepare(
         blobs=blobs,
         snapshot=await anyio.to_thread.run_sync(take_snapshot, made.root, blobs),
         skills=made.skills,
-        references=keep_references(case, job.suite.root, blobs),
+        references=keep_references(case, job.suite.root, blobs, variables),
         variables=variables,
     )
 

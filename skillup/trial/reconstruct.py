@@ -37,6 +37,8 @@ def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
     wanted = [m for m in messages if rule.role in ("any", m.role) and m.role != "tool"]
     if rule.take == "last":
         wanted.reverse()
+    elif rule.take == "last_message":
+        wanted = wanted[-1:]
     name, pattern = rule.capture.variable, rule.capture.pattern or ""
     search = Searcher()
     for message in wanted:

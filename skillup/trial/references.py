@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from skillup.schema import templates
 from skillup.schema.case import Case
-from skillup.schema.checks import Check, CheckKeys
+from skillup.schema.checks import Check, CheckSet
 from skillup.schema.record import FileState
 from skillup.workspace import BlobStore
 
 
-def keep_references(case: Case, suite_root: Path, blobs: BlobStore) -> dict[str, FileState]:
-    """Store every golden file, script and attachment the case names.
+def keep_references(
+    case: Case, suite_root: Path, blobs: BlobStore, variables: Mapping[str, str] | None = None
+) -> dict[str, FileState]:
+    """Store every golden file, script and attachment the case names; see `reference_paths`.
 
     One that cannot be read is left out; its check then fails, and says so.
     """
     kept: dict[str, FileState] = {}
-    for path in [*golden_paths(case), *script_paths(case), *attachment_paths(case)]:
+    for path in reference_paths(case, variables):
         try:
             content = (suite_root / path).read_bytes()
             executable = bool((suite_root / path).stat().st_mode & 0o100)
@@ -27,17 +30,39 @@ def keep_references(case: Case, suite_root: Path, blobs: BlobStore) -> dict[str,
     return kept
 
 
-def golden_paths(case: Case) -> list[str]:
+def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
+    """Every golden file, script and attachment that the case names with these `variables`.
+
+    Default: its own `vars`.
+    """
+    scripts, attached = script_paths(case, variables), attachment_paths(case)
+    return [*golden_paths(case, variables), *scripts, *attached]
+
+
+def golden_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
     """Each reference file once, in the order of its first use."""
-    found = (check.golden_file for check in _checks(case))
-    return list(dict.fromkeys(golden.path for golden in found if golden is not None))
+    found = (_filled_in(check, "golden_file", case, variables) for check in _checks(case))
+    return list(dict.fromkeys(path for path in found if path is not None))
 
 
-def script_paths(case: Case) -> list[str]:
+def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
     """Each script that judges once: those of judges, then those of checks."""
     judges = (judge.script_path for judge in case.all_judges() if judge.type == "script")
-    checks = (check.script.path for check in _checks(case) if check.script is not None)
-    return list(dict.fromkeys([*(path for path in judges if path is not None), *checks]))
+    checks = (_filled_in(check, "script", case, variables) for check in _checks(case))
+    return list(dict.fromkeys(path for path in (*judges, *checks) if path is not None))
+
+
+def _filled_in(
+    check: Check | CheckSet, key: str, case: Case, variables: Mapping[str, str] | None
+) -> str | None:
+    """The path of the check's file; None if it has none, or a name in it has no value yet."""
+    path: str | None = getattr(getattr(check, key), "path", None)
+    if path is None or check.literal:
+        return path
+    try:
+        return templates.render(path, case.vars if variables is None else variables)
+    except templates.UnresolvedNameError:
+        return None
 
 
 def attachment_paths(case: Case) -> list[str]:
@@ -47,7 +72,7 @@ def attachment_paths(case: Case) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _checks(case: Case) -> Iterator[CheckKeys]:
+def _checks(case: Case) -> Iterator[Check | CheckSet]:
     if case.expect is not None:
         yield from _in([case.expect])
     yield from _in(case.assertions)
@@ -59,7 +84,7 @@ def _checks(case: Case) -> Iterator[CheckKeys]:
         yield from _in(turn.assertions)
 
 
-def _in(checks: Sequence[CheckKeys]) -> Iterator[CheckKeys]:
+def _in(checks: Sequence[Check | CheckSet]) -> Iterator[Check | CheckSet]:
     for check in checks:
         yield check
         for children in (check.any_of, check.all_of, check.none_of):

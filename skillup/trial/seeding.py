@@ -45,5 +45,11 @@ def with_unanswered(turns: Sequence[Turn], unanswered: Sequence[str]) -> list[Tu
         return [Turn(content=past)]
     if turns[0].content is None:
         return list(turns)
-    content = f"{past}\n\n{turns[0].content}"
-    return [turns[0].model_copy(update={"content": content}), *turns[1:]]
+    update = {"content": f"{past}\n\n{as_template(turns[0])}", "literal": False}
+    return [turns[0].model_copy(update=update), *turns[1:]]
+
+
+def as_template(turn: Turn) -> str:
+    """The turn's message, as a template even where it is none."""
+    content = turn.content or ""
+    return templates.escape(content) if turn.literal else content

@@ -45,7 +45,9 @@ async def _take_up(request: TrialRequest, noted: Checkpoint) -> Opened | str:
     added = extra_variables(request)
     if isinstance(added, TurnError):
         return added.message
-    past = await anyio.to_thread.run_sync(past_of, request.job.loaded.case.input)
+    case = request.job.loaded.case
+    known = {**case.vars, **request.variables}
+    past = await anyio.to_thread.run_sync(past_of, case.input, known)
     workspace, home = (request.scratch / name for name in ("workspace", "home"))
     context = context_of(
         request,
@@ -64,7 +66,7 @@ async def _take_up(request: TrialRequest, noted: Checkpoint) -> Opened | str:
     live = LiveSession(request.engine, context, request.blobs, snapshot)
     live.session = SessionRef(noted.session.session_id)
     live.fingerprint, live.messages = noted.session, noted.messages
-    turns = with_unanswered(request.job.loaded.case.input.all_turns(), past.unanswered)
+    turns = with_unanswered(case.input.all_turns(), past.unanswered)
     return Opened(
         request,
         _continued(noted.record, held),

@@ -13,9 +13,11 @@ from skillup.workspace.paths import path_problem
 
 
 def write_inline_files(
-    workspace: Path, files: Mapping[str, str], variables: Mapping[str, str]
+    workspace: Path, files: Mapping[str, str], variables: Mapping[str, str] | None
 ) -> None:
     """Writes each file, its templates filled in, over what a fixture may have put there.
+
+    `variables`: None where the files' texts are no templates.
 
     Raises PreparationError for a path that leaves the workspace or is in the way of another, and
     for a name without a value (kind ``template``); FullDiskError.
@@ -25,7 +27,7 @@ def write_inline_files(
         if problem is not None:
             raise PreparationError(f"`context.files` has the path {path!r}: {problem}")
         try:
-            text = render(content, variables)
+            text = content if variables is None else render(content, variables)
         except UnresolvedNameError as error:
             message = f"{error}, but `context.files` needs it for {path!r}; define it in `vars`"
             raise PreparationError(message, kind="template") from None

@@ -102,7 +102,7 @@ def _place_files(
                 "relative to the suite root"
             )
         copy_fixture(fixture, root)
-    write_inline_files(root, context.files, variables)
+    write_inline_files(root, context.files, None if context.literal else variables)
 
 
 def _install(

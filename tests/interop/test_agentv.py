@@ -181,7 +181,7 @@ def test_attached_files_go_into_the_workspace(convert: Convert, tmp_path: Path) 
             assert: [x]
         """)
     case = result.case
-    assert case["input"]["system"] == "Never say <<it>>."
+    assert case["input"]["system"] == r"Never say \<<it>>."
     assert case["input"]["prompt"] == (
         "[attached file: fixtures/sales.csv]\n\nSum up.\n\n[attached file: fixtures/gone.csv]"
     )

@@ -45,7 +45,7 @@ def test_both_spellings_of_expectations_become_rubrics(skill: Path, tmp_path: Pa
     assert suite["name"] == "pdf-tools"
     assert suite["skills"] == [{"path": "../pdf-tools"}]
     assert first["id"] == "eval-1"
-    assert first["input"] == {"prompt": r"Fill in \<<the>> form {{x}}"}
+    assert first["input"] == {"prompt": r"Fill in \<<the>> form \{{x}}"}
     assert first["expected_output"] == "A filled form"
     assert first["assertions"] == [
         {"rubric": "The name is filled in"},

@@ -77,7 +77,9 @@ def test_every_session_that_tells_its_turns_passes_its_own_case(path: Path, tmp_
 def test_messages_stay_what_they_were(tmp_path: Path) -> None:
     message = "Put <<name>> and {{name}}:\n  - # no comment\n\n\ttab \x1b[31m 'q' \"d\" \\n  "
     case = made(tmp_path, ("user", message), ("assistant", text("done it")))
-    assert case_in(case).input.all_turns()[0].content == message.replace("<<name", "\\<<name")
+    assert case_in(case).input.all_turns()[0].content == message.replace("<<n", "\\<<n").replace(
+        "{{n", "\\{{n"
+    )
 
 
 @pytest.mark.parametrize("blank", ["\n", " ", "\u3000\t"])

@@ -30,7 +30,7 @@ CHECKS = "assertions: [{contains: x}]\n"
     "case",
     [
         "vars: {a: 1}\ninput: {prompt: 'x <<a>> << a >>'}\n",
-        "input: {prompt: '\\<<a>> and {{b}} and << c'}\n",
+        "input: {prompt: '\\<<a>> and \\{{b}} and << c and {{ d | e }}'}\n",
         "input: {turns: [{content: x, capture: [{variable: a, pattern: '(y)'}]}, '<<a>>']}\n",
         "vars: {a: 1}\ncontext: {files: {f: '<<a>>'}}\ninput: {prompt: x}\n",
         "vars: {a.b-c: 1}\ninput: {prompt: '<<a.b-c>>'}\n",
@@ -147,44 +147,87 @@ def test_a_skill_that_is_not_there_is_warned_of(
     assert problem.message.startswith("no such directory: gone")
 
 
-@pytest.mark.parametrize(
-    ("check", "field"),
-    [
-        ("contains: '<<a>> files'", "assertions[0].contains"),
-        ("tool_called: {kind: shell, args: {command: {matches: 'x<<a>>'}}}",
-         "assertions[0].tool_called"),
-        ("any_of: [{contains: x}, {not_contains: '<< a >>'}]",
-         "assertions[0].any_of[1].not_contains"),
-        ("json: {path: $.a, equals: {b: ['<<a>>']}}", "assertions[0].json"),
-    ],
-)  # fmt: skip
-def test_a_template_in_a_check_is_a_warning_where_it_stands(
-    tmp_path: Path, check: str, field: str
-) -> None:
-    case = f"vars: {{a: 1}}\ninput: {{prompt: 'x <<a>>'}}\nassertions:\n  - {check}\n"
-    (problem,) = problems(tmp_path, case)
-
-    assert problem.severity == "warning"
-    assert (problem.line, problem.field) == (4, field)
-    assert problem.message.startswith("<<a>> is not filled in in checks")
+CAPTURED = (
+    "input: {turns: [{content: x, assertions: [FIRST], post_condition: {GATE}, capture: ["
+    + KEEP_A
+    + "]}, {content: y, assertions: [SECOND]}]}\nassertions: [LAST]\n"
+)
 
 
-def test_a_template_in_a_check_may_be_of_a_captured_name(tmp_path: Path) -> None:
-    check = "assertions: [{contains: '<<a>>'}]"
-    turns = f"input: {{turns: [{{content: y, capture: [{KEEP_A}], {check}}}]}}\n"
-    (problem,) = problems(tmp_path, turns)
-
-    assert problem.field == "input.turns[0].assertions[0].contains"
+def of_parts(**parts: str) -> str:
+    text = CAPTURED
+    for name in ("first", "second", "last"):
+        text = text.replace(name.upper(), parts.get(name, "{contains: x}"))
+    return text.replace("GATE", parts.get("gate", "matches: x"))
 
 
 @pytest.mark.parametrize(
-    "case",
+    "parts",
     [
-        "vars: {a: 1}\ninput: {prompt: '\\<<a>>'}\nassertions: [{contains: '<<a>>'}]\n",
-        "input: {prompt: x}\nassertions: [{contains: '<<a>>'}, {contains: 'x << y'}]\n",
-        "vars: {a: 1}\ninput: {turns: [{content: x, assertions: [{contains: y}, ASK]}]}\n",
+        {"first": "{contains: '<<a>>'}"},
+        {"second": "{any_of: [{matches: 'v<<a>>'}, {turn: 1, contains: '{{a}}'}]}"},
+        {"last": "{tool_called: {kind: shell, args: {command: '<< a >>'}}}"},
+        {"last": "{turn: 1, rubric: 'still names <<a>>'}"},
+        {"first": "{contains: x, prompt: 'And <<a>>?', assertions: [{contains: '<<a>>'}]}"},
+        {"first": "{contains: '{{ b }} <<b>>', literal: true}"},
+        {"gate": "contains: '<<b>>', literal: true"},
+        {"last": "{rubric: {criteria: [x], prompt: 'Is {{output}} about <<a>>?'}}"},
+        {"last": "{turn_response_contains: {turn: 2, contains_any: ['<<a>>']}}"},
     ],
 )
-def test_signs_that_are_meant_so_in_a_check_are_fine(tmp_path: Path, case: str) -> None:
-    ask = "{prompt: '<<a>>', assertions: [{contains: z}]}"
-    assert problems(tmp_path, case.replace("ASK", ask)) == []
+def test_names_in_checks_are_those_that_their_turn_knows(
+    tmp_path: Path, parts: dict[str, str]
+) -> None:
+    """U1: a check may use what is captured up to the end of the turn that it looks at."""
+    assert told(tmp_path, of_parts(**parts)) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "field", "written"),
+    [
+        ({"last": "{contains: '<<b>> files'}"}, "assertions[0].contains", "<<b>>"),
+        ({"last": "{none_of: [{contains: x}, {matches: 'x{{ b }}'}]}"},
+         "assertions[0].none_of[1].matches", "{{ b }}"),
+        ({"last": "{json: {path: $.a, equals: {b: ['<<b>>']}}}"}, "assertions[0].json", "<<b>>"),
+        ({"gate": "contains: '<<a>>'"}, "input.turns[0].post_condition.contains", "<<a>>"),
+        ({"last": "{golden_file: 'golden/<<a>>.md'}"}, "assertions[0].golden_file", "<<a>>"),
+        ({"last": "{rubric: {criteria: [x], prompt: 'About <<b>>?'}}"},
+         "assertions[0].rubric", "<<b>>"),
+        ({"first": "{contains: x, prompt: '{{b}}?', assertions: [{contains: y}]}"},
+         "input.turns[0].assertions[0].prompt", "{{b}}"),
+    ],
+)  # fmt: skip
+def test_a_name_in_a_check_that_nothing_defines_is_told_where_it_stands(
+    tmp_path: Path, parts: dict[str, str], field: str, written: str
+) -> None:
+    """U1, V12"""
+    case = of_parts(**parts)
+    (line,) = told(tmp_path, case)
+    at = next(n for n, text in enumerate(case.splitlines(), start=1) if written in text)
+    column = case.splitlines()[at - 1].index(written) + 1
+    assert line.startswith(f"{at}:{column}: {field}: {written} is not defined")
+    assert "`literal: true`" in line
+
+
+@pytest.mark.parametrize(
+    ("case", "fine"),
+    [
+        ("input: {system: '{{a}}', prompt: x}",
+         "input: {system: '{{a}}', prompt: x, literal: true}"),
+        ("input: {prompt: '${{ secrets.KEY }}'}", "input: {prompt: '$\\{{ secrets.KEY }}'}"),
+        ("input: {turns: ['{{a}}']}", "input: {turns: [{content: '{{a}}', literal: true}]}"),
+        ("input: {history: [{role: user, content: '{{a}}'}], prompt: x}",
+         "input: {history: [{role: user, content: '{{a}}', literal: true}], prompt: x}"),
+        ("input: {prompt: x}\ncontext: {files: {f: '{{a}}'}}",
+         "input: {prompt: x}\ncontext: {literal: true, files: {f: '{{a}}'}}"),
+        ("input: {prompt: x}\nexpected_output: '{{a}}'",
+         "input: {prompt: x}\nexpected_output: '\\{{a}}'"),
+    ],
+)  # fmt: skip
+def test_double_braces_are_templates_unless_the_text_is_literal(
+    tmp_path: Path, case: str, fine: str
+) -> None:
+    """V12: a name that nothing defines is no text for the agent."""
+    (line,) = told(tmp_path, f"{case}\n{CHECKS}")
+    assert "}} is not defined" in line
+    assert told(tmp_path, f"{fine}\n{CHECKS}") == []

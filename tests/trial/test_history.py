@@ -90,7 +90,11 @@ input:
 
 @pytest.mark.parametrize(
     ("last", "sent"),
-    [("and this?", "and this?\n\ngo"), ("go", "go"), ("costs <<x>>", "costs <<x>>\n\ngo")],
+    [
+        ("and this?", "and this?\n\ngo"),
+        ("go", "go"),
+        ('costs <<x>>", literal: true, status: "success', "costs <<x>>\n\ngo"),
+    ],
 )
 def test_a_message_that_nobody_answered_goes_before_the_first_live_one(
     project: Project, last: str, sent: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillup.judges.reading.exchanges import Exchange, Part, exchanges_of
 from skillup.judges.reading.window import last_turns
 from skillup.judges.sitting import Inquiry
+from skillup.schema import templates
 from skillup.schema.case import Case
 
 
@@ -23,6 +24,8 @@ class Subject:
     shown: tuple[Exchange, ...]
     """Of these, what `window_size` leaves."""
     is_turn: bool
+    variables: Mapping[str, str]
+    """As they stood at its end."""
 
     @property
     def judged(self) -> Sequence[Exchange]:
@@ -40,13 +43,21 @@ class Subject:
     @property
     def expected_output(self) -> str:
         """What the case says a good answer is; empty if it does not say."""
+        wanted, literal = self._expected()
+        if literal:
+            return wanted
+        return "".join(text for text, _ in templates.pieces(wanted, self.variables))
+
+    def _expected(self) -> tuple[str, bool]:
+        """As it is written, and whether that is no template."""
         step = self.exchanges[-1].step
         if not self.is_turn or self.case.input.turns is None:
-            return self.case.expected_output or ""
+            return self.case.expected_output or "", False
         wanted = self.case.input.turns
         if step is None or step.asked_by or not 1 <= step.turn_number <= len(wanted):
-            return ""
-        return wanted[step.turn_number - 1].expected_output or ""
+            return "", True
+        turn = wanted[step.turn_number - 1]
+        return turn.expected_output or "", turn.literal
 
     def target(self) -> str:
         """Tells the judge what to look at."""
@@ -75,7 +86,8 @@ def subject_of(inquiry: Inquiry) -> Subject:
     exchanges = exchanges_of(record, turn)
     shown = exchanges if turn is None else last_turns(exchanges, case.window_size)
     scope = "conversation" if turn is None else f"turn {turn.turn_number}"
-    return Subject(case, scope, tuple(exchanges), tuple(shown), turn is not None)
+    variables = record.variables_after(None if turn is None else turn.turn_number)
+    return Subject(case, scope, tuple(exchanges), tuple(shown), turn is not None, variables)
 
 
 def parts_of(exchanges: Sequence[Exchange], kind: str) -> set[str]:
