@@ -382,6 +382,7 @@ class AnswerQuality(Model):
     """How good the answer is, in several respects; the score is their mean."""
 
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
+    min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
     aspects: list[Aspect] = Field(
         default_factory=_every_aspect, min_length=1, description="What is looked at."
     )

@@ -105,9 +105,9 @@ async def judge_by_agent(
         refuse_full_disk(problem, place.scratch)
         return {"error": place.mask(f"the judge's room: {problem}"), "notes": _once(notes, place)}
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
-    quotations = Quotations(subject, read_file, place.mask)
+    weakness = Quotations(subject, read_file, place.mask).weakness
     said = await anyio.to_thread.run_sync(
-        partial(opinion, numbered(judge.criteria), answers, threshold, quotations.holds, place.mask)
+        partial(opinion, numbered(judge.criteria), answers, threshold, weakness, place.mask)
     )
     return {**said, "notes": [*said.get("notes", ()), *_once(notes, place)]}
 

@@ -10,6 +10,8 @@ from skillup.judges.agents.cutting import cut, first_lines
 from skillup.judges.exhibits.changes import added, diff_lines, file_list
 from skillup.judges.exhibits.subject import Exhibited
 from skillup.judges.exhibits.transcript import as_json, as_markdown
+from skillup.judges.reading.exchanges import setting_of
+from skillup.judges.reading.plain_text import harmless
 from skillup.schema.judge_context import JudgeContext, Showing
 from skillup.schema.record import FileState
 
@@ -47,6 +49,10 @@ def write_materials(
     directory.mkdir()
     writer = _Writer(directory, context, mask)
     writer.transcript(subject)
+    setting = setting_of(subject.record.case, subject.record.variables)
+    for number, part in enumerate(setting, start=1):
+        writer.write(f"setting-{number}.txt", part.label, part.text)
+        writer.show("include", part.label, part.text)
     before = subject.record.initial_files or {}
     how = context.shows("workspace_diff")
     if how != "omit":
@@ -126,7 +132,7 @@ class _Writer:
 
     def write(self, name: str, what: str, text: str, note: str | None = None) -> None:
         """One file; longer than the limit, it is cut."""
-        text, cut_note = cut(self._mask(text), self._context.limits.max_file_bytes)
+        text, cut_note = cut(harmless(self._mask(text)), self._context.limits.max_file_bytes)
         path = self._directory / name
         path.write_text(text, "utf-8", errors="backslashreplace", newline="")
         said = "; ".join(part for part in (note, cut_note) if part)
@@ -140,7 +146,7 @@ class _Writer:
         if how in ("file_ref", "omit"):
             return
         limit = self._context.limits.max_bytes
-        shown, note = cut(self._mask(text), limit)
+        shown, note = cut(harmless(self._mask(text)), limit)
         if note is not None and how == "include":
             self.materials.notes.append(f"not in the question, because too long: {what}")
             return

@@ -13,6 +13,7 @@ from skillup.judges.agents.criteria import Asked
 from skillup.schema.grade import CheckResult
 
 Verdicts = Mapping[str, CriterionVerdict]
+Weakness = Callable[[str, bool], str | None]
 _REASON_CHARACTERS = 1000
 _QUOTE_CHARACTERS = 300
 
@@ -21,14 +22,14 @@ def opinion(
     asked: Sequence[Asked],
     answers: Sequence[Verdicts],
     threshold: float,
-    is_there: Callable[[str], bool],
+    weakness: Weakness,
     mask: Callable[[str], str],
 ) -> dict[str, Any]:
     """The fields of the judge's result; the majority of `answers` decides, a tie is no pass.
 
-    `is_there` tells whether a quotation is in what was judged.
+    `weakness` tells why a quotation supports nothing, or not a pass.
     """
-    children = [_child(item, answers, is_there, mask) for item in asked]
+    children = [_child(item, answers, weakness, mask) for item in asked]
     score = round(weighted_mean(children), 6)
     passed = _passes(children, score, threshold)
     unmet = [child for child in children if not child.passed]
@@ -51,7 +52,7 @@ def opinion(
 def _child(
     item: Asked,
     answers: Sequence[Verdicts],
-    is_there: Callable[[str], bool],
+    weakness: Weakness,
     mask: Callable[[str], str],
 ) -> CheckResult:
     given = [answer[item.id] for answer in answers]
@@ -71,11 +72,13 @@ def _child(
         found=shortened(one_line(mask(shown.reason)), _REASON_CHARACTERS),
         excerpt=" / ".join(_quote(quote, mask) for quote in shown.evidence),
         notes=[
-            f"this quotation is not in what was judged: {_quote(quote, mask)}"
+            f"a quotation does not support this: {why}: {_quote(quote, mask)}"
             for quote in shown.evidence
-            if not is_there(quote)
+            if (why := weakness(quote, passed)) is not None
         ],
     )
+    if passed and not shown.evidence:
+        child = child.model_copy(update={"notes": ["the judge quotes nothing for this pass"]})
     if len(votes) == 1:
         return child
     agreed = sum(vote == float(passed) for vote in votes) / len(votes)
@@ -92,7 +95,7 @@ def _agreement(
     votes: list[float] = []
     same = 0
     for answer in answers:
-        alone = [_child(item, [answer], lambda _: True, str) for item in asked]
+        alone = [_child(item, [answer], lambda *_: None, str) for item in asked]
         votes.append(round(weighted_mean(alone), 6))
         same += _passes(alone, votes[-1], threshold) == passed
     notes = [] if same == len(answers) else [f"{same} of {len(answers)} answers say the same"]

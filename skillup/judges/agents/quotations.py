@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from skillup.judges.exhibits.changes import diff_lines, file_list
 from skillup.judges.exhibits.subject import Exhibited
+from skillup.judges.reading.evidence import ENOUGH
 from skillup.schema.record import FileState
 
 _TEXT_BYTES = 4 << 20
@@ -21,20 +22,29 @@ class Quotations:
         mask: Callable[[str], str],
     ) -> None:
         self._texts = _texts(subject, read_file)
-        self._read: list[str] = []
+        self._read: list[tuple[bool, str]] = []
         self._mask = mask
 
-    def holds(self, quotation: str) -> bool:
-        """Whether the quotation is there; parts around an ellipsis may stand apart."""
+    def weakness(self, quotation: str, passed: bool) -> str | None:
+        """Why the quotation supports nothing, or not a pass: that, what the agent did has to."""
         pieces = [_plain(piece) for piece in quotation.replace("...", "…").split("…")]
-        return all(self._has(piece) for piece in pieces if piece)
+        pieces = [piece for piece in pieces if piece]
+        if not all(self._has(piece, {True, False}) for piece in pieces):
+            return "it is not in what was judged"
+        if not passed:
+            return None
+        if not all(self._has(piece, {True}) for piece in pieces):
+            return "the agent did not say it"
+        longest = max(pieces, key=len, default="")
+        is_all = any(longest == text for _, text in self._read)
+        return "it is too short" if len(longest) < ENOUGH and not is_all else None
 
-    def _has(self, piece: str) -> bool:
-        if any(piece in text for text in self._read):
+    def _has(self, piece: str, whose: set[bool]) -> bool:
+        if any(piece in text for own, text in self._read if own in whose):
             return True
-        for text in self._texts:
-            self._read.append(_plain(self._mask(text)))
-            if piece in self._read[-1]:
+        for own, text in self._texts:
+            self._read.append((own, _plain(self._mask(text))))
+            if own in whose and piece in self._read[-1][1]:
                 return True
         return False
 
@@ -45,24 +55,27 @@ def _plain(text: str) -> str:
     return " ".join(bare.split()).casefold()
 
 
-def _texts(subject: Exhibited, read_file: Callable[[FileState], bytes | None]) -> Iterator[str]:
+def _texts(
+    subject: Exhibited, read_file: Callable[[FileState], bytes | None]
+) -> Iterator[tuple[bool, str]]:
+    """Each text, and whether it is what the agent said, did, or met with."""
     for turn in subject.turns:
-        yield turn.content
-        yield turn.response
+        yield False, turn.content
+        yield True, turn.response
         for item in turn.transcript:
             if item.text:
-                yield item.text
+                yield True, item.text
             if item.tool_result is not None:
-                yield item.tool_result.content
+                yield True, item.tool_result.content
             if item.tool_call is not None:
-                yield f"{item.tool_call.name} {item.tool_call.arguments}"
-                yield from (str(value) for value in item.tool_call.arguments.values())
+                yield True, f"{item.tool_call.name} {item.tool_call.arguments}"
+                yield from ((True, str(value)) for value in item.tool_call.arguments.values())
     for told in subject.record.history:
-        yield told.content
+        yield told.role != "user", told.content
     before = subject.record.initial_files or {}
-    yield "\n".join(diff_lines(before, subject.files, read_file))
-    yield file_list(before, subject.files)
+    yield True, "\n".join(diff_lines(before, subject.files, read_file))
+    yield True, file_list(before, subject.files)
     for state in subject.files.values():
         content = read_file(state) if state.kept and state.size <= _TEXT_BYTES else None
         if content is not None and b"\0" not in content:
-            yield content.decode(errors="replace")
+            yield True, content.decode(errors="replace")

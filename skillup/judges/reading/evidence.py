@@ -23,23 +23,36 @@ _LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")
 _AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
 
 
-def excerpt_of(quotation: str, parts: Sequence[Part]) -> str | None:
-    """The quotation's place with its surroundings; "" for an empty quotation; None: not there.
+_AGENTS = frozenset({"answer", "message", "call", "result", "files"})
+ENOUGH = 8
+"""Characters of a quotation that is to support a pass, where the whole text is not shorter."""
 
-    Where it stands several times, an answer of the agent's outranks everything else.
+
+def evidence_in(quotation: str, parts: Sequence[Part], *, passed: bool) -> tuple[str, list[str]]:
+    """The quotation with its speaker and surroundings, and a note if it does not support a pass.
+
+    Only what the agent said or did supports one. Where a quotation stands several times, an answer
+    outranks everything else, and what others said comes last.
     """
     if not quotation.strip():
-        return ""
-    for part in sorted(parts, key=lambda part: part.kind != "answer"):
+        return "", ["the judge quotes nothing for this pass"] if passed else []
+    ranks = sorted(parts, key=lambda part: (part.kind not in _AGENTS, part.kind != "answer"))
+    for part in ranks:
         span = _find(quotation, part.text)
-        if span is not None:
-            return around(part.text, span)
+        if span is None:
+            continue
+        excerpt = f"{part.label}: {around(part.text, span)}"
+        why = _weakness(part, part.text[slice(*span)]) if passed else None
+        return excerpt, [f"the judge's quotation does not support this pass: {why}"] if why else []
+    return "", [f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"]
+
+
+def _weakness(part: Part, found: str) -> str | None:
+    if part.kind not in _AGENTS:
+        return "the agent did not say it"
+    if len(found.strip()) < min(ENOUGH, len(part.text.strip())):
+        return f"{quoted(found)} is too short"
     return None
-
-
-def missing(quotation: str) -> str:
-    """The note on a quotation that is not there."""
-    return f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
 
 
 def _find(quotation: str, text: str) -> Span | None:

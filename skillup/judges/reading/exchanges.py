@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from skillup.checks.evidence import one_line
+from skillup.schema import templates
 from skillup.schema.record import HistoryItem, Record, ToolCall, ToolResult, TurnRecord
 
-PartKind = Literal["user", "message", "call", "result", "answer", "files"]
+PartKind = Literal["setting", "user", "message", "call", "result", "answer", "files"]
 _LONGEST_NAME = 80
 
 
@@ -35,6 +36,25 @@ class Exchange:
     parts: tuple[Part, ...]
     step: TurnRecord | None = None
     """Of what was held; None: it came from the history."""
+
+
+def setting_of(case: Mapping[str, Any], variables: Mapping[str, str]) -> tuple[Part, ...]:
+    """What the conversation was held under: the agent's system text, and what its user wants.
+
+    `case` is one as a record has it.
+    """
+    given = case.get("input") or {}
+    chatter = (given.get("conversation") or {}).get("chatter") or {}
+    scenario = (case.get("user_simulator") or {}).get("scenario")
+    told = {
+        "what the agent was told beforehand (system prompt)": given.get("system"),
+        "what the simulated user was told to want": chatter.get("objective") or scenario,
+    }
+    return tuple(
+        Part("setting", label, "".join(piece for piece, _ in templates.pieces(text, variables)))
+        for label, text in told.items()
+        if isinstance(text, str)
+    )
 
 
 def exchanges_of(record: Record, subject: TurnRecord | None) -> list[Exchange]:

@@ -19,6 +19,7 @@ LONGEST: dict[PartKind, int] = {
     "answer": 24_000,
     "user": 12_000,
     "files": 6_000,
+    "setting": 6_000,
     "message": 4_000,
     "result": 3_000,
     "call": 2_000,
@@ -45,14 +46,13 @@ class Material:
         return "\n".join([*lines, f"=====[ {self.code} END MATERIAL ]====="])
 
 
-def material_of(exchanges: Sequence[Exchange], *extra: Part) -> Material:
-    """The `exchanges` (and `extra` parts after them) as material."""
+def material_of(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
+    """The `exchanges`, after the parts of their `setting`, as material."""
+    labelled = [(part.label, part) for part in setting]
+    labelled += [(f"{e.label} · {part.label}", part) for e in exchanges for part in e.parts]
     parts = [
-        replace(part, label=f"{exchange.label} · {part.label}", text=harmless(part.text))
-        for exchange in exchanges
-        for part in exchange.parts
+        replace(part, label=harmless(label), text=harmless(part.text)) for label, part in labelled
     ]
-    parts += [replace(part, text=harmless(part.text)) for part in extra]
     fitting, notes = _fit(parts)
     return Material(tuple(fitting), _code(fitting), tuple(notes))
 

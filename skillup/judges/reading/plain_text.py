@@ -1,22 +1,64 @@
-"""Texts made fit to be shown to a judge: no control characters, and not too long."""
+"""Texts made fit to be shown to a judge: nothing in them that only a machine would see."""
 
 from __future__ import annotations
 
-# What steers a terminal, or hides text from a human reader and shows it to a model: control
-# characters become their pictures, direction overrides and invisible tags a replacement character.
+import re
+import unicodedata
+
+# Control characters become their pictures.
 _SHOWN: dict[int, str] = (
     {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
-    | {0x7F: "␡", 0x0D: ""}
+    | {0x7F: "␡", 0x0D: "", 0xAD: ""}
     | dict.fromkeys(range(0x80, 0xA0), "·")
-    | dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "�")
-    | dict.fromkeys(range(0xE0000, 0xE0080), "�")
     | {0x2028: "\n", 0x2029: "\n"}
 )
+# What has no shape of its own (Unicode's Default_Ignorable_Code_Point, and annotations): zero-width
+# characters, directions, fillers, variation selectors, tags.
+_INVISIBLE = re.compile(
+    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]+"
+)
+_EMOJI_STYLE = re.compile("[\ufe0e\ufe0f]?\u200d?")
+_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+_JOINED_SCRIPTS = range(0x600, 0x18B0)
+"""Arabic to Mongolian: there the two joiners are part of how words are written."""
 
 
 def harmless(text: str) -> str:
-    """`text` with nothing in it that only a machine would see."""
-    return text.replace("\r\n", "\n").translate(_SHOWN)
+    """`text` with what nobody sees told in brackets: ``[U+200B]``, ``[12 invisible characters]``.
+
+    What emoji and joined scripts are made of stays; soft hyphens go.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _INVISIBLE.sub(_told, text.replace("\r\n", "\n").translate(_SHOWN))
+
+
+def _told(found: re.Match[str]) -> str:
+    run, text = found[0], found.string
+    before = text[found.start() - 1 : found.start()]
+    after = text[found.end() : found.end() + 1]
+    joins = "\u200d" in run
+    if (
+        (_EMOJI_STYLE.fullmatch(run) and _is_symbol(before) and (not joins or _is_symbol(after)))
+        or (run == "\ufe0f" and after == "\u20e3")
+        or (before == "🏴" and _FLAG.fullmatch(run))
+        or (run in ("\u200c", "\u200d") and _is_joined(before) and _is_joined(after))
+    ):
+        return run
+    return f"[U+{ord(run):04X}]" if len(run) == 1 else f"[{len(run)} invisible characters]"
+
+
+def _is_symbol(character: str) -> bool:
+    """An emoji, its skin colour, or one of the signs that have a coloured form."""
+    return bool(character) and (
+        unicodedata.category(character) in ("So", "Sk", "Sm") or character in "‼⁉"
+    )
+
+
+def _is_joined(character: str) -> bool:
+    return bool(character) and ord(character) in _JOINED_SCRIPTS
 
 
 def shortened(text: str, longest: int) -> tuple[str, int]:

@@ -95,7 +95,7 @@ async def read_quality(
     spec = check.answer_quality
     assert spec is not None
     aspects = list(dict.fromkeys(spec.aspects))
-    material = material_of(subject.shown)
+    material = material_of(subject.shown, subject.setting)
     prompt = assembled(_question(aspects, subject), material, subject.judged, spec.prompt)
     samples = await asking.ask(prompt, QualityAnswer, aspects)
     tallies = {
@@ -108,9 +108,11 @@ async def read_quality(
     ]
     error = next((tally.error for tally in tallies.values() if tally.error is not None), None)
     score = sum(child.score for child in children) / len(children)
-    passed = reaches(score, spec.threshold)
+    low = [child for child in children if not reaches(child.score, _least(spec))]
+    passed = reaches(score, spec.threshold) and not low
     wholes = [_whole(sample, aspects, spec) for sample in samples]
     found = ", ".join(f"{child.name} {child.score:.2f}" for child in children)
+    found += f"; below grade {spec.min_grade}" if low else ""
     worst = min(children, key=lambda child: child.score)
     if worst.score < 1.0 and worst.found:
         found += f"; {worst.name}: {worst.found}"
@@ -131,6 +133,11 @@ def _question(aspects: Sequence[Aspect], subject: Subject) -> Question:
         criteria_title="Aspects",
         expected_output=reference,
     )
+
+
+def _least(spec: AnswerQuality) -> float:
+    """The least score of an aspect."""
+    return (spec.min_grade - LOWEST) / (HIGHEST - LOWEST)
 
 
 def _block(text: str) -> str:
@@ -156,4 +163,5 @@ def _whole(sample: Sample[QualityAnswer], aspects: Sequence[Aspect], spec: Answe
     if error is not None:
         return no_vote(error)
     score = round(sum(vote.score for vote in votes) / len(votes), 6)
-    return Vote(score, reaches(score, spec.threshold))
+    high = all(reaches(vote.score, _least(spec)) for vote in votes)
+    return Vote(score, reaches(score, spec.threshold) and high)

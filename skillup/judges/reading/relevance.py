@@ -131,8 +131,6 @@ def _result(
     told = [
         part_result(window.label, "window", tally, material, subject, role)
         for window, material, tally in zip(windows, materials, tallies, strict=True)
-        # Of the relevant ones, only those that the judge was of two minds about.
-        if not tally.passed or tally.stability.agreement not in (None, 1.0)
     ]
     off = [child for child in told if not child.passed]
     relevant = sum(tally.passed for tally in tallies)

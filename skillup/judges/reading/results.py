@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from skillup.checks.describe import expected, key_and_spec, title
 from skillup.checks.evidence import beginning
-from skillup.judges.reading.evidence import excerpt_of, missing
+from skillup.judges.reading.evidence import evidence_in
 from skillup.judges.reading.material import Material
 from skillup.judges.reading.subject import Subject
 from skillup.judges.reading.votes import Stability, Tally
@@ -65,7 +65,8 @@ def part_result(
     wanted: str = "",
 ) -> CheckResult:
     """The result of one criterion, aspect or window, its quotation looked up."""
-    excerpt, notes = evidence_of(tally, material)
+    # That an answer is not off the subject is nothing to quote.
+    excerpt, notes = evidence_of(tally, material, supported=kind != "window")
     result = CheckResult(
         name=name,
         kind=kind,
@@ -84,12 +85,13 @@ def part_result(
     return tally.stability.on(result)
 
 
-def evidence_of(tally: Tally, material: Material) -> tuple[str, list[str]]:
-    """The quotation with its surroundings, and the note that it is not there if it is not."""
+def evidence_of(
+    tally: Tally, material: Material, *, supported: bool = True
+) -> tuple[str, list[str]]:
+    """The quotation with its speaker, and the note that it is not there or supports nothing."""
     if tally.error is not None:
         return "", []
-    excerpt = excerpt_of(tally.quote, material.parts)
-    return (excerpt, []) if excerpt is not None else ("", [missing(tally.quote)])
+    return evidence_in(tally.quote, material.parts, passed=tally.passed and supported)
 
 
 def said(reason: str) -> str:

@@ -40,7 +40,7 @@ async def read_criteria(
     A rubric with a `prompt` of its own must come alone.
     """
     lines = lines_of(checks, subject)
-    material = material_of(subject.shown)
+    material = material_of(subject.shown, subject.setting)
     asked = [line for group in lines for line in group]
     own = checks[0].rubric.prompt if checks[0].rubric is not None else None
     prompt = assembled(question_about(asked, subject), material, subject.judged, own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillup.judges.reading.exchanges import Exchange, Part, exchanges_of
+from skillup.judges.reading.exchanges import Exchange, Part, exchanges_of, setting_of
 from skillup.judges.reading.window import last_turns
 from skillup.judges.sitting import Inquiry
 from skillup.schema import templates
@@ -26,6 +26,8 @@ class Subject:
     is_turn: bool
     variables: Mapping[str, str]
     """As they stood at its end."""
+    setting: tuple[Part, ...] = ()
+    """What the conversation was held under."""
 
     @property
     def judged(self) -> Sequence[Exchange]:
@@ -87,7 +89,10 @@ def subject_of(inquiry: Inquiry) -> Subject:
     shown = exchanges if turn is None else last_turns(exchanges, case.window_size)
     scope = "conversation" if turn is None else f"turn {turn.turn_number}"
     variables = record.variables_after(None if turn is None else turn.turn_number)
-    return Subject(case, scope, tuple(exchanges), tuple(shown), turn is not None, variables)
+    setting = setting_of(record.case, variables)
+    return Subject(
+        case, scope, tuple(exchanges), tuple(shown), turn is not None, variables, setting
+    )
 
 
 def parts_of(exchanges: Sequence[Exchange], kind: str) -> set[str]:

@@ -239,7 +239,7 @@ def test_a_quotation_that_is_nowhere_is_flagged(bench: Bench, recorded: Recorded
     result = bench.judge(judge(invented), recorded)
 
     assert result.children[0].notes == [
-        "this quotation is not in what was judged: I never said that"
+        "a quotation does not support this: it is not in what was judged: I never said that"
     ]
 
 

@@ -141,24 +141,28 @@ def test_changes_are_a_diff_and_a_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quotation", "there"),
+    ("quotation", "why"),
     [
-        ("I wrote it", True),
-        ("  i  WROTE\nit ", True),
-        ("“I wrote it”", True),
-        ("I wrote … carefully", True),
-        ("rm -rf data", True),
-        ("removed 3", True),
-        ("+new line", True),
-        ("content of a file", True),
-        ("sub/file.txt", True),
-        ("I did not", False),
-        ("I wrote … and never", False),
+        ("I wrote it", None),
+        ("  i  WROTE\nit ", None),
+        ("“I wrote it”", None),
+        ("I wrote … carefully", None),
+        ("rm -rf data", None),
+        ("removed 3", None),
+        ("+new line", None),
+        ("content of a file", None),
+        ("sub/file.txt", None),
+        ("I did not", "not in what was judged"),
+        ("I wrote … and never", "not in what was judged"),
+        ("Please go on", "the agent did not say it"),
+        ("data", "too short"),
     ],
 )
-def test_quotations_are_looked_for_in_all_that_was_judged(quotation: str, there: bool) -> None:
+def test_quotations_are_looked_for_in_all_that_was_judged(quotation: str, why: str | None) -> None:
+    """J8: what supports a pass is the agent's."""
     turn = make_turn(
         "I wrote it, carefully.",
+        content="Please go on.",
         calls=[call("Bash", "shell", command="rm -rf data")],
         results=["removed 3 files"],
         files={"sub/file.txt": "the content\nof a file", "a": "new line\n"},
@@ -166,4 +170,5 @@ def test_quotations_are_looked_for_in_all_that_was_judged(quotation: str, there:
     subject = exhibited(make_record(turn, initial_files={}).context())
     assert isinstance(subject, Exhibited)
 
-    assert Quotations(subject, read_file, str).holds(quotation) is there
+    weakness = Quotations(subject, read_file, str).weakness(quotation, passed=True)
+    assert (why in weakness) if why and weakness else weakness is why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.reading.evidence import excerpt_of
+from skillup.judges.reading.evidence import evidence_in
 from skillup.judges.reading.exchanges import Part
 
 TEXT = "She said:  “It’s **done**” –\n\tall 12 files, in Straße 5."
@@ -25,26 +25,51 @@ PARTS = [Part("user", "user", "all 12 files, please"), Part("answer", "answer", 
     ],
 )
 def test_a_quotation_is_found_but_for_white_space_quotes_and_case(quotation: str) -> None:
-    assert excerpt_of(quotation, PARTS)
+    assert evidence_in(quotation, PARTS, passed=True)[0]
 
 
 @pytest.mark.parametrize(
     "quotation", ["all 13 files", "12 files ... She said", "done all 12", "She said ... nothing"]
 )
 def test_what_is_not_there_is_not_found(quotation: str) -> None:
-    assert excerpt_of(quotation, PARTS) is None
-
-
-def test_an_empty_quotation_claims_nothing() -> None:
-    assert excerpt_of(" \n", PARTS) == ""
+    excerpt, (note,) = evidence_in(quotation, PARTS, passed=False)
+    assert excerpt == ""
+    assert "is not in what was judged" in note
 
 
 def test_an_answer_is_quoted_rather_than_the_user() -> None:
-    excerpt = excerpt_of("all 12 files", PARTS)
-    assert excerpt is not None
+    excerpt, notes = evidence_in("all 12 files", PARTS, passed=True)
+    assert excerpt.startswith("answer: She said")
     assert "Straße" in excerpt
-    assert excerpt_of("please", PARTS) == "all 12 files, please"
+    assert notes == []
 
 
 def test_a_quotation_is_not_put_together_from_two_texts() -> None:
-    assert excerpt_of("please ... She said", PARTS) is None
+    assert evidence_in("please ... She said", PARTS, passed=False)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("quotation", "speaker", "why"),
+    [
+        ("12 files, please", "user", "the agent did not say it"),
+        ("be brief and kind", "system", "the agent did not say it"),
+        ("S", "answer", "too short"),
+        ("5.", "answer", "too short"),
+        (" \n", "", "quotes nothing for this pass"),
+        ("Yes.", "message", None),
+        ("in Straße 5", "answer", None),
+    ],
+)
+def test_a_pass_rests_on_the_agents_own_words_and_the_speaker_is_named(
+    quotation: str, speaker: str, why: str | None
+) -> None:
+    """J8: a quotation of the user, one letter or none supported a pass without a word."""
+    setting = Part("setting", "system", "be brief and kind")
+    excerpt, notes = evidence_in(
+        quotation, [setting, *PARTS, Part("message", "message", "Yes.")], passed=True
+    )
+    assert excerpt.partition(":")[0] == speaker
+    assert [why in note for note in notes] == ([True] if why else [])
+    assert evidence_in(quotation, [setting, *PARTS], passed=False)[1] in (
+        [], ["the judge's quotation is not in what was judged: \"Yes.\""]
+    )  # fmt: skip

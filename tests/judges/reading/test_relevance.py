@@ -95,13 +95,15 @@ def test_five_turns_in_windows_of_three_are_three_windows() -> None:
     ]
 
 
-def test_irrelevant_windows_are_children_with_turns_reason_and_quotation() -> None:
+def test_windows_are_children_with_turns_reason_and_quotation() -> None:
+    """J2: a passing window had none, so judges who disagreed on it were not compared."""
     (result,) = read(ScriptedAsker(is_off), relevance(window_size=2), SUMS)
     assert [(c.name, c.passed, c.found, c.excerpt) for c in result.children] == [
-        ("turns 1-2", False, "off", OFF)
+        ("turns 1-2", False, "off", f"turn 2 · answer: {OFF}"),
+        ("turns 2-3", True, "fits", ""),
     ]
     assert result.found == "1 of 2 windows are relevant; turns 1-2: off"
-    assert result.excerpt == OFF
+    assert result.excerpt == f"turn 2 · answer: {OFF}"
 
 
 def test_a_window_without_an_answer_of_the_judge_is_an_error() -> None:
@@ -129,7 +131,9 @@ def test_a_transcript_is_judged_without_an_agent() -> None:
     ]
     recorded = make_record(*turns_of(messages))
     (result,) = read(ScriptedAsker(is_off), relevance(window_size=1), recorded)
-    assert (result.score, [child.name for child in result.children]) == (0.5, ["turn 2"])
+    assert (result.score, [child.name for child in result.children]) == (
+        0.5, ["turn 1", "turn 2"],
+    )  # fmt: skip
 
 
 def test_what_was_put_in_beforehand_is_context_and_is_not_judged() -> None:
@@ -160,5 +164,6 @@ def test_windows_are_voted_on_one_by_one() -> None:
     assert (result.passed, result.score, result.votes) == (True, 1.0, [1.0, 1.0, 0.5])
     assert result.notes == ["asked 3 times: 1, 1, 0.5"]
     assert [(c.name, c.passed, c.votes) for c in result.children] == [
-        ("turns 2-3", True, [1.0, 1.0, 0.0])
+        ("turns 1-2", True, [1.0, 1.0, 1.0]),
+        ("turns 2-3", True, [1.0, 1.0, 0.0]),
     ]

@@ -35,7 +35,7 @@ def test_the_majority_decides_and_a_tie_is_a_no(
     (result,) = read(asker, checks("A"), ONE, turn=1, ledger=ledger, **repeat(len(said)))
     assert (result.passed, result.score, result.error) == (passed, float(passed), None)
     assert result.votes == [1.0 if one is P else 0.0 for one in said]
-    assert (result.agreement, result.notes) == (agreement, [note])
+    assert (result.agreement, result.notes[-1]) == (agreement, note)
     assert sorted(question.sample for question in asker.questions) == list(range(len(said)))
     assert ledger.calls == len(said)
 
@@ -87,6 +87,6 @@ def test_scores_are_a_mean_and_every_answer_counts() -> None:
     (result,) = read(ScriptedAsker(said), asked, ONE, turn=1, **repeat(3))
     assert (result.passed, result.score) == (True, 0.85)
     assert (result.votes, result.agreement) == ([0.7, 0.9, 0.95], 0.666667)
-    assert result.notes == ["asked 3 times: 0.7, 0.9, 0.95"]
+    assert result.notes[1:] == ["asked 3 times: 0.7, 0.9, 0.95"]
     (result,) = read(ScriptedAsker([*said[:2], "down"]), asked, ONE, turn=1, **repeat(3))
     assert result.error == "down"

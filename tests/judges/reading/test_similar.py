@@ -19,7 +19,7 @@ def test_a_model_says_how_close_the_answer_is(score: float, passed: bool) -> Non
     (result,) = read(asker, checks(SIMILAR), TWO, turn=2)
     assert (result.passed, result.score) == (passed, score)
     assert result.found == f"{score:.2f}: same"
-    assert result.excerpt == "How much do you want to raise?"
+    assert result.excerpt == "turn 2 · answer: How much do you want to raise?"
 
 
 def test_only_the_answer_is_compared() -> None:
