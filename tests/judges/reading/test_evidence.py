@@ -69,7 +69,8 @@ def test_a_pass_rests_on_the_agents_own_words_and_the_speaker_is_named(
         quotation, [setting, *PARTS, Part("message", "message", "Yes.")], passed=True
     )
     assert excerpt.partition(":")[0] == speaker
-    assert [why in note for note in notes] == ([True] if why else [])
+    assert len(notes) == (why is not None)
+    assert all((why or "") in note for note in notes)
     assert evidence_in(quotation, [setting, *PARTS], passed=False)[1] in (
         [], ["the judge's quotation is not in what was judged: \"Yes.\""]
     )  # fmt: skip
