@@ -49,7 +49,7 @@ def write_materials(
     directory.mkdir()
     writer = _Writer(directory, context, mask)
     writer.transcript(subject)
-    setting = setting_of(subject.record.case, subject.record.variables)
+    setting = setting_of(subject.record, subject.record.variables_after(subject.number))
     for number, part in enumerate(setting, start=1):
         writer.write(f"setting-{number}.txt", part.label, part.text)
         writer.show("include", part.label, part.text)

@@ -38,21 +38,19 @@ class Exchange:
     """Of what was held; None: it came from the history."""
 
 
-def setting_of(case: Mapping[str, Any], variables: Mapping[str, str]) -> tuple[Part, ...]:
-    """What the conversation was held under: the agent's system text, and what its user wants.
-
-    `case` is one as a record has it.
-    """
-    given = case.get("input") or {}
+def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]:
+    """What the conversation was held under: the agent's system text, and what its user wants."""
+    given = record.case.get("input") or {}
     chatter = (given.get("conversation") or {}).get("chatter") or {}
-    scenario = (case.get("user_simulator") or {}).get("scenario")
-    told = {
-        "what the agent was told beforehand (system prompt)": given.get("system"),
-        "what the simulated user was told to want": chatter.get("objective") or scenario,
-    }
+    wanted = chatter.get("objective") or (record.case.get("user_simulator") or {}).get("scenario")
+    told = (
+        ("what the agent was told beforehand (system prompt)", given.get("system"),
+         {} if given.get("literal") else record.initial_variables),
+        ("what the simulated user was told to want", wanted, variables),
+    )  # fmt: skip
     return tuple(
-        Part("setting", label, "".join(piece for piece, _ in templates.pieces(text, variables)))
-        for label, text in told.items()
+        Part("setting", label, "".join(piece for piece, _ in templates.pieces(text, known)))
+        for label, text, known in told
         if isinstance(text, str)
     )
 

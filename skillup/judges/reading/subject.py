@@ -89,7 +89,7 @@ def subject_of(inquiry: Inquiry) -> Subject:
     shown = exchanges if turn is None else last_turns(exchanges, case.window_size)
     scope = "conversation" if turn is None else f"turn {turn.turn_number}"
     variables = record.variables_after(None if turn is None else turn.turn_number)
-    setting = setting_of(record.case, variables)
+    setting = setting_of(record, variables)
     return Subject(
         case, scope, tuple(exchanges), tuple(shown), turn is not None, variables, setting
     )

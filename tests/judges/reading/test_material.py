@@ -169,7 +169,7 @@ def test_judges_are_shown_the_system_text_and_what_the_simulated_user_wants() ->
             "conversation": {"max_turns": 2, "chatter": {"objective": "A renewed card"}},
         }
     }
-    record = make_record("Salve.", case=case, variables={"name": "Dana"})
+    record = make_record("Salve.", case=case, initial_variables={"name": "Dana"})
     asker = ScriptedAsker(PASS)
     read(asker, checks("Is polite"), record)
     before, within, after = split(asker.prompt)
