@@ -10,7 +10,7 @@ from skillup.interop import references
 from skillup.interop.draft import CaseDraft, TurnDraft, slug
 from skillup.interop.listed_tests import ListedTest
 from skillup.interop.node import Node
-from skillup.interop.prompts import Prompt
+from skillup.interop.prompts import HISTORY, Prompt
 from skillup.interop.said import mode_of, read_conversation, spoken_in
 from skillup.interop.suite_settings import read_environment, read_tags
 from skillup.interop.templating import Scope
@@ -73,10 +73,35 @@ def build_case(
         case.system, case.history = spoken.system, spoken.history
         turn.expected_output = background.expected_text(case)
         turn.assertions = background.checks(node)
+        _said_before(variables.get(HISTORY), prompt, case)
         _stored(test, turn)
     _settings(test, node, case)
     case.vars = {name: later.default or later.original for name, later in scope.needed.items()}
     return case
+
+
+def _said_before(given: Node | None, prompt: Prompt | None, case: CaseDraft) -> None:
+    """Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's own.
+
+    It is what `conversation-relevance` looks at, in place of the answer.
+    """
+    if given is None or not isinstance(given.value, list) or (prompt and prompt.continues):
+        return
+    pairs = [(item.get("input"), item.get("output")) for item in given.elements()]
+    messages = [
+        {"role": role, "content": said.text()}
+        for pair in pairs
+        for role, said in zip(("user", "assistant"), pair, strict=True)
+        if said is not None
+    ]
+    if messages and all("relevance" in check for check in case.turns[0].assertions):
+        case.transcript = messages
+        given.changed(
+            "a conversation that took place", "it is judged as it stands; nothing is sent"
+        )
+    elif messages:
+        case.history = [*messages, *case.history]
+        given.changed("a conversation that took place", "the agent's session begins with it")
 
 
 def _with_files(variables: Variables, test: ListedTest) -> Variables:

@@ -82,6 +82,8 @@ class CaseDraft:
     setup: list[str] = field(default_factory=list)
     system: str = ""
     history: list[dict[str, Any]] = field(default_factory=list)
+    transcript: list[dict[str, Any]] = field(default_factory=list)
+    """A conversation that is judged, not held; then the turn's message is not sent."""
     assertions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """`aggregation`, `on_turn_failure`, `window_size`, `pass_threshold`, `trials`, …"""
@@ -92,7 +94,10 @@ class CaseDraft:
         several = self.conversation or len(turns) > 1 or any(turn.capture for turn in turns)
         spoken: dict[str, Any] = {"system": self.system, "history": self.history}
         assertions, expected = self.assertions, ""
-        if several:
+        if self.transcript:
+            spoken = {"transcript": self.transcript}
+            assertions = [*turns[0].assertions, *assertions]
+        elif several:
             spoken["turns"] = [turn.as_dict() for turn in turns]
         else:
             spoken["prompt"] = turns[0].content

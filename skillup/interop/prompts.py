@@ -19,7 +19,7 @@ from skillup.interop.templating import Scope
 _PROGRAM = re.compile(r"\.(?:js|mjs|cjs|ts|py|rb|go)(?::\w+)?$|^(?:exec|python):")
 _FILE = re.compile(r"[\w./ -]+\.(?:json|jsonl|txt|md|ya?ml|j2|njk)")
 _BETWEEN = re.compile(r"\n---\n")
-_HISTORY = "_conversation"
+HISTORY = "_conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Prompt:
     @property
     def continues(self) -> bool:
         """Whether it repeats the conversation so far: then tests are turns of one."""
-        return _HISTORY in as_text(self.value)
+        return HISTORY in as_text(self.value)
 
     def filled(self, scope: Scope) -> Any:
         """Its messages (or text) for one test.
@@ -41,7 +41,7 @@ class Prompt:
         Of a conversation only the new message is wanted, so the part that repeats the earlier ones
         is filled in as if there were none: the agent's session holds them.
         """
-        scope.constants = {**scope.constants, _HISTORY: []}
+        scope.constants = {**scope.constants, HISTORY: []}
         value = scope.fill(self.value, self.node)
         return _as_chat(value) if isinstance(value, str) else value
 

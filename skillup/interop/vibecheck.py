@@ -72,6 +72,7 @@ def _case(
     found = _checks(checks, problems)
     said = prompt.message()
     case = CaseDraft(node, slug(said, f"eval-{number}"), [TurnDraft(said, found)])
+    case.conversation = any("prompt" in check for check in found)
     if system is not None:
         case.system = system.with_scope(scope).text()
     case.vars = {name: later.default or later.original for name, later in scope.needed.items()}
@@ -93,7 +94,23 @@ def _item(node: Node, problems: list[Problem]) -> list[Check]:
     if not isinstance(node.value, dict) or not node.value:
         problems.append(node.problem("not a check", f"the checks are {_KNOWN}"))
         return []
-    return [check for key, item in node.items() if (check := _check(key, item, problems))]
+    made = [
+        check
+        for key, item in node.items()
+        if key not in ("prompt", "checks") and (check := _check(key, item, problems))
+    ]
+    return made + _follow_up(node, problems)
+
+
+def _follow_up(node: Node, problems: list[Problem]) -> list[Check]:
+    """A prompt among the checks: it is sent if one beside it failed, and its own checks decide."""
+    prompt, checks = node.get("prompt"), node.get("checks")
+    if prompt is None or checks is None:
+        if prompt is not None or checks is not None:
+            missing = "prompt" if prompt is None else "checks"
+            problems.append(node.problem(f"a follow-up without `{missing}`", "add it"))
+        return []
+    return [{"prompt": prompt.message(), "assertions": _checks(checks, problems)}]
 
 
 def _check(key: str, node: Node, problems: list[Problem]) -> Check | None:

@@ -44,6 +44,37 @@ def test_differences_have_signs(tour: Opened) -> None:
     assert changes.locator(".file-modified").count() == 1
 
 
+def test_a_deleted_comment_is_no_head_of_a_file(tour: Opened) -> None:
+    """F18: below its place in the file, the sign of a line alone says what it is."""
+    diff = """\
+diff --git a/q.sql b/q.sql
+--- a/q.sql
++++ b/q.sql
+@@ -1,3 +1,3 @@
+ select 1
+--- old
++++ new
+ from t
+--- a/z
++++ b/z
+@@ -1 +0,0 @@
+-- gone
+"""
+    script = """(text) => [...SK.el("div", {}, SK.diff(text)).querySelectorAll(".diff > div")].map(
+      (part) => [part.className, part.textContent])"""
+    assert tour.page.evaluate(script, diff) == [
+        ["diff-file", "diff --git a/q.sql b/q.sql\n--- a/q.sql\n+++ b/q.sql"],
+        ["diff-place", "@@ -1,3 +1,3 @@"],
+        ["diff-same", " select 1"],
+        ["diff-removed", "--- old"],
+        ["diff-added", "+++ new"],
+        ["diff-same", " from t"],
+        ["diff-file", "--- a/z\n+++ b/z"],
+        ["diff-place", "@@ -1 +0,0 @@"],
+        ["diff-removed", "-- gone"],
+    ]
+
+
 def test_a_capture_leads_to_where_it_was_found_and_used(tour: Opened) -> None:
     chip = tour.page.locator(".capture").first
     assert chip.inner_text() == "<<count>> = 1"

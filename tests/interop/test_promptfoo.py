@@ -193,3 +193,44 @@ def test_every_broken_test_is_reported_at_once(convert: Convert) -> None:
               - {vars: {other: 1}}
             """)
     assert [problem.line for problem in refused.value.problems] == [5, 7]
+
+
+def test_a_conversation_that_took_place_is_judged_or_gone_on_with(convert: Convert) -> None:
+    """F21: `_conversation` as a test writes it, and the grading prompt of all rubrics."""
+    result = convert("""
+        prompts: ["{{message}}"]
+        providers: ["openai:gpt"]
+        defaultTest:
+          vars: {tone: kind}
+          options:
+            rubricPrompt: |
+              [{"role": "system", "content": "Grade {{output}} by {{ rubric }}."},
+               {"role": "user", "content": "Be {{tone}}."}]
+        tests:
+          - description: took place
+            vars: &said
+              message: And hotels?
+              _conversation: [{input: "Where to?", output: Rome.}, {input: "When?", output: July.}]
+            assert: [{type: conversation-relevance, threshold: 0.9}]
+          - description: goes on
+            vars: *said
+            assert: [{type: llm-rubric, value: Names a hotel}]
+        """)
+    judged, held = result.cases
+    said = [
+        {"role": "user", "content": "Where to?"},
+        {"role": "assistant", "content": "Rome."},
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": "July."},
+    ]
+    assert judged["input"] == {"transcript": said}
+    assert judged["assertions"] == [{"relevance": {"threshold": 0.9}}]
+    assert held["input"] == {"history": said, "prompt": "And hotels?"}
+    assert held["assertions"] == [
+        {
+            "rubric": {
+                "criteria": [{"outcome": "Names a hotel"}],
+                "prompt": "Grade {{output}} by {{criteria}}.\n\nBe kind.",
+            }
+        }
+    ]

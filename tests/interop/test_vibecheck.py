@@ -97,3 +97,37 @@ def test_a_wrong_check_is_refused_with_its_place(convert: Convert, checks: str, 
     (problem,) = refused.value.problems
     assert said in problem.message
     assert problem.line == 6
+
+
+def test_a_prompt_among_the_checks_becomes_a_follow_up(convert: Convert) -> None:
+    """F21: it is sent if a check beside it failed, as deep as it goes."""
+    case = convert("""
+        metadata: {name: sums}
+        evals:
+          - prompt: What is 15 * 7?
+            checks:
+              - match: "*105*"
+              - prompt: Please recalculate {{var('what')}}.
+                checks:
+                  - match: "*105*"
+                  - {min_tokens: 1, prompt: "10*7 + 5*7?", checks: [{match: "*105*"}]}
+        """).case
+    assert case["input"]["turns"] == [
+        {
+            "content": "What is 15 * 7?",
+            "assertions": [
+                {"glob": "*105*"},
+                {
+                    "prompt": "Please recalculate <<what>>.",
+                    "assertions": [
+                        {"glob": "*105*"},
+                        {"min_tokens": 1},
+                        {"prompt": "10*7 + 5*7?", "assertions": [{"glob": "*105*"}]},
+                    ],
+                },
+            ],
+        }
+    ]
+    with pytest.raises(InvalidFilesError) as raised:
+        convert("evals: [{prompt: a, checks: [{match: x}, {prompt: b}]}]", format_="vibecheck")
+    assert "a follow-up without `checks`" in raised.value.problems[0].message

@@ -1,23 +1,38 @@
 /* Differences: a unified diff by line, with its signs kept, so that colour is not all that tells. */
 (function () {
-  function kind(line) {
-    if (/^(diff |index |--- |\+\+\+ |new file|deleted file|similarity|rename |\*\*\* )/.test(line))
-      return "diff-file";
-    if (line.startsWith("@@")) return "diff-place";
-    if (line.startsWith("+")) return "diff-added";
-    if (line.startsWith("-")) return "diff-removed";
-    return "diff-same";
+  const PLACE = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+  const SIGNED = /^[-+ \\]|^$/;
+
+  /* What each line is. Below its `@@` a part has so many lines of either file: there the sign alone
+     tells, since `--- x` may be a deleted comment. `bare`: there is nothing but signed lines. */
+  function kinds(lines, bare) {
+    let [before, after] = bare ? [Infinity, Infinity] : [0, 0];
+    return lines.map((line) => {
+      if (bare || ((before > 0 || after > 0) && SIGNED.test(line))) {
+        if (line[0] !== "+" && line[0] !== "\\") before--;
+        if (line[0] !== "-" && line[0] !== "\\") after--;
+        return line[0] === "+" ? "diff-added" : line[0] === "-" ? "diff-removed" : "diff-same";
+      }
+      const place = PLACE.exec(line);
+      [before, after] = place ? [Number(place[1] ?? 1), Number(place[2] ?? 1)] : [0, 0];
+      if (line.startsWith("@@")) return "diff-place";
+      if (/^(diff |index |--- |\+\+\+ |new file|deleted file|similarity|rename |\*\*\* )/.test(line))
+        return "diff-file";
+      if (line.startsWith("+")) return "diff-added";
+      return line.startsWith("-") ? "diff-removed" : "diff-same";
+    });
   }
 
-  SK.diff = function (text) {
+  SK.diff = function (text, bare = false) {
     const lines = text.replace(/\n$/, "").split("\n");
+    const kind = kinds(lines, bare);
     const body = SK.el("div", { class: "text code diff" });
     // Runs of lines of one kind are one element: a long diff stays cheap.
     let at = 0;
     while (at < lines.length) {
-      const name = kind(lines[at]);
+      const name = kind[at];
       let end = at + 1;
-      while (end < lines.length && kind(lines[end]) === name) end++;
+      while (end < lines.length && kind[end] === name) end++;
       body.append(SK.el("div", { class: name, text: lines.slice(at, end).join("\n") }));
       at = end;
     }
@@ -27,7 +42,7 @@
   /* An edit that a tool was asked to make. */
   SK.replacement = function (before, after) {
     const signed = (sign, text) => (text === "" ? [] : text.split("\n").map((line) => sign + line));
-    return SK.diff([...signed("-", before), ...signed("+", after)].join("\n"));
+    return SK.diff([...signed("-", before), ...signed("+", after)].join("\n"), true);
   };
 
   /* A diff of several files, cut where each begins: [{path | null, text}]. */
@@ -35,8 +50,9 @@
     const parts = [];
     let head = false; // after a line "diff …": the names that follow are of the same file
     const lines = text.replace(/\n$/, "").split("\n");
+    const kind = kinds(lines, false);
     lines.forEach((line, at) => {
-      const names = line.startsWith("--- ") && (lines[at + 1] || "").startsWith("+++ ");
+      const names = kind[at] === "diff-file" && /^--- /.test(line) && /^\+\+\+ /.test(lines[at + 1] || "");
       const begins = line.startsWith("diff ");
       if (begins || (names && !head) || !parts.length) parts.push([]);
       head = begins || (head && !names);
