@@ -9,7 +9,7 @@ from skillup.checks.context import Subject
 from skillup.checks.evidence import around, beginning, listed, quoted
 from skillup.checks.finding import CannotEvaluateError, Finding, not_assertable
 from skillup.checks.folding import Haystack
-from skillup.checks.paths import files_named, found_by, near_misses, path_problem
+from skillup.checks.paths import files_named, found_by, near_misses, path_problem, unseen_by
 from skillup.checks.text import Find, searching
 from skillup.schema.check_specs import FileContains
 from skillup.schema.record import FileState
@@ -26,12 +26,18 @@ def files_exist(spec: Sequence[str], subject: Subject) -> Finding:
     found: list[str] = []
     for pattern in spec:
         _refuse_outside(pattern)
-        hits = found_by(pattern, files)
+        all_hits = found_by(pattern, files)
+        hits = [path for path in all_hits if not files[path].dangling]
         found.extend(hits[:10])
+        if all_hits and not hits:
+            return Finding(False, f"a link that leads nowhere: {listed(all_hits)}")
         if not hits:
             missing.append(pattern)
     if missing:
-        return Finding(False, f"not there: {listed(missing)}", _instead(missing[0], files))
+        unseen = _unseen(missing, subject)
+        return unseen or Finding(
+            False, f"not there: {listed(missing)}", _instead(missing[0], files)
+        )
     return Finding(True, "all are there", listed(dict.fromkeys(found)))
 
 
@@ -46,7 +52,16 @@ def files_not_exist(spec: Sequence[str], subject: Subject) -> Finding:
         hits = found_by(pattern, files)
         if hits:
             return Finding(False, f"{pattern} is there", listed(hits))
-    return Finding(True, "none is there", _show(files))
+    return _unseen(spec, subject) or Finding(True, "none is there", _show(files))
+
+
+def _unseen(patterns: Sequence[str], subject: Subject) -> Finding | None:
+    """That one of them may be where nobody could look."""
+    for pattern in patterns:
+        place = unseen_by(pattern, subject.last.unseen)
+        if place is not None:
+            return not_assertable(f"{pattern}: {place} was not looked at")
+    return None
 
 
 def file_contains(spec: Sequence[FileContains], subject: Subject) -> Finding:
@@ -65,6 +80,9 @@ def _one_file(wanted: FileContains, files: Mapping[str, FileState], subject: Sub
     _refuse_outside(wanted.path)
     named = files_named(wanted.path, files)
     if not named:
+        unseen = _unseen([wanted.path], subject)
+        if unseen is not None:
+            return unseen
         return Finding(False, f"{wanted.path} is not there", _instead(wanted.path, files))
     unread: list[str] = []
     leading_out: list[str] = []

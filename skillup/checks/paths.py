@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from skillup.schema.workspace_paths import outside_problem
-from skillup.workspace.globs import matches_glob
+from skillup.workspace.globs import matches_glob, may_match_below
 
 State = TypeVar("State")
 
@@ -67,6 +67,21 @@ def files_named(pattern: str, files: Mapping[str, State]) -> dict[str, State]:
     if path in files:
         return {path: files[path]}
     return {name: state for name, state in files.items() if matches_glob(name, path)}
+
+
+def unseen_by(pattern: str, unseen: Sequence[str]) -> str | None:
+    """What of the workspace was not looked at, and might be what the pattern means; None: nothing.
+
+    `unseen` is as in a turn's record; what is in `.git` is never looked at.
+    """
+    path = normal_path(pattern).rstrip("/")
+    if ".git" in path.split("/"):
+        return ".git"
+    for place in unseen:
+        inside = place.rstrip("/")
+        if path == inside or may_match_below(inside, path):
+            return place
+    return None
 
 
 def near_misses(pattern: str, files: Sequence[str]) -> list[str]:

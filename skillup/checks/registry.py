@@ -8,8 +8,8 @@ from typing import Any
 
 from skillup.checks import compound, files, golden, jsonpath, limits, skills, text, tools
 from skillup.checks.context import Subject
-from skillup.checks.finding import Finding
-from skillup.schema.check_specs import TextSet
+from skillup.checks.finding import Finding, not_assertable
+from skillup.schema.check_specs import GoldenFile, TextSet
 from skillup.schema.grade import CheckResult
 
 LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
@@ -58,8 +58,19 @@ OF_ANSWERS = frozenset(
 """Checks of what was said: where there are several answers, :func:`look` chooses among them."""
 
 _FORBIDDING = frozenset(
-    {"not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"}
+    {
+        *("not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"),
+        *("tool_not_called", "tool_not_called_in_turn", "skill_not_used", "files_not_exist"),
+    }
 )
+
+_OF_CALLS = frozenset(
+    {
+        *("tool_called", "tool_called_in_turn", "tool_not_called", "tool_not_called_in_turn"),
+        *("tool_sequence", "skill_used", "skill_not_used"),
+    }
+)
+"""Checks of what the engine's events tell."""
 
 
 def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
@@ -68,18 +79,49 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
     `negated`: it stands in `none_of` or in `failure`, where the two change places.
     """
     ask = LOOKING[key]
-    if len(subject.turns) == 1 or key not in OF_ANSWERS:
-        return ask(spec, subject)
+    if key not in OF_ANSWERS:
+        found = ask(spec, subject)
+        nothing = (key in _FORBIDDING) != negated and found.passed != negated
+        unknown = _nothing_done(subject) if nothing else None
+        if unknown is None and key in _OF_CALLS and _for_want_of_a_call(key, spec, found):
+            unknown = _unread(subject)
+        return found if unknown is None else not_assertable(unknown)
     findings = []
     for part, forbids in _parts(key, spec):
         answers = subject.turns if forbids != negated else subject.turns[-1:]
         each = [(turn, ask(part, replace(subject, answered=turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
-        if turn is not subject.last:
+        of_a_file = isinstance(spec, GoldenFile) and spec.file is not None
+        if forbids != negated and found.passed == forbids and not of_a_file:
+            if not any(turn.response.strip() for turn in answers):
+                found = not_assertable("the agent gave no answer")
+        elif turn is not subject.last:
             found = replace(found, found=f"turn {turn.turn_number}: {found.found}")
         findings.append(found)
     return next((found for found in findings if not found.passed), findings[0])
+
+
+def _nothing_done(subject: Subject) -> str | None:
+    """That something was left alone says nothing of an agent that did not even answer."""
+    if any(turn.response.strip() or turn.tool_calls for turn in subject.turns):
+        return None
+    return "the agent neither answered nor called a tool"
+
+
+def _for_want_of_a_call(key: str, spec: Any, found: Finding) -> bool:
+    """Whether another call could have changed what was found."""
+    if key in _FORBIDDING:
+        return found.passed
+    most = getattr(spec, "max", None) is not None or getattr(spec, "mode", None) == "exact"
+    return most or not found.passed
+
+
+def _unread(subject: Subject) -> str | None:
+    lines = sum(turn.unread_lines for turn in subject.turns)
+    if lines == 0:
+        return None
+    return f"lines of the engine's output that could not be read: {lines}; a call may be in them"
 
 
 def _parts(key: str, spec: Any) -> list[tuple[Any, bool]]:

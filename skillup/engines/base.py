@@ -115,6 +115,8 @@ class TurnOutcome:
     """The session's file still held the earlier turns; None on a first turn."""
     process: ProcessInfo | None = None
     unknown_events: int = 0
+    unread_lines: int = 0
+    """Lines of the stream that are no JSON and may have been events."""
     notices: Sequence[str] = ()
     """Warnings that the engine printed and that are not failures."""
     error: TurnError | None = None

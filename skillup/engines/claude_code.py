@@ -190,6 +190,7 @@ def _outcome(
         session_verified=verified,
         process=held.process,
         unknown_events=parsed.unknown_events,
+        unread_lines=parsed.unread_lines,
         notices=[*parsed.notices, *held.notices, *isolation_notices(trial)],
         error=error,
     )

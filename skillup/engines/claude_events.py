@@ -129,6 +129,7 @@ class ClaudeEvents:
             version=self._version,
             notices=self._transcript.notices,
             unknown_events=self._transcript.unknown,
+            unread_lines=self._transcript.unread,
             finished=self._result is not None,
             failure=failure_of(last, self._api_error) if self._result is not None else None,
         )

@@ -225,6 +225,7 @@ def _outcome(
         session_verified=verified,
         process=held.process,
         unknown_events=held.parsed.unknown_events,
+        unread_lines=held.parsed.unread_lines,
         notices=[*held.parsed.notices, *held.notices, *_not_applied(turn, trial)],
         error=error,
     )

@@ -110,6 +110,7 @@ class CodexEvents:
             items=self._transcript.items,
             notices=[note for note in self._transcript.notices if note != self._failed],
             unknown_events=self._transcript.unknown,
+            unread_lines=self._transcript.unread,
             finished=self._completed and self._failed is None,
             failure=self._failure(),
         )

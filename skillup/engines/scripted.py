@@ -162,6 +162,7 @@ def _outcome(
         session_verified=None if turn.previous is None else loss is None,
         process=held.process,
         unknown_events=parsed.unknown_events,
+        unread_lines=parsed.unread_lines,
         notices=(*parsed.notices, *held.notices),
         error=error,
     )

@@ -62,6 +62,7 @@ class ScriptedEvents:
         self._turn.items = self._transcript.items
         self._turn.notices = self._transcript.notices
         self._turn.unknown_events = self._transcript.unknown
+        self._turn.unread_lines = self._transcript.unread
         return self._turn
 
     def _take(self, event: dict[str, Any]) -> bool:

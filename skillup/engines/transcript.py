@@ -35,6 +35,7 @@ class ParsedTurn:
     version: str | None = None
     notices: list[str] = field(default_factory=list)
     unknown_events: int = 0
+    unread_lines: int = 0
     finished: bool = False
     """The stream holds the event that ends a turn."""
     failure: Failure | None = None
@@ -47,6 +48,7 @@ class Transcript:
         self.items: list[TranscriptItem] = []
         self.notices: list[str] = []
         self.unknown = 0
+        self.unread = 0
         self._progress = progress
         whoever: object = progress
         self._watcher = whoever if isinstance(whoever, ItemWatcher) else None
@@ -103,9 +105,16 @@ class Transcript:
             self._add(TranscriptItem(type="notice", text=text))
 
     def unknown_event(self, event: Any) -> None:
-        """An event that we do not understand: counted, and kept in short."""
-        self.unknown += 1
+        """An event that we do not understand: counted, and kept in short.
+
+        A text is a line that is no JSON. With a brace in it, it may be an event that got cut, or
+        mixed with something else: what it told is not known.
+        """
         text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
+        if isinstance(event, str) and ("{" in text or "}" in text):
+            self.unread += 1
+        else:
+            self.unknown += 1
         text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
         self._add(TranscriptItem(type="notice", text=text))
 

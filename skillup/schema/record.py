@@ -114,6 +114,7 @@ class FileState(Model):
     size: int = Field(description="Bytes.")
     executable: bool = Field(False, description="Whether its owner may execute it.")
     link: str | None = Field(None, description="A symbolic link's target.")
+    dangling: bool = Field(False, description="A symbolic link that leads to nothing.")
     kept: bool = Field(True, description="False: too large, its bytes were not stored.")
 
 
@@ -221,11 +222,21 @@ class TurnRecord(Model):
         None, description="What the turn did to the workspace."
     )
     files: dict[str, FileState] | None = Field(None, description="The workspace after the turn.")
+    unseen: list[str] = Field(
+        default_factory=list,
+        description="Paths of the workspace that could not be looked at after the turn; of a "
+        "directory, with all that is below it, `/` at the end.",
+    )
     notes: list[str] = Field(
         default_factory=list,
         description="Warnings of the engine, and what of the workspace was not kept; a line each.",
     )
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
+    unread_lines: int = Field(
+        0,
+        description="Lines of the stream that are no JSON and may have been events: what is not in "
+        "the transcript may have happened.",
+    )
     process: ProcessInfo | None = Field(None, description="How the agent's process went.")
     error: TurnError | None = Field(None, description="Why the turn could not be held.")
     simulator: SimulatorInfo | None = Field(

@@ -67,8 +67,10 @@ class LiveSession:
             duration_ms=duration,
             changes=changes,
             files=None if changes is None else dict(self.snapshot.files),
+            unseen=list(self.snapshot.unseen),
             notes=[*outcome.notices, *self.snapshot.notes],
             unknown_events=outcome.unknown_events,
+            unread_lines=outcome.unread_lines,
             process=outcome.process,
             error=error,
         )

@@ -37,6 +37,27 @@ def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
     return any(matches_glob(head, p.rstrip("/")) for p in patterns for head in heads)
 
 
+def may_match_below(directory: str, pattern: str) -> bool:
+    """Whether something in the directory could match, or make a directory that does be there."""
+    for wanted in _compiled(pattern.removeprefix("./")):
+        places = {0}
+        for name in directory.split("/"):
+            for place in sorted(places):
+                while place < len(wanted) and wanted[place] is None:
+                    place += 1
+                    places.add(place)
+            if len(wanted) in places:
+                return True
+            places = {
+                place + (expected is not None)
+                for place in places
+                if (expected := wanted[place]) is None or expected.fullmatch(name)
+            }
+        if places:
+            return True
+    return False
+
+
 def _fits(wanted: Sequence[_Name], names: Sequence[str]) -> bool:
     at = here = 0
     back: tuple[int, int] | None = None

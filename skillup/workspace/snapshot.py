@@ -53,6 +53,8 @@ class Snapshot:
     """By POSIX path, sorted. Bytes that are no UTF-8 are written ``\\xNN``."""
     notes: tuple[str, ...] = ()
     """What is not, or not wholly, in it, and why; a sentence each."""
+    unseen: tuple[str, ...] = ()
+    """Paths that could not be looked at, but for `.git`; directories have a slash at the end."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Of the regular files."""
     started_ns: int = 0
@@ -77,9 +79,12 @@ def take_snapshot(
     snap = _Taking(root, blobs, previous, limits or SnapshotLimits())
     started_ns = time.time_ns()
 
+    unseen: list[str] = []
+
     def unreadable(path: str, error: OSError) -> None:
         if not path:
             raise error
+        unseen.append(f"{shown(path)}/")
         snap.notes.append(f"{_shortened(shown(path))}/ could not be read: {error.strerror}")
 
     files: dict[str, FileState] = {}
@@ -87,6 +92,7 @@ def take_snapshot(
     for entry in list_tree(root, leave_out=_is_git_directory, on_error=unreadable):
         path = shown(entry.path)
         if entry.kind == "special":
+            unseen.append(path)
             snap.notes.append(f"{path} is a FIFO, socket or device; it was left out")
             continue
         state = snap.link(entry) if entry.kind == "link" else None
@@ -100,7 +106,13 @@ def take_snapshot(
             f"the contents of {snap.over_total} files were not kept: "
             f"the workspace's files are over {snap.limits.kept_total / 1e6:g} MB together"
         )
-    return Snapshot(dict(sorted(files.items())), tuple(sorted(snap.notes)), stamps, started_ns)
+    return Snapshot(
+        dict(sorted(files.items())),
+        tuple(sorted(snap.notes)),
+        tuple(sorted(unseen)),
+        stamps,
+        started_ns,
+    )
 
 
 def diff_snapshots(
@@ -161,7 +173,17 @@ class _Taking:
             target = os.readlink(self.root / entry.path)  # noqa: PTH115 - its exact spelling
         except OSError:
             return None  # gone since it was listed
-        return FileState(sha256=None, size=entry.status.st_size, link=shown(target))
+        size = entry.status.st_size
+        return FileState(
+            sha256=None, size=size, link=shown(target), dangling=self._leads_nowhere(entry)
+        )
+
+    def _leads_nowhere(self, entry: Entry) -> bool:
+        try:
+            (self.root / entry.path).stat()
+        except OSError as error:
+            return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+        return False
 
     def file(self, entry: Entry, path: str) -> FileState | None:
         size = entry.status.st_size

@@ -244,6 +244,36 @@ def test_what_must_not_be_there_is_looked_for_in_every_answer(
     assert (result.passed, result.assertable, result.error) == (holds, True, None)
 
 
+@pytest.mark.parametrize(
+    ("spec", "passes", "assertable"),
+    [
+        ({"tool_not_called": "Write"}, False, False),
+        ({"tool_not_called": "Bash"}, False, True),
+        ({"tool_called": "Bash"}, True, True),
+        ({"tool_called": "Write"}, False, False),
+        ({"tool_called": {"name": "Bash", "max": 1}}, False, False),
+        ({"tool_sequence": {"calls": ["Bash"]}}, True, True),
+        ({"tool_sequence": {"calls": ["Bash"], "mode": "exact"}}, False, False),
+        ({"skill_not_used": "tidy"}, False, False),
+        ({"skill_used": "tidy"}, False, False),
+        ({"none_of": [{"tool_called": "Write"}]}, False, False),
+        ({"none_of": [{"tool_called": "Bash"}]}, False, True),
+        ({"not_contains": "x"}, True, True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("turn", [2, None])
+def test_what_may_be_in_a_line_that_nobody_could_read_was_not_done_for_sure(
+    spec: dict[str, Any], passes: bool, assertable: bool, turn: int | None
+) -> None:
+    """S4: a call in a line that could not be read is a call that `tool_not_called` has not seen."""
+    recorded = make_record("one", make_turn("two", calls=[call("Bash", "shell")], unread_lines=1))
+
+    result = evaluate(Check.model_validate(spec), recorded.context(turn))
+
+    assert (result.passed, result.assertable, result.error) == (passes, assertable, None)
+
+
 def test_a_gate_is_asked_of_a_turn_that_is_not_in_the_record_yet() -> None:
     recorded = make_record("first")
     gated = make_turn("Are you sure?", turn_number=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.engines.claude_events import ClaudeEvents, portable_name
+from skillup.engines.codex_events import CodexEvents
+from skillup.engines.scripted_events import ScriptedEvents
 from skillup.engines.transcript import ParsedTurn
 
 INIT = {
@@ -177,6 +179,37 @@ def test_lines_of_a_sub_agent_carry_its_call_and_are_not_the_answer() -> None:
 )
 def test_names_and_kinds_of_tools(name: str, expected: tuple[str, str]) -> None:
     assert portable_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "unknown", "unread"),
+    [
+        (b'{"type": "brand_new"}', 1, 0),
+        (b"Update available", 1, 0),
+        (b'warning: x{"type": "assistant"}', 0, 1),
+        (b'{"type": "assistant", "text": "\xff\xfe"}', 0, 1),
+        (b'{"type": "assistant", "text": "cut o', 0, 1),
+        (b'and its end"}', 0, 1),
+    ],
+)
+def test_lines_that_may_have_been_events_are_counted_apart(
+    line: bytes, unknown: int, unread: int
+) -> None:
+    """S4: what an unread line told, nobody knows; it was counted as an event without meaning."""
+    for turn in (parse(INIT, line, RESULT), parse_codex(line), parse_scripted(line)):
+        assert (turn.unknown_events, turn.unread_lines) == (unknown, unread)
+
+
+def parse_codex(line: bytes) -> ParsedTurn:
+    parser = CodexEvents(PurePath("/w"))
+    parser.feed(line)
+    return parser.result()
+
+
+def parse_scripted(line: bytes) -> ParsedTurn:
+    parser = ScriptedEvents()
+    parser.feed(line)
+    return parser.result()
 
 
 def test_unknown_events_are_counted_and_kept() -> None:

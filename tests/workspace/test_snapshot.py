@@ -77,6 +77,22 @@ def test_fifos_and_sockets_are_noted_and_nobody_waits_for_them(
     snapshot = take_snapshot(root, blobs)
     assert list(snapshot.files) == ["a"]
     assert snapshot.notes == ("pipe is a FIFO, socket or device; it was left out",)
+    assert snapshot.unseen == ("pipe",)
+
+
+def test_links_that_lead_to_nothing_are_told_from_others(tmp_path: Path, blobs: BlobStore) -> None:
+    """S6: the record does not tell whether a link's target is there."""
+    root = make_tree(tmp_path / "w", {"a": "x"})
+    for name, target in {
+        "good": "a",
+        "gone": "b",
+        "circle": "circle",
+        "out": str(tmp_path),
+    }.items():
+        (root / name).symlink_to(target)
+    files = take_snapshot(root, blobs).files
+    dangling = {name: state.dangling for name, state in files.items() if state.link is not None}
+    assert dangling == {"good": False, "gone": True, "circle": True, "out": False}
 
 
 def test_what_cannot_be_read_is_there_but_has_no_hash(tmp_path: Path, blobs: BlobStore) -> None:
@@ -173,4 +189,6 @@ def test_directories_too_deep_for_a_path_are_noted(tmp_path: Path, blobs: BlobSt
 
     assert list(snapshot.files) == ["seen.txt"]
     assert any("could not be read" in note for note in snapshot.notes)
+    assert snapshot.unseen
+    assert all(path.startswith("deep/") and path.endswith("/") for path in snapshot.unseen)
     remove_tree(root)

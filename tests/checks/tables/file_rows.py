@@ -23,6 +23,15 @@ FILES = make_record(
     ),
     references={"golden/answer.md": "Title\n  one\n", "golden/other.md": "Title\n  two\n"},
 )
+PARTLY = make_record(
+    make_turn(
+        files={
+            "a.txt": "x",
+            "gone.txt": FileState(sha256=None, size=1, link="nowhere", dangling=True),
+        },
+        unseen=["locked/", "data/deep/er/", "pipe"],
+    )
+)
 UNSEEN = make_record("no snapshot was taken")
 
 ROWS = [
@@ -30,6 +39,20 @@ ROWS = [
     row(True, "files_exist", ["./src", "src/", "src\\app\\main.py", "**/main.py"], FILES, turn=2),
     row(True, "files_exist", ["src/app/[id]/page.tsx", "s*/", "*.{md,rst}"], FILES, turn=None),
     row(True, "files_exist", "src/**", FILES, turn=None),
+    row(False, "files_exist", "gone.txt", PARTLY),  # S6
+    row(False, "files_not_exist", "gone.txt", PARTLY),
+    *(
+        row(False, key, wanted, PARTLY)  # S6: nobody looked there
+        for key in ("files_exist", "files_not_exist")
+        for wanted in (
+            *("locked/x", "locked", "**/*.log", "data", "data/deep", "data/*/*/x", "*/x.log"),
+            *("pipe", "pip?", ".git/config", "sub/.git", "{x,locked}/*.log"),
+        )
+    ),
+    *(
+        row(True, "files_not_exist", wanted, PARTLY)
+        for wanted in ("x", "*.log", "lock", "data/x", "data/*.log", "data/deep/x", "d/**/x")
+    ),
     row(False, "files_exist", "data/a.log", FILES, turn=2),
     row(False, "files_exist", ["src/*.py"], FILES, turn=2),
     row(False, "files_exist", ["sr", "SRC"], FILES, turn=2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.check_rows import row
+from tests.support.records import call, make_record, make_turn
 
 ROWS = [
     row(True, "contains", "confirm", "Please CONFIRM this."),
@@ -17,7 +18,20 @@ ROWS = [
     row(False, "contains", {"any": ["x", "y"]}, ""),
     row(False, "contains", {"not": ["rm"]}, "I ran RM"),
     row(True, "not_contains", "deleted", "Shall I?"),
-    row(True, "not_contains", ["a", "b"], ""),
+    row(True, "not_contains", ["a", "b"], "c"),
+    row(False, "not_contains", ["a", "b"], ""),  # S6
+    row(False, "not_glob", "a*", " \n"),  # S6
+    row(False, "contains", {"none": ["a"]}, ""),  # S6
+    row(False, "matches", {"none": ["a"]}, ""),  # S6
+    row(True, "matches", "^$", ""),
+    row(False, "none_of", [{"contains": "a"}], ""),  # S6
+    row(True, "none_of", [{"not_contains": "a"}], "a"),
+    row(False, "files_not_exist", "a", make_record("", files={})),  # S6
+    row(False, "tool_not_called", "Write", make_record("")),  # S6
+    row(False, "skill_not_used", "tidy", make_record("")),  # S6
+    row(True, "tool_not_called", "Write", make_record(make_turn("", calls=[call("Bash")]))),
+    row(True, "not_contains", "x", make_record("", "a", ""), turn=None),
+    row(False, "not_contains", "x", make_record("", ""), turn=None),  # S6
     row(True, "not_contains", "Deleted", "deleted", case_sensitive=True),
     row(False, "not_contains", "deleted", "I Deleted it."),
     row(False, "not_contains", ["x", "gone"], "all gone"),
