@@ -49,7 +49,14 @@ def _failed(
     absent = next((child for child in children if not child.assertable), None)
     if absent is not None:
         found = f"{found}; {absent.found}" if found else absent.found
-        return Finding(False, found, assertable=False, score=score, children=tuple(children))
+        return Finding(
+            False,
+            found,
+            assertable=False,
+            evaluated=absent.evaluated,
+            score=score,
+            children=tuple(children),
+        )
     return _finding(children, False, found, told[0].excerpt, score)
 
 

@@ -26,10 +26,12 @@ class CheckContext:
     read_file: ReadFile
     ask: Ask | None = None
     """For the checks that need a judge (rubric, relevance, …); None: they cannot be evaluated."""
+    withheld: str | None = None
+    """Why no judge is asked, as what it says would change nothing; None: they are asked."""
 
     def about(self, turn: TurnRecord | None) -> CheckContext:
         """The same, with another turn in question."""
-        return CheckContext(self.record, turn, self.read_file, self.ask)
+        return CheckContext(self.record, turn, self.read_file, self.ask, self.withheld)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,8 @@ def _evaluate(
         finding = broken(unresolved, "template")
     elif key in LOOKING:
         finding = _look(question, context, scope, manner)
+    elif key in ASKING and context.withheld is not None:
+        finding = Finding(False, context.withheld, assertable=False, evaluated=False)
     elif key in ASKING and context.ask is not None:
         # Of a turn with follow-ups the last answer stands, for judges as for every check.
         about = None if scope.turn is None else scope.turns[-1]
@@ -97,6 +99,7 @@ def _evaluate(
         weight=question.weight,
         required=required or question.required,
         assertable=finding.assertable,
+        evaluated=finding.evaluated,
         scope=scope.label,
         role=manner.role,
         expected=question.expected,

@@ -16,6 +16,7 @@ class Finding:
     found: str
     excerpt: str = ""
     assertable: bool = True
+    evaluated: bool = True
     error: str | None = None
     error_kind: Literal["template"] | None = None
     score: float | None = None

@@ -1,4 +1,4 @@
-"""From check results to scores: 0..1, and whether nothing required is missing."""
+"""From check results to scores, 0..1, and what decides (docs/verdicts.md)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ def weighted_mean(results: Sequence[CheckResult]) -> float:
 
     If every weight is 0 the checks only inform: the score is 1.0.
     """
-    for result in results:
-        if result.required and not result.passed:
-            return 0.0
+    if any(result.required and not result.passed for result in results):
+        return 0.0
     total = sum([result.weight for result in results])
     if not total:
         return 1.0
@@ -34,3 +33,18 @@ def aggregate(scores: Iterable[float], how: Aggregation) -> float:
     if how == "max":
         return max(values)
     return sum(values) / len(values)
+
+
+def reaches(score: float, threshold: float) -> bool:
+    """Whether `score` is at least `threshold`, but for the rounding of sums."""
+    return score >= threshold - 1e-9
+
+
+def unmet(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """The checks that failed and count: one that weighs nothing only informs, unless required."""
+    return [r for r in results if not r.passed and r.evaluated and (r.weight or r.required)]
+
+
+def speaks_for_it(results: Iterable[CheckResult]) -> bool:
+    """Whether one that weighs something has passed: without that nothing is a success."""
+    return any(result.passed and result.weight for result in results)

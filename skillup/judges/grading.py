@@ -1,24 +1,30 @@
-"""One record in, one grade out: design §4's rules for status and score."""
+"""One record in, one grade out: turn by turn, then the conversation, then its judges.
+
+The rules are those of docs/verdicts.md; :mod:`skillup.judges.verdict` draws the conclusion.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
-from skillup.checks.scoring import aggregate, weighted_mean
+from skillup.checks.describe import TURNED_ROUND
+from skillup.checks.levels import Level, judge_turn, passes
+from skillup.checks.scoring import weighted_mean
 from skillup.judges.ledger import Ledger, joined
-from skillup.judges.opinions import judge_by_reading
-from skillup.judges.rules import judge_by_rules
 from skillup.judges.settling import Reader, settle
 from skillup.judges.simulated import given_up, simulated
 from skillup.judges.sitting import Sitting
-from skillup.judges.turns import grade_turn
 from skillup.judges.usage import total_cost, total_usage
-from skillup.judges.verdict import Verdict, decide
-from skillup.judges.written import as_written
+from skillup.judges.verdict import Judged, Verdict, decide
+from skillup.judges.written import as_written, written_turns
 from skillup.schema.case import Case
-from skillup.schema.grade import CheckResult, Grade, TurnGrade
-from skillup.schema.record import FileState, Record, TurnError
+from skillup.schema.conversation import PostCondition, Turn
+from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.record import FileState, Record, TurnError, TurnRecord
 
 
 async def grade(
@@ -57,56 +63,169 @@ def grade_record(
     if sitting is not None:
         sitting.case = case
     ask = sitting.ask if sitting is not None else None
-    context = CheckContext(as_written(record, case), None, read_file, ask)
-    wanted = case.input.all_turns()
-    turns = [
-        grade_turn(
-            turn,
-            wanted[turn.turn_number - 1] if 1 <= turn.turn_number <= len(wanted) else None,
-            context,
-        )
-        for turn in record.turns
+    written = as_written(record, case)
+    context = CheckContext(written, None, read_file, ask)
+    wanted = dict(enumerate(case.input.all_turns(), start=1))
+    turns = [grade_turn(turn, wanted.get(turn.turn_number), context) for turn in record.turns]
+    held = {turn.turn_number for turn in written.turns}
+    unheld = [
+        grade_turn(_unheld(number, wanted[number]), wanted[number], context)
+        for number in range(1, (written_turns(case) or 0) + 1)
+        if number not in held
     ]
-    conversation, judged = _conversation_checks(case, context, sitting)
-    score = _score(case, turns, conversation)
-    error = record.first_error() or _check_error(turns, conversation)
-    verdict = decide(case, record, turns, conversation, judged, score, error)
-    return _as_grade(case, record, verdict, turns, conversation, error)
+    conversation = _conversation_checks(case, context, sitting)
+    judged = Judged(case, record, turns[: len(written.turns)], unheld, conversation)
+    error = _error_of(record) or _check_error(turns, conversation)
+    return _as_grade(judged, turns, decide(judged, error), error)
+
+
+def grade_turn(turn: TurnRecord, wanted: Turn | None, context: CheckContext) -> TurnGrade:
+    """`turn` as it was held, judged by what the case wants of it (None: the case has no such turn).
+
+    `context` is the conversation's.
+    """
+    gate = _gate_results(turn, wanted.post_condition if wanted is not None else None, context)
+    outcome = judge_turn(wanted.checks() if wanted is not None else [], turn, context)
+    executed = list(turn.executed()) if turn.follow_ups else (turn,)
+    graded = TurnGrade(
+        turn_number=turn.turn_number,
+        status=turn.status,
+        reason=turn.reason,
+        source=turn.source,
+        content=turn.content,
+        response=turn.response,
+        score=0.0,
+        post_condition_passed=all(result.passed for result in gate) if gate else None,
+        session_verified=turn.session_verified,
+        captures=turn.captures,
+        held_by=turn.held_by,
+        checks=[*gate, *outcome.results],
+        follow_ups=[_follow_up(level, outcome.levels) for level in outcome.levels],
+        passed_on=outcome.passed_on,
+        usage=total_usage([step.usage for step in executed]),
+        cost_usd=total_cost([step.cost_usd for step in executed]),
+        duration_ms=sum([step.duration_ms for step in executed]),
+        error=turn.error.model_dump() if turn.error else None,
+    )
+    if turn.status != "completed":
+        return graded
+    return graded.model_copy(update={"score": weighted_mean(graded.deciding_checks())})
+
+
+def _unheld(number: int, turn: Turn) -> TurnRecord:
+    """A turn that the case has and the record has not: nothing can be said of it."""
+    return TurnRecord(
+        turn_number=number,
+        status="skipped",
+        reason=f"turn {number} was not held",
+        content=turn.content or turn.respond or "",
+    )
+
+
+def _gate_results(
+    turn: TurnRecord, gate: PostCondition | None, context: CheckContext
+) -> list[CheckResult]:
+    if gate is None:
+        return []
+    # The gate was asked while the turn stood as completed; that it did not hold is what made the
+    # turn `failed`.
+    gated = turn.model_copy(update={"status": "completed"}) if turn.status == "failed" else turn
+    return evaluate_set(gate, context.about(gated), role="post_condition", required=True)
+
+
+def _follow_up(level: Level, levels: Sequence[Level]) -> FollowUpGrade:
+    answer = level.answer
+    place = answer.asked_by
+    usage: dict[str, Any] | None = answer.usage.model_dump() if answer.usage else None
+    return FollowUpGrade(
+        label=level.label,
+        asked_by=place,
+        content=answer.content,
+        response=answer.response,
+        # It passed if it did, or one of its own follow-ups.
+        passed=any(
+            passes(one.results) for one in levels if one.answer.asked_by[: len(place)] == place
+        ),
+        score=weighted_mean(level.results) if level.results else 0.0,
+        checks=list(level.results),
+        usage=usage,
+        cost_usd=answer.cost_usd,
+        duration_ms=answer.duration_ms,
+    )
 
 
 def _conversation_checks(
     case: Case, context: CheckContext, sitting: Sitting | None
-) -> tuple[list[CheckResult], list[str]]:
-    """Checks of the conversation as a whole, and why a judge (if any) said no."""
+) -> list[CheckResult]:
+    """The gate `expect`; the conversation's checks; and, if the gate holds, the judges."""
     results: list[CheckResult] = []
     if case.expect is not None:
-        results.extend(evaluate_set(case.expect, context, role="expect", required=True))
+        results = evaluate_set(case.expect, context, role="expect", required=True)
+    if not all(result.passed for result in results):
+        context = replace(context, withheld="not asked: `expect` did not hold")
+        return [*results, *(evaluate(check, context) for check in case.checks())]
     results.extend(evaluate(check, context) for check in case.checks())
-    refusals: list[str] = []
-    if all(result.passed for result in results if result.role == "expect"):
-        for number, judge in enumerate(case.all_judges()):
-            if judge.type in (None, "rule_based"):
-                verdict = judge_by_rules(judge, context)
-            else:
-                verdict = judge_by_reading(number, judge, context, sitting)
-            results.extend(verdict.results)
-            if not verdict.passed and judge.required:
-                refusals.append(verdict.reason)
-    return results, refusals
+    for number, judge in enumerate(case.all_judges()):
+        if judge.type in (None, "rule_based"):
+            said = _by_rules(judge, context)
+        else:
+            said = _by_reading(number, judge, context, sitting)
+        results.extend(result.model_copy(update={"required": judge.required}) for result in said)
+    return results
 
 
-def _score(case: Case, turns: Sequence[TurnGrade], conversation: Sequence[CheckResult]) -> float:
-    """Turns and conversation; only turns that the case writes down have checks to speak of."""
-    scores: list[float] = []
-    if case.input.turns is not None:
-        scores.extend(turn.score for turn in turns[: len(case.input.turns)])
-        # A turn that was never reached counts as a skipped one.
-        scores.extend(0.0 for _ in range(len(case.input.all_turns()) - len(turns)))
-    elif any(turn.status != "completed" for turn in turns) or not turns:
-        scores.append(0.0)
-    if conversation:
-        scores.append(weighted_mean(conversation))
-    return round(aggregate(scores, case.aggregation or "mean"), 6)
+def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
+    """Failure rules, which outrank success rules, then those.
+
+    A failure rule's result is turned round: it passes when its pattern is absent. That weighs
+    nothing, since it speaks for nothing; one that could not be evaluated does not pass.
+    """
+    failure = []
+    for check in judge.failure:
+        result = evaluate(check, context, role="failure", negated=True)
+        absent = result.assertable and result.error is None and not result.passed
+        turned = {
+            "passed": absent,
+            "score": float(absent),
+            "weight": 0.0,
+            "name": f"not ({result.name})",
+            "expected": f"{TURNED_ROUND}{result.expected}",
+        }
+        failure.append(result.model_copy(update=turned))
+    success = [evaluate(check, context, role="success") for check in judge.success]
+    if not success and judge.otherwise == "pass" and all(rule.passed for rule in failure):
+        rules = f"{len(failure)} failure rules, none of which holds"
+        name, wanted = "no rule is broken", "no failure rule holds"
+        success = [
+            CheckResult(
+                name=name, kind="rule_based", passed=True, score=1.0, role="judge",
+                expected=wanted, found=rules,
+            )
+        ]  # fmt: skip
+    return [*failure, *success]
+
+
+def _by_reading(
+    number: int, judge: JudgeConfig, context: CheckContext, sitting: Sitting | None
+) -> list[CheckResult]:
+    """What the judge `number`, a script or an agent, says; without a sitting nobody is asked."""
+    why = "it said nothing"
+    if sitting is None:
+        why = "there is nobody to ask: this grade was made by rules alone"
+    elif results := sitting.judge(number, judge, context):
+        return results
+    kind = judge.type or "judge"
+    return [CheckResult(name=kind, kind=kind, passed=False, score=0.0, role="judge", error=why)]
+
+
+def _error_of(record: Record) -> TurnError | None:
+    """What kept the trial or a turn from being held, even where the record does not say what."""
+    error = record.first_error()
+    untold = [turn.turn_number for turn in record.turns if turn.status == "error"]
+    if error is None and untold:
+        message = f"turn {untold[0]} ended in an error that the record does not tell"
+        return TurnError(kind="internal", message=message)
+    return error
 
 
 def _check_error(
@@ -115,8 +234,7 @@ def _check_error(
     """A check that could not be evaluated is trouble of ours, not a verdict on the agent."""
     held = [check for turn in turns for check in turn.checks]
     held.extend(check for turn in turns for f in turn.follow_ups for check in f.checks)
-    everything = [*held, *conversation]
-    broken = next((result for result in everything if result.error), None)
+    broken = next((result for result in [*held, *conversation] if result.error), None)
     if broken is None:
         return None
     message = f"the check `{broken.name}` could not be evaluated: {broken.error}"
@@ -124,13 +242,9 @@ def _check_error(
 
 
 def _as_grade(
-    case: Case,
-    record: Record,
-    verdict: Verdict,
-    turns: list[TurnGrade],
-    conversation: list[CheckResult],
-    error: TurnError | None,
+    judged: Judged, turns: list[TurnGrade], verdict: Verdict, error: TurnError | None
 ) -> Grade:
+    case, record = judged.case, judged.record
     # What other trials' records count is not counted again.
     own = [step for turn in record.turns if turn.held_by is None for step in turn.executed()]
     return Grade(
@@ -148,7 +262,7 @@ def _as_grade(
         execution_mode=record.execution_mode,
         session_id=record.session_id,
         turns=turns,
-        assertions=conversation,
+        assertions=list(judged.conversation),
         usage=total_usage(step.usage for step in own),
         cost_usd=total_cost(step.cost_usd for step in own),
         duration_ms=record.duration_ms,

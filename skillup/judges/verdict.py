@@ -1,12 +1,12 @@
-"""The verdict: ERROR over FAIL over SKIP over PASS, and one line that says why."""
+"""The verdict (docs/verdicts.md): ERROR over FAIL over SKIP over PASS, and why, in one line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillup.checks.scoring import aggregate, reaches, speaks_for_it, unmet, weighted_mean
 from skillup.checks.wording import in_words
-from skillup.judges.written import written_turns
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
 from skillup.schema.record import Record, TurnError
@@ -21,114 +21,135 @@ class Verdict:
     reason: str
 
 
-def decide(
-    case: Case,
-    record: Record,
-    turns: Sequence[TurnGrade],
-    conversation: Sequence[CheckResult],
-    refusals: Sequence[str],
-    score: float,
-    error: TurnError | None,
-) -> Verdict:
-    """Apply design §4's order of precedence. `refusals` are the judges that said no, and why."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All that a verdict rests on."""
+
+    case: Case
+    record: Record
+    turns: Sequence[TurnGrade]
+    """Those that the case writes down, or all of a conversation that a simulated user led."""
+    unheld: Sequence[TurnGrade]
+    """Those that the case writes down and the record lacks, as if they had been skipped."""
+    conversation: Sequence[CheckResult]
+    """Results of the gate `expect`, of the conversation's checks and of its judges."""
+
+    def deciding(self) -> list[tuple[str, CheckResult]]:
+        """All results that the case stands or falls by, and where each stands."""
+        turns = [*self.turns, *self.unheld]
+        found = [(f"turn {t.turn_number}: ", c) for t in turns for c in t.deciding_checks()]
+        return [*found, *(("", check) for check in self.conversation)]
+
+
+def decide(judged: Judged, error: TurnError | None) -> Verdict:
+    """The first that applies."""
+    case, record = judged.case, judged.record
     if error is not None:
         return Verdict("ERROR", 0.0, f"{error.kind}: {error.message}")
     if record.skipped is not None:
         return Verdict("SKIP", 0.0, record.skipped)
-    failed = next((turn for turn in turns if turn.status == "failed"), None)
-    if failed is not None:
-        return Verdict("FAIL", score, f"turn {failed.turn_number}: {failed.reason}")
-    unmet = [
-        (f"turn {turn.turn_number}: ", check)
-        for turn in turns
-        for check in turn.deciding_checks()
-        if not check.passed
-    ]
-    unmet.extend(("", check) for check in conversation if not check.passed)
-    required = next((item for item in unmet if _fails_the_case(item[1], turns)), None)
-    if required is not None:
-        where, check = required
-        return Verdict("FAIL", score, f"{where}{_why(check)}")
-    gate = next((turn for turn in turns if _stood_in_the_way(turn)), None)
-    if gate is not None:
-        return _gated(case, gate, score)
-    if refusals:
-        return Verdict("FAIL", score, refusals[0])
-    checks = sum(len(turn.deciding_checks()) for turn in turns) + len(conversation)
-    if not checks:
+    score = reported_score(judged)
+    deciding = judged.deciding()
+    failed = [(where, check) for where, check in deciding if unmet([check])]
+    closed = next((turn for turn in judged.turns if _closed(turn)), None)
+    for where, check in failed:
+        # After a gate that ended the conversation, what looked at nothing is what SKIP says.
+        gate = check.role == "post_condition"
+        if check.required and not gate and (check.assertable or closed is None):
+            return Verdict("FAIL", score, f"{where}{_why(check)}")
+    if closed is not None:
+        return _at_the_gate(case, closed, score)
+    if not deciding:
         return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
-    missing = _not_held(case, record, turns)
-    if missing is not None or _falls_short(case, turns, score, bool(unmet)):
-        if unmet:
-            where, check = unmet[0]
-            more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
-            return Verdict("FAIL", score, f"{where}{_why(check)}{more}")
-        threshold = 1.0 if case.pass_threshold is None else case.pass_threshold
-        return Verdict("FAIL", score, missing or f"score {score:.2f} < {threshold:.2f}")
-    passed = checks - len(unmet)
-    many = "check" if checks == 1 else "checks"
-    reason = f"{passed} of {checks} {many} passed"
-    helped = [f"turn {turn.turn_number} ({turn.passed_on})" for turn in turns if turn.passed_on]
-    if helped:
-        reason += f"; passed on {', '.join(helped)}"
-    return Verdict("PASS", score, reason)
+    short = _without_evidence(deciding) or _not_held(judged) or _falls_short(judged, bool(failed))
+    if short is not None:
+        if not failed:
+            return Verdict("FAIL", score, short)
+        (where, check), more = failed[0], len(failed) - 1
+        others = f" (and {more} more)" if more else ""
+        return Verdict("FAIL", score, f"{where}{_why(check)}{others}")
+    return Verdict("PASS", score, _success(judged, deciding))
 
 
-def _falls_short(case: Case, turns: Sequence[TurnGrade], score: float, unmet: bool) -> bool:
-    """Whether the score is below what the case asks for.
+def reported_score(judged: Judged) -> float:
+    """Over turns and conversation; a turn without checks is 1, one that was not held 0."""
+    case, scores = judged.case, [turn.score for turn in judged.turns]
+    if case.input.turns is None:  # no turn has checks of its own
+        held = judged.turns and all(turn.status == "completed" for turn in judged.turns)
+        scores = [] if held else [0.0]
+    else:
+        # In a single shot the turns were one message: only those with checks lack an answer.
+        one = judged.record.execution_mode == "single_shot"
+        scores += [0.0 for turn in judged.unheld if turn.checks or not one]
+    if judged.conversation:
+        scores.append(weighted_mean(judged.conversation))
+    return round(aggregate(scores, case.aggregation or "mean"), 6)
 
-    A case that asks for nothing asks that every check passes. One that is graded, such as `similar`
-    from 0.8, passes with less than its full score: that is then enough.
+
+def _score_of_what_was_checked(judged: Judged) -> float:
+    """Over the turns with a check that weighs something, and the conversation if it has one."""
+    scores = [
+        turn.score
+        for turn in [*judged.turns, *judged.unheld]
+        if any(check.weight for check in turn.deciding_checks())
+    ]
+    if any(check.weight for check in judged.conversation):
+        scores.append(weighted_mean(judged.conversation))
+    return aggregate(scores, judged.case.aggregation or "mean")
+
+
+def _falls_short(judged: Judged, failed: bool) -> str | None:
+    """Without a `pass_threshold` every check has to pass, or the score to be full.
+
+    A graded check, such as `similar` from 0.8, passes with less than its full score.
     """
-    if case.pass_threshold is not None:
-        return score < case.pass_threshold
-    held = all(turn.status == "completed" for turn in turns)
-    whole = held and len(turns) >= len(case.input.all_turns())
-    return score < 1.0 and (unmet or not whole)
-
-
-def _not_held(case: Case, record: Record, turns: Sequence[TurnGrade]) -> str | None:
-    """Which turn that the case writes down did not take place; None if all did.
-
-    What was never asked is no success, however well the rest scored. That a gate has skipped the
-    rest is another verdict; in a single shot all turns were one message.
-    """
-    if record.execution_mode == "single_shot":
+    threshold = judged.case.pass_threshold
+    if threshold is None and not failed:
         return None
-    held = {turn.turn_number: turn for turn in turns}
-    for number in range(1, (written_turns(case) or 0) + 1):
-        turn = held.get(number)
-        if turn is None:
-            return f"turn {number} was not held"
-        if turn.status == "skipped":
-            return turn.reason or f"turn {number} was not held"
-    return None
+    score, least = _score_of_what_was_checked(judged), 1.0 if threshold is None else threshold
+    return None if reaches(score, least) else f"score {score:.2f} < {least:.2f}"
 
 
-def _stood_in_the_way(turn: TurnGrade) -> bool:
+def _without_evidence(deciding: Sequence[tuple[str, CheckResult]]) -> str | None:
+    if speaks_for_it(check for _, check in deciding):
+        return None
+    return "no check of a weight above 0 passed: there is no evidence to pass on"
+
+
+def _not_held(judged: Judged) -> str | None:
+    """Which turn did not take place; None if all did.
+
+    What was never asked is no success, however well the rest scored.
+    """
+    turn = next((turn for turn in judged.turns if turn.status != "completed"), None)
+    if turn is None and judged.record.execution_mode != "single_shot":
+        turn = next(iter(judged.unheld), None)
+    if turn is None:
+        return None
+    return turn.reason or f"turn {turn.turn_number} was not held"
+
+
+def _closed(turn: TurnGrade) -> bool:
     """Whether its gate was asked and did not open; that of a turn never sent was not asked."""
     return turn.post_condition_passed is False and turn.status != "skipped"
 
 
-def _gated(case: Case, turn: TurnGrade, score: float) -> Verdict:
+def _at_the_gate(case: Case, turn: TurnGrade, score: float) -> Verdict:
     """The gate's verdict, as the case says now: an edited case may ask another than was held."""
-    unmet = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
-    why = f"turn {turn.turn_number}: post-condition not met: {_why(unmet)}"
-    wanted = case.input.all_turns()[turn.turn_number - 1].post_condition
-    if wanted is not None and wanted.on_fail == "fail":
+    failed = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
+    why = f"turn {turn.turn_number}: post-condition not met: {_why(failed)}"
+    gate = case.input.all_turns()[turn.turn_number - 1].post_condition
+    if gate is not None and gate.on_fail == "fail":
         return Verdict("FAIL", score, why)
     return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
 
 
-def _fails_the_case(check: CheckResult, turns: Sequence[TurnGrade]) -> bool:
-    """A required check does; but where a gate has ended the conversation, only one with an answer.
-
-    What the turns that were never held lack is just what SKIP says.
-    """
-    if not check.required or check.role == "post_condition":
-        return False
-    ended_early = any(map(_stood_in_the_way, turns))
-    return check.assertable or not ended_early
+def _success(judged: Judged, deciding: Sequence[tuple[str, CheckResult]]) -> str:
+    passed, checks = sum(check.passed for _, check in deciding), len(deciding)
+    reason = f"{passed} of {checks} {'check' if checks == 1 else 'checks'} passed"
+    healed = [turn for turn in judged.turns if turn.passed_on]
+    helped = [f"turn {turn.turn_number} ({turn.passed_on})" for turn in healed]
+    return f"{reason}; passed on {', '.join(helped)}" if helped else reason
 
 
 def _why(check: CheckResult) -> str:

@@ -47,11 +47,12 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
         updates["retry_policy"] = suite.cases.retry_policy
     if case.judge_model is None:
         updates["judge_model"] = _judge_model(case, suite)
-    if suite.judges is not None and not case.all_judges():
-        updates["judges"] = suite.judges
-    base = defaults.judge or suite.judge
+    near, far = defaults.judge, suite.judge
+    base = _fill(near, far) if near is not None and far is not None else near or far
     if base is not None:
         updates.update(_merge_judges(case, base))
+    if suite.judges is not None and not case.all_judges() and "judge" not in updates:
+        updates["judges"] = suite.judges
     return case.model_copy(update={k: v for k, v in updates.items() if v is not None})
 
 
@@ -119,24 +120,30 @@ def _with_branches(turns: Sequence[Turn]) -> Iterator[Turn]:
 
 
 def _merge_judges(case: Case, base: JudgeConfig) -> dict[str, Any]:
+    """The case's judge decides, or else the suite's: whatever other checks the case has."""
     if case.judges is not None:
         return {"judges": [_fill(judge, base) for judge in case.judges]}
     if case.judge is not None:
         return {"judge": _fill(case.judge, base)}
-    usable = base.criteria or base.success or base.failure or base.script_path
-    return {"judge": base} if usable and not has_checks(case) else {}
+    return {"judge": base} if _decides(base) else {}
+
+
+def _decides(judge: JudgeConfig) -> bool:
+    """Whether it says by what it judges; if not, it only fills in what others leave open."""
+    return bool(judge.criteria or judge.success or judge.failure or judge.script_path)
 
 
 def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
-    """What `judge` leaves open, from `base`; its rules say which type it is if it does not."""
+    """What `judge` leaves open, from `base`; by what it judges, too, if it does not say.
+
+    Its rules say which type it is if it does not.
+    """
+    if not _decides(judge) and judge.type in (None, base.type or "rule_based"):
+        own = {name: getattr(judge, name) for name in judge.model_fields_set}
+        return base.model_copy(update=own)
     updates: dict[str, Any] = {}
     if judge.type is None:
-        if judge.success or judge.failure:
-            updates["type"] = "rule_based"
-        elif judge.script_path:
-            updates["type"] = "script"
-        else:
-            updates["type"] = "agent_judge" if judge.criteria else base.type
+        updates["type"] = "script" if judge.script_path else "rule_based"
     for name in _FILLED_IN:
         if getattr(judge, name) is None and getattr(base, name) is not None:
             updates[name] = getattr(base, name)

@@ -33,7 +33,7 @@ def _to_tell(grade: Grade, checks: Iterable[CheckResult]) -> list[CheckResult]:
     """Those that are not met; of an ERROR, of which that says nothing, those not judged."""
     if grade.status == "ERROR":
         return [check for check in checks if check.error]
-    return [check for check in checks if not check.passed]
+    return [check for check in checks if not check.passed and check.evaluated]
 
 
 def _turns(grade: Grade) -> Iterator[str]:

@@ -59,7 +59,7 @@ def unmet_lines(grade: Grade) -> Iterator[Text]:
 
     placed = [(f"turn {turn.turn_number}", check) for turn in grade.turns for check in turn.checks]
     for where, check in [*placed, *(("conversation", check) for check in grade.assertions)]:
-        if not check.passed:
+        if not check.passed and check.evaluated:
             line = Text("  ")
             line.append(f"{_verdict(check):<7}", style="red")
             line.append(f"{where}: ", style="dim")

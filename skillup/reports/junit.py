@@ -156,7 +156,7 @@ def _details(grade: Grade) -> Iterator[str]:
 
 
 def _unmet(where: str, check: CheckResult) -> Iterator[str]:
-    if check.passed:
+    if check.passed or not check.evaluated:
         return
     yield f"{where}{check.name}: {check.error or check.found}"
     if check.expected:

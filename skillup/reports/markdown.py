@@ -246,7 +246,8 @@ def _unmet(grade: Grade) -> Iterator[str]:
         for check in turn.deciding_checks():
             if not check.passed:
                 yield f"turn {turn.turn_number}: {_check(check)}"
-    yield from (_check(check) for check in grade.assertions if not check.passed)
+    unmet = (check for check in grade.assertions if not check.passed and check.evaluated)
+    yield from map(_check, unmet)
 
 
 def _check(check: CheckResult) -> str:

@@ -160,6 +160,9 @@ def _check(check: CheckResult, details: bool, depth: int = 0) -> Iterator[Line]:
     if check.passed:
         yield f"{indent}met      {name}", "dim not bold"
         return
+    if not check.evaluated:
+        yield f"{indent}not asked {name}", "dim not bold"
+        return
     if not details:
         told = f"{name}: {check.error}" if check.error else in_words(check.name, check.found)
         yield f"{indent}NOT MET  {one_line(told, 460)}", _UNMET

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -30,6 +31,9 @@ class CheckResult(Model):
     weight: float = Field(1.0, description="Its share of the score.")
     required: bool = Field(False, description="Whether nothing passes without it.")
     assertable: bool = Field(True, description="False: there was nothing to look at, so it fails.")
+    evaluated: bool = Field(
+        True, description="False: it was not asked, as `expect` had failed the case already."
+    )
     scope: str = Field("", description="Where: `turn 2`, `conversation`.")
     role: CheckRole = Field("assertion", description="What it is part of.")
     expected: str = Field("", description="What was looked for.")
@@ -133,10 +137,24 @@ class TurnGrade(Model):
 
     def deciding_checks(self) -> list[CheckResult]:
         """The gate's checks, and those assertions that the turn stands or falls by."""
-        if self.passed_on is None:
-            return self.checks
-        gate = [check for check in self.checks if check.role == "post_condition"]
-        return gate + next((f.checks for f in self.follow_ups if f.label == self.passed_on), [])
+        held = [(follow_up.label, follow_up.checks) for follow_up in self.follow_ups]
+        return deciding(self.checks, held, self.passed_on)
+
+
+def deciding(
+    own: Sequence[CheckResult],
+    follow_ups: Sequence[tuple[str, Sequence[CheckResult]]],
+    passed_on: str | None,
+) -> list[CheckResult]:
+    """The results that a turn stands or falls by, of its own and those of its follow-ups by label.
+
+    What is required decides wherever it stands; a follow-up that passed replaces the rest.
+    """
+    if passed_on is None:
+        failed = (c for _, checks in follow_ups for c in checks if c.required and not c.passed)
+        return [*own, *failed]
+    healed = next((checks for label, checks in follow_ups if label == passed_on), ())
+    return [*(check for check in own if check.required), *healed]
 
 
 class Grade(Model):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from skillup.checks import CheckContext
-from skillup.checks.outcome import judge_turn
+from skillup.checks.levels import judge_turn
+from skillup.checks.scoring import reaches, unmet, weighted_mean
 from skillup.schema.conversation import Turn
 from skillup.schema.record import TurnError, TurnRecord
 
@@ -23,10 +24,12 @@ def turn_failure(
     if broken is not None:
         text = f"the check `{broken.name}` could not be evaluated (on_turn_failure: stop)"
         return TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
-    if outcome.passed_on is not None:
+    failed = unmet(outcome.deciding)
+    required = any(result.required for result in failed)
+    if not failed or (
+        threshold is not None
+        and not required
+        and reaches(weighted_mean(outcome.deciding), threshold)
+    ):
         return None
-    all_passed = all(result.passed for result in outcome.results)
-    if all_passed if threshold is None else outcome.score >= threshold:
-        return None
-    unmet = next((result for result in outcome.results if not result.passed), None)
-    return f"turn {held.turn_number} failed" + (f": {unmet.name}" if unmet else "")
+    return f"turn {held.turn_number} failed: {failed[0].name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from skillup.checks.levels import follow_ups
+from skillup.checks.levels import follow_ups, passes
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import TurnError, TurnRecord
@@ -72,7 +72,7 @@ async def _passes(checks: Sequence[Check], answer: TurnRecord, look: Look) -> bo
     undecided = _undecided(results)
     if undecided is not None:
         return undecided
-    if all(result.passed for result in results):
+    if passes(results):
         return True
     last = answer.follow_ups[-1] if answer.follow_ups else None
     if last is None:

@@ -87,12 +87,140 @@ def test_the_score_follows_from_turns_and_conversation(
         case["aggregation"] = how
     grade = graded(case, ["yes"] * len(turns))
     assert grade.score == score
-    assert grade.status == ("PASS" if score == 1.0 and not _required_failed(grade) else "FAIL")
-
-
-def _required_failed(grade: Grade) -> bool:
     checks = [*grade.assertions, *(check for turn in grade.turns for check in turn.checks)]
-    return any(check.required and not check.passed for check in checks)
+    evidence = any(check.passed and check.weight for check in checks)
+    assert grade.status == ("PASS" if score == 1.0 and evidence else "FAIL")
+
+
+ALL_FAIL = turns_of(*[[] for _ in range(9)], [NO, NO, NO])
+# The case, what is said, and the verdict: what was checked decides, not what was not.
+CHECKED: list[tuple[dict[str, Any], list[str], str, float]] = [
+    ({"input": ALL_FAIL, "pass_threshold": 0.8}, ["yes"] * 10, "FAIL", 0.9),
+    ({"input": turns_of([], [NO]), "aggregation": "max"}, ["yes"] * 2, "FAIL", 1.0),
+    ({"input": turns_of([], [NO]), "pass_threshold": 0.0}, ["yes"] * 2, "FAIL", 0.5),
+    ({"input": turns_of([{**NO, "weight": 0}])}, ["yes"], "FAIL", 1.0),
+    ({"input": turns_of([{**YES, "weight": 0}])}, ["yes"], "FAIL", 1.0),
+    ({"input": turns_of([{**YES, "weight": 0, "required": True}])}, ["yes"], "FAIL", 1.0),
+    ({"input": turns_of([YES, {**NO, "weight": 0}])}, ["yes"], "PASS", 1.0),
+    ({"input": turns_of([], [YES, NO]), "pass_threshold": 0.75}, ["yes"] * 2, "FAIL", 0.75),
+    ({"input": turns_of([], [YES, NO]), "pass_threshold": 0.5}, ["yes"] * 2, "PASS", 0.75),
+    ({"input": turns_of([], []), "assertions": [YES]}, ["yes"] * 2, "PASS", 1.0),
+    ({"input": turns_of([]), "expect": {"contains": "yes"}}, ["yes"], "PASS", 1.0),
+    ({"input": {"prompt": "x"}, "judge": {"success": [NO], "required": False}}, ["yes"], "FAIL", 0),
+    (
+        {
+            "input": turns_of([YES]),
+            "judge": {"success": [NO], "required": False},
+            "pass_threshold": 0.5,
+        },
+        ["yes"],
+        "PASS",
+        0.5,
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "said", "status", "score"), CHECKED)
+def test_only_what_was_checked_decides(
+    case: dict[str, Any], said: list[str], status: str, score: float
+) -> None:
+    """V1: turns without checks, and checks without weight, made PASS of nothing that passed."""
+    grade = graded(case, said)
+    assert (grade.status, grade.score) == (status, score)
+
+
+def test_a_gate_alone_is_evidence() -> None:
+    gate = {"content": "a", "post_condition": {"contains": "yes"}}
+    assert graded({"input": {"turns": [gate]}}, [gated("completed", True)]).status == "PASS"
+
+
+FOLLOW_UP = {"prompt": "Again.", "assertions": [{"contains": "fine"}]}
+# The turn's checks, its answer, those of its follow-ups, the verdict, and what it passed on.
+HEALED: list[tuple[list[dict[str, Any]], str, list[tuple[int, str]], str, str | None]] = [
+    ([NO, FOLLOW_UP], "yes", [(1, "fine")], "PASS", "first follow-up"),
+    ([NO, FOLLOW_UP], "yes", [(1, "bad")], "FAIL", None),
+    ([{**NO, "required": True}, FOLLOW_UP], "yes", [(1, "fine")], "FAIL", None),
+    ([{**NO, "required": True, **FOLLOW_UP}], "yes", [(0, "fine")], "FAIL", None),
+    (
+        [{"not_contains": "hunter2", "required": True}, NO, FOLLOW_UP],
+        "hunter2",
+        [(2, "fine")],
+        "FAIL",
+        None,
+    ),
+    # A required check that passed does not hinder it, and goes on counting.
+    ([{**YES, "required": True}, NO, FOLLOW_UP], "yes", [(2, "fine")], "PASS", "first follow-up"),
+    # Nor do the required checks of another follow-up heal.
+    (
+        [
+            {**NO, "prompt": "a", "assertions": [{"contains": "x", "required": True}]},
+            {**NO, **FOLLOW_UP},
+        ],
+        "yes",
+        [(0, "bad"), (1, "fine")],
+        "FAIL",
+        None,
+    ),
+    # A check without weight decides nothing here either.
+    (
+        [NO, {"prompt": "a", "assertions": [{"contains": "fine"}, {**NO, "weight": 0}]}],
+        "yes",
+        [(1, "fine")],
+        "PASS",
+        "first follow-up",
+    ),
+    (
+        [NO, {"prompt": "a", "assertions": [{"contains": "fine", "weight": 0}]}],
+        "yes",
+        [(1, "fine")],
+        "FAIL",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("checks", "said", "again", "status", "passed_on"), HEALED)
+def test_a_follow_up_heals_what_is_not_required(
+    checks: list[dict[str, Any]],
+    said: str,
+    again: list[tuple[int, str]],
+    status: str,
+    passed_on: str | None,
+) -> None:
+    """V4: a follow-up that passed wiped out a failed check beside it that was `required`."""
+    held = [make_turn(text, source="follow_up", asked_by=[place]) for place, text in again]
+    case = {"input": turns_of(checks), "pass_threshold": 0.5}
+    grade = graded(case, [make_turn(said, follow_ups=held)])
+    assert (grade.status, grade.turns[0].passed_on) == (status, passed_on)
+
+
+def test_where_expect_fails_nobody_is_asked_of_the_conversation() -> None:
+    """V16: a failed `expect` still paid for rubrics; those are not evaluated, and not failures."""
+
+    class Refuses:
+        def problem(self, case: Case) -> None: ...
+
+        async def read(self, inquiry: Inquiry, ledger: Ledger) -> list[CheckResult]:
+            raise AssertionError(f"asked: {inquiry}")
+
+    case = {
+        "input": {"prompt": "x"},
+        "expect": {"contains": "absent"},
+        "assertions": [YES, "Is polite", {"any_of": ["Is polite", NO]}, {"script": "x.sh"}],
+        "judge": {"type": "agent_judge", "criteria": ["Is polite"]},
+    }
+    recorded = make_record("yes")
+    made = Case.model_validate(case)
+    graded = anyio.run(lambda: grade(recorded.record, recorded.read_file, Refuses(), case=made))
+    assert graded.status == "FAIL"
+    assert graded.reason.startswith("contains")
+    assert [(c.kind, c.passed, c.evaluated, c.error) for c in graded.assertions] == [
+        ("contains", False, True, None),
+        ("contains", True, True, None),
+        ("rubric", False, False, None),
+        ("any_of", False, False, None),
+        ("script", False, False, None),
+    ]
 
 
 def test_a_skipped_turn_scores_0_and_so_does_one_that_was_never_reached() -> None:
@@ -309,9 +437,17 @@ def test_in_a_single_shot_turns_cannot_be_told_apart(check: dict[str, Any]) -> N
 
 
 def test_in_a_single_shot_the_conversation_can_still_be_judged() -> None:
-    case = {"input": {"turns": ["a", "b"]}, "assertions": [YES], "aggregation": "max"}
+    case: dict[str, Any] = {"input": {"turns": ["a", "b"]}, "assertions": [YES]}
     grade = graded(case, ["yes"], execution_mode="single_shot")
-    assert grade.assertions[0].passed
+    assert (grade.assertions[0].passed, grade.status, grade.score) == (True, "PASS", 1.0)
+    case["input"] = turns_of([], [YES])
+    grade = graded(case, ["yes"], execution_mode="single_shot")
+    assert (grade.status, grade.score) == ("FAIL", 0.666667)
+
+
+def test_a_turn_that_met_an_error_is_an_error_even_if_the_record_does_not_say_which() -> None:
+    stopped = make_turn("yes", status="error").model_copy(update={"error": None})
+    assert graded({"input": turns_of([YES], [])}, ["yes", stopped]).status == "ERROR"
 
 
 def edited(turns: Sequence[TurnRecord | str], case: dict[str, Any]) -> Grade:
@@ -405,7 +541,8 @@ def graded_check(passed_from: float, **case: Any) -> Grade:
         (0.8, {}, "PASS"),
         (0.9, {}, "FAIL"),
         (0.8, {"pass_threshold": 1.0}, "FAIL"),
-        (0.9, {"pass_threshold": 0.5}, "PASS"),
+        (0.9, {"pass_threshold": 0.5}, "FAIL"),  # V1: nothing passed
+        (0.9, {"pass_threshold": 0.5, "expect": {"contains": "z"}}, "PASS"),
     ],
 )
 def test_a_graded_check_that_passes_is_enough_unless_the_case_asks_for_a_score(

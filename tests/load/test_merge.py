@@ -117,9 +117,41 @@ def test_the_suites_retry_policy_holds_unless_the_case_has_its_own() -> None:
 RULES = {"type": "rule_based", "success": [{"contains": "x"}]}
 
 
-def test_a_default_judge_is_for_cases_that_check_nothing_themselves() -> None:
-    assert with_defaults({}, judge=RULES).judge is not None
-    assert with_defaults({"assertions": [{"contains": "y"}]}, judge=RULES).judge is None
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"assertions": [{"contains": "y"}]},
+        {"expect": {"must_contain": ["y"]}},
+        {"input": {"turns": [{"content": "a", "assertions": [{"contains": "y"}]}]}},
+        # A judge that does not say by what it judges leaves that to the suite's.
+        {"judge": {"pass_threshold": 0.5}},
+        {"judge": {"type": "rule_based", "id": "own"}},
+        {"judges": [{"id": "own"}]},
+    ],
+)
+def test_the_suites_judge_decides_whatever_else_the_case_checks(own: dict[str, Any]) -> None:
+    """V2: it was dropped as soon as a case had `expect` or an assertion."""
+    for case in (
+        merged(own, judge=RULES),
+        with_defaults(own, judge=RULES),
+        merged(own, judge=RULES, cases={"defaults": {"judge": {"timeout_seconds": 9}}}),
+    ):
+        (judge,) = case.all_judges()
+        assert [check.key for check in judge.success] == ["contains"]
+
+
+def test_the_nearest_judge_decides() -> None:
+    """V2: the case's before the one of `cases.defaults`, that before the suite's."""
+
+    def looked_for(case: Case) -> list[str]:
+        return [check.spec.all[0] for judge in case.all_judges() for check in judge.success]
+
+    own, near = {"success": [{"contains": "own"}]}, {"success": [{"contains": "near"}]}
+    suite = {"judge": RULES, "cases": {"defaults": {"judge": near}}}
+    assert looked_for(merged({}, **suite)) == ["near"]
+    assert looked_for(merged({"judge": own}, **suite)) == ["own"]
+    assert looked_for(merged({"judges": [own, own]}, **suite)) == ["own", "own"]
 
 
 def test_a_default_judge_without_rules_judges_nothing() -> None:

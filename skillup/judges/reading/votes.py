@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillup.checks.scoring import reaches as reaches
 from skillup.schema.grade import CheckResult
 
 
@@ -75,11 +76,6 @@ def by_mean(votes: Sequence[Vote], threshold: float) -> Tally:
     score = sum(vote.score for vote in votes) / len(votes)
     passed = reaches(score, threshold) and error is None
     return _tally(votes, score, passed, error, stability_of(votes, passed, scores=True))
-
-
-def reaches(score: float, threshold: float) -> bool:
-    """Whether `score` is at least `threshold`, but for the rounding of sums."""
-    return score >= threshold - 1e-9
 
 
 def stability_of(votes: Sequence[Vote], passed: bool, *, scores: bool = False) -> Stability:

@@ -98,7 +98,8 @@ ROWS = [
     row("skill_not_used", "other", None, OTHER_SKILL),
     row("max_cost_usd", 1.0, None, COST),
     row("max_duration_seconds", 60.0, None, SLOW),
-    row("relevance", {"prompt": "needle: Goodbye {{output}}"}, None, ANSWER),
+    # It is not asked where `expect` does not hold (V16).
+    row("relevance", {"prompt": "needle: Goodbye {{output}}"}, None, ANSWER, REMOVED),
     row("files_exist", "report.md", None),
 ]  # fmt: skip
 

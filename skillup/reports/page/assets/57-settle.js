@@ -36,7 +36,7 @@
       }
     }
     each(detail.conversation_checks, (check) =>
-      status === "ERROR" || status === "SKIP" ? unheld(check) : null,
+      status === "ERROR" || status === "SKIP" || check.evaluated === false ? unheld(check) : null,
     );
     return detail;
   };

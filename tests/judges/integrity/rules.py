@@ -1,0 +1,483 @@
+"""The rules of docs/verdicts.md by number: examples of each, and how the code could break it.
+
+An example is a question with one right answer. A mutant changes one place of the grading code; some
+example of the rule that it breaks must then be wrong. `python -m tests.judges.integrity.rules`
+tries all of them, each in a process of its own, and prints what survived.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+YES, NO = {"contains": "yes"}, {"contains": "absent"}
+ASKED = "Is polite"  # of a reader, whom nobody asks here: an error
+AGAIN = {"prompt": "Again.", "assertions": [{"contains": "fine"}]}
+SKIP_REST = {"contains": "yes", "on_fail": "skip_remaining"}
+
+
+def graded(case: dict[str, Any], *said: Any, **record: Any) -> Any:
+    """The grade of a conversation; what was said is an answer, or the fields of a turn."""
+    from skillup.judges import grade_record
+    from skillup.schema.case import Case
+    from tests.support.records import make_record, make_turn
+
+    turns = [make_turn(**one) if isinstance(one, dict) else one for one in said]
+    recorded = make_record(*turns, **record)
+    made = Case.model_validate({"id": "case", **case})
+    return grade_record(recorded.record, recorded.read_file, case=made)
+
+
+def turns(*checks: list[Any], **case: Any) -> dict[str, Any]:
+    """A case whose turns have these checks."""
+    made = [{"content": f"message {n}", "assertions": c} for n, c in enumerate(checks)]
+    return {"input": {"turns": made}, **case}
+
+
+def whole(*checks: Any, of: int = 2, **case: Any) -> dict[str, Any]:
+    """A case with these checks of the conversation."""
+    return {"input": {"turns": ["message"] * of}, "assertions": list(checks), **case}
+
+
+def gate(condition: dict[str, Any], *checks: Any, then: int = 0, **case: Any) -> dict[str, Any]:
+    """A case whose first turn has a gate."""
+    first = {"content": "first", "post_condition": condition, "assertions": list(checks)}
+    return {"input": {"turns": [first, *["then"] * then]}, **case}
+
+
+def is_(status: str, case: dict[str, Any], *said: Any, **record: Any) -> Callable[[], bool]:
+    """Whether that is the verdict."""
+    return lambda: graded(case, *said, **record).status == status
+
+
+def scores(score: float, case: dict[str, Any], *said: Any, **record: Any) -> Callable[[], bool]:
+    """Whether that is the score that is reported."""
+    return lambda: graded(case, *said, **record).score == score
+
+
+def found(*passed: bool) -> Callable[..., Callable[[], bool]]:
+    """Whether the checks of the conversation pass so."""
+    return lambda case, *said: (
+        lambda: [c.passed for c in graded(case, *said).assertions] == [*passed]
+    )
+
+
+def followed(said: str, *again: tuple[int, str]) -> dict[str, Any]:
+    """A turn with answers to the follow-ups of its checks, by their places."""
+    from tests.support.records import make_turn
+
+    held = [make_turn(text, source="follow_up", asked_by=[place]) for place, text in again]
+    return {"response": said, "follow_ups": held}
+
+
+def merged(case: dict[str, Any], **suite: Any) -> list[str]:
+    """What the judges look for, of a case in a suite."""
+    from skillup.load.merge import merge_defaults
+    from skillup.schema.case import Case
+    from skillup.schema.suite import Suite
+
+    made = Case.model_validate({"input": {"prompt": "hi"}, **case})
+    judges = merge_defaults(made, Suite.model_validate(suite), default_id="x").all_judges()
+    return [check.spec.all[0] for judge in judges for check in judge.success]
+
+
+def judge(text: str) -> dict[str, Any]:
+    """A judge that looks for it."""
+    return {"success": [{"contains": text}]}
+
+
+def evaluated() -> list[bool]:
+    """Of a conversation whose `expect` fails, what was evaluated."""
+    checks = [ASKED, NO, {"any_of": [ASKED, NO]}]
+    return [c.evaluated for c in graded(whole(*checks, of=1, expect=NO), "yes").assertions]
+
+
+DONE = {"status": "failed", "post_condition_passed": False, "reason": "why"}
+STOPPED = {"response": "", "status": "skipped", "reason": "not sent"}
+ERROR = {"response": "", "status": "error"}
+REQUIRED = {**NO, "required": True}
+TELLS = {"not_contains": "hunter2"}
+
+EXAMPLES: dict[int, list[Callable[[], bool]]] = {
+    1: [
+        is_("FAIL", gate(NO), "yes"),
+        is_("SKIP", gate({**NO, "on_fail": "skip_remaining"}), "yes"),
+        is_("PASS", gate(YES), "yes"),
+    ],
+    2: [
+        is_("FAIL", whole(YES, expect=NO, judge=judge("yes"), pass_threshold=0), "yes", "yes"),
+        lambda: evaluated() == [True, False, True, False],
+        is_("FAIL", whole(ASKED, expect=NO), "yes", "yes"),
+        is_("ERROR", whole(ASKED, expect=YES), "yes", "yes"),
+        lambda: len(graded(whole(of=1, expect=NO, judge=judge("yes")), "yes").assertions) == 1,
+    ],
+    3: [
+        lambda: merged({"assertions": [YES]}, judge=judge("a")) == ["a"],
+        lambda: merged({"expect": YES, "judge": {"id": "x"}}, judge=judge("a")) == ["a"],
+        lambda: merged({"judge": judge("own")}, judge=judge("a")) == ["own"],
+        lambda: merged({}, judge=judge("a"), cases={"defaults": {"judge": judge("b")}}) == ["b"],
+        is_("FAIL", whole(YES, of=1, expect=YES, judge=judge("absent")), "yes"),
+    ],
+    4: [
+        is_("ERROR", turns([YES], [YES]), "yes", ERROR),
+        is_("ERROR", turns([YES], [YES]), "yes", {**ERROR, "error": None}),
+        is_("ERROR", turns([REQUIRED], [{"rubric": ASKED, "weight": 0}]), "yes", "yes"),
+        is_("ERROR", turns([YES], assertions=[ASKED]), "yes"),
+        lambda: graded(
+            turns([NO, {"prompt": "x", "assertions": [ASKED]}]), followed("yes", (1, "x"))
+        ).status
+        == "ERROR",
+    ],
+    5: [is_("SKIP", turns([YES]), skipped="depends on a")],
+    6: [
+        is_("FAIL", gate(SKIP_REST, REQUIRED, then=1), "no", STOPPED),
+        is_("FAIL", turns([YES, REQUIRED], pass_threshold=0), "yes"),
+        is_("FAIL", gate(YES, YES), {**DONE, "response": "yes"}),
+    ],
+    7: [
+        is_("SKIP", gate(SKIP_REST, NO, then=1), "no", STOPPED),
+        is_("SKIP", {**gate(SKIP_REST, then=1), "assertions": [REQUIRED]}, "no", STOPPED),
+    ],
+    8: [
+        is_("FAIL", turns([])),
+        is_("FAIL", turns([]), "yes"),
+        is_("FAIL", turns([NO], pass_threshold=0), "yes"),
+        is_("FAIL", turns([{**NO, "weight": 0}]), "yes"),
+        is_("FAIL", turns([{**YES, "weight": 0, "required": True}]), "yes"),
+    ],
+    9: [
+        is_("FAIL", turns([YES], [], pass_threshold=0.5), "yes"),
+        is_("FAIL", turns([YES], [], pass_threshold=0.5), "yes", STOPPED),
+        is_("FAIL", turns([YES], [REQUIRED], pass_threshold=0.1), "yes"),
+    ],
+    10: [
+        is_("FAIL", turns([YES, NO]), "yes"),
+        is_("FAIL", turns([YES, NO], pass_threshold=0.6), "yes"),
+        is_("PASS", turns([YES, NO], pass_threshold=0.5), "yes"),
+        is_("PASS", turns([YES], [NO], aggregation="max"), "yes", "yes"),
+    ],
+    11: [is_("PASS", turns([YES]), "yes"), is_("PASS", whole(YES, TELLS), "yes", "yes")],
+    12: [
+        is_("FAIL", turns([YES, {**REQUIRED, "weight": 0}]), "yes"),
+        is_("FAIL", turns([YES], [REQUIRED], aggregation="max"), "yes", "yes"),
+        is_("FAIL", whole(YES, {**REQUIRED, "weight": 0.1}, of=1, pass_threshold=0.5), "yes"),
+    ],
+    13: [
+        is_("FAIL", whole(YES, of=1, expect={**YES, **TELLS}, pass_threshold=0), "yes hunter2"),
+        is_("FAIL", whole(YES, of=1, judge=judge("absent"), pass_threshold=0), "yes"),
+        is_(
+            "PASS",
+            whole(YES, of=1, judge={**judge("absent"), "required": False}, pass_threshold=0.5),
+            "yes",
+        ),
+        lambda: len(
+            graded(gate(YES, NO, AGAIN), followed("yes", (1, "fine"))).turns[0].deciding_checks()
+        )
+        == 2,
+        is_("FAIL", gate({**YES, "must_contain": "absent"}, YES, pass_threshold=0), "yes"),
+    ],
+    14: [
+        is_("PASS", turns([YES, {**NO, "weight": 0}]), "yes"),
+        is_("FAIL", turns([{**YES, "weight": 0}]), "yes"),
+        lambda: graded(
+            turns([NO, {"prompt": "x", "assertions": [YES, {**NO, "weight": 0}]}]),
+            followed("no", (1, "yes")),
+        ).status
+        == "PASS",
+    ],
+    15: [
+        scores(0.75, turns([{**YES, "weight": 3}, NO]), "yes"),
+        scores(0.0, turns([YES, REQUIRED]), "yes"),
+        scores(0.5, turns([YES], []), "yes", STOPPED),
+        scores(0.5, turns([], [NO]), "yes", "yes"),
+        scores(0.5, {"input": {"prompt": "x"}, "assertions": [YES, NO]}, "yes"),
+    ],
+    16: [
+        scores(0.5, turns([YES], [NO]), "yes", "yes"),
+        scores(0.0, turns([YES], [NO], aggregation="min"), "yes", "yes"),
+        scores(1.0, turns([YES], [NO], aggregation="max"), "yes", "yes"),
+        scores(0.666667, turns([YES], [YES], assertions=[NO]), "yes", "yes"),
+    ],
+    17: [
+        is_("FAIL", turns(*[[]] * 9, [YES, NO], pass_threshold=0.8), *["yes"] * 10),
+        is_("FAIL", turns([], [YES, NO], aggregation="max"), "yes", "yes"),
+        is_("FAIL", turns([YES], assertions=[NO, {**YES, "weight": 0}], pass_threshold=0.6), "yes"),
+        is_(
+            "FAIL",
+            turns([YES, NO], assertions=[{**YES, "weight": 0}], pass_threshold=0.6),
+            "yes",
+        ),
+    ],
+    18: [
+        is_("FAIL", turns([YES], [TELLS], pass_threshold=0.5), "yes", STOPPED),
+        lambda: [c.passed for c in graded(turns([YES], [TELLS]), "yes", STOPPED).turns[1].checks]
+        == [False],
+        found(False, False)(whole(TELLS, {"tool_not_called": "Write"}), "yes", STOPPED),
+        found(False)(whole({"none_of": [NO]}), "yes", STOPPED),
+        found(False)(whole({**TELLS, "turn": 2}), "yes", STOPPED),
+    ],
+    19: [
+        lambda: [
+            c.passed
+            for f in graded(
+                turns([NO, {"prompt": "x", "assertions": [{"equals": "b"}, TELLS]}]),
+                followed("hunter2", (1, "b")),
+            ).turns[0].follow_ups
+            for c in f.checks
+        ]
+        == [True, True],
+        is_("PASS", turns([TELLS], [YES]), "yes", "yes hunter2"),
+    ],
+    20: [
+        found(False, True)(whole(YES, {"contains": "bye"}), "yes", "bye"),
+        found(False, False)(whole(TELLS, {"must_not_contain": "hunter2"}), "hunter2", "bye"),
+        found(False)(whole({"not_glob": "hunter*"}), "hunter2", "bye"),
+        found(False)(whole({"contains": {"all": ["bye"], "none": ["hunter2"]}}), "hunter2", "bye"),
+        found(False)(whole({"json": {"path": "$.k", "exists": False}}), '{"k": 1}', "{}"),
+        lambda: not graded(whole(TELLS), followed("a", (0, "hunter2")), "bye").assertions[0].passed,
+        lambda: not graded(
+            whole({**TELLS, "turn": 1}), followed("a", (0, "hunter2"), (0, "b")), "bye"
+        ).assertions[0].passed,
+    ],
+    21: [
+        found(False)(whole({"none_of": [{"contains": "hunter2"}]}), "hunter2", "bye"),
+        found(True)(whole({"none_of": [{"not_contains": "bye"}]}), "hunter2", "bye"),
+        found(False)(whole({"none_of": [TELLS]}), "hunter2", "bye"),
+        is_("FAIL", whole(judge={**judge("bye"), "failure": [YES]}), "yes", "bye"),
+        is_("PASS", whole(judge={**judge("bye"), "failure": [{"equals": "b"}]}), "a", "bye"),
+    ],
+    22: [
+        is_("PASS", turns([{"contains": "YES"}]), "Yes"),
+        is_("PASS", turns([{"contains": "Yes", "case_sensitive": True}]), "Yes"),
+        is_("FAIL", turns([{"contains": "YES", "case_sensitive": True}]), "yes"),
+        is_("FAIL", turns([{"matches": "YES"}]), "yes"),
+        is_("PASS", turns([{"matches": "(?i)YES"}]), "yes"),
+    ],
+    23: [
+        is_("FAIL", whole(judge={"success": [YES, NO]}, of=1, pass_threshold=0), "yes"),
+        is_("FAIL", whole(judge={"success": [YES], "failure": [YES]}, of=1), "yes"),
+        is_(
+            "FAIL",
+            whole(judge={"success": [{**YES, "turn": 1}], "failure": [{**YES, "turn": 2}]}),
+            "yes",
+            "yes",
+            execution_mode="single_shot",
+        ),
+        lambda: not graded(
+            whole(judge={"success": [YES], "failure": [{"max_cost_usd": 1.0}]}, of=1), "yes"
+        ).assertions[0].passed,
+    ],
+    24: [
+        is_("FAIL", whole(judge={"failure": [NO]}, of=1), "yes"),
+        is_("FAIL", whole(NO, of=1, judge={"failure": [NO]}, pass_threshold=0.5), "yes"),
+        is_("PASS", whole(YES, of=1, judge={"failure": [NO]}), "yes"),
+        is_("PASS", whole(of=1, judge={"failure": [NO], "otherwise": "pass"}), "yes"),
+    ],
+    25: [
+        lambda: graded(turns([NO, AGAIN]), followed("no", (1, "fine"))).status == "PASS",
+        lambda: graded(
+            turns([NO, {"prompt": "x", "assertions": [{**YES, "weight": 0}]}], assertions=[YES]),
+            followed("yes", (1, "yes")),
+        ).status
+        == "FAIL",
+        lambda: graded(
+            turns([NO, {"prompt": "x", "assertions": [YES, NO]}], pass_threshold=0.5),
+            followed("no", (1, "yes")),
+        ).status
+        == "FAIL",
+    ],
+    26: [
+        lambda: graded(turns([NO, YES, AGAIN]), followed("no", (2, "fine"))).score == 1.0,
+        lambda: len(
+            graded(turns([NO, {**YES, "required": True}, AGAIN]), followed("yes", (2, "fine")))
+            .turns[0]
+            .deciding_checks()
+        )
+        == 2,
+    ],
+    27: [
+        lambda: graded(turns([REQUIRED, AGAIN]), followed("no", (1, "fine"))).status == "FAIL",
+        lambda: graded(turns([{**REQUIRED, **AGAIN}]), followed("no", (0, "fine"))).status
+        == "FAIL",
+        lambda: graded(
+            turns([{**NO, "prompt": "x", "assertions": [REQUIRED]}, {**NO, **AGAIN}]),
+            followed("no", (0, "no"), (1, "fine")),
+        ).status
+        == "FAIL",
+        lambda: graded(gate(NO, NO, AGAIN), followed("no", (1, "fine"))).status == "FAIL",
+        lambda: graded(
+            turns([NO, AGAIN], assertions=[NO]), followed("no", (1, "fine"))
+        ).status
+        == "FAIL",
+    ],
+}  # fmt: skip
+"""By the rule's number."""
+
+VERDICT, GRADING = "skillup.judges.verdict", "skillup.judges.grading"
+SCORING, LEVELS, SCOPE = "skillup.checks.scoring", "skillup.checks.levels", "skillup.checks.scope"
+REGISTRY, EVALUATE = "skillup.checks.registry", "skillup.checks.evaluate"
+GRADE, MERGE = "skillup.schema.grade", "skillup.load.merge"
+FOLDING = "skillup.checks.folding"
+
+MUTANTS: list[tuple[int, str, str, str]] = [
+    (1, VERDICT, 'gate.on_fail == "fail"', "False"),
+    (1, VERDICT, 'gate.on_fail == "fail"', "True"),
+    (2, GRADING, "if not all(result.passed for result in results):", "if False:"),
+    (2, GRADING, 'context = replace(context, withheld="not asked: `expect` did not hold")', "pass"),
+    (2, EVALUATE, "assertable=False, evaluated=False", "assertable=False"),
+    (2, "skillup.checks.compound", "evaluated=absent.evaluated,", ""),
+    (3, MERGE, "if _decides(base) else {}", "if _decides(base) and not has_checks(case) else {}"),
+    (3, MERGE, "if not _decides(judge) and", "if False and"),
+    (3, MERGE, 'return {"judge": _fill(case.judge, base)}', 'return {"judge": base}'),
+    (3, MERGE, "_fill(near, far)", "far"),
+    (3, GRADING, "results.extend(result.model_copy", "list(result.model_copy"),
+    (4, VERDICT, "if error is not None:", "if error is None:"),
+    (4, GRADING, "if error is None and untold:", "if False:"),
+    (4, GRADING, "held.extend(check for", "list(check for"),
+    (4, GRADING, "[*held, *conversation]", "held"),
+    (4, GRADING, "[*held, *conversation]", "conversation"),
+    (5, VERDICT, "if record.skipped is not None:", "if False:"),
+    (6, VERDICT, "(check.assertable or closed is None)", "closed is None"),
+    (6, VERDICT, "if check.required and not gate", "if False and not gate"),
+    (7, VERDICT, "(check.assertable or closed is None)", "True"),
+    (7, VERDICT, "if closed is not None:\n        return", "if False:\n        return"),
+    (8, VERDICT, "_without_evidence(deciding) or ", ""),
+    (8, SCORING, "any(result.passed and result.weight for", "any(result.passed for"),
+    (9, VERDICT, "_not_held(judged) or ", ""),
+    (9, VERDICT, "turn = next(iter(judged.unheld), None)", "pass"),
+    (9, VERDICT, 'if turn.status != "completed"), None)', "if False), None)"),
+    (10, VERDICT, " or _falls_short(judged, bool(failed))", ""),
+    (10, VERDICT, "if threshold is None and not failed:", "if threshold is None:"),
+    (10, VERDICT, "1.0 if threshold is None else threshold", "1.0"),
+    (10, VERDICT, "return None if reaches(score, least)", "return None if failed and 0"),
+    (11, VERDICT, 'return Verdict("PASS"', 'return Verdict("FAIL"'),
+    (12, VERDICT, "if check.required and not gate", "if False and not gate"),
+    (12, SCORING, "(r.weight or r.required)", "r.weight"),
+    (13, GRADING, 'role="expect", required=True', 'role="expect"'),
+    (13, GRADING, '"required": judge.required', '"required": True'),
+    (13, GRADING, '"required": judge.required', '"required": False'),
+    (13, GRADING, 'role="post_condition", required=True', 'role="post_condition"'),
+    (14, SCORING, " and (r.weight or r.required)", ""),
+    (14, SCORING, "any(result.passed and result.weight for", "any(result.passed for"),
+    (15, SCORING, "if any(result.required and not result.passed", "if any(False"),
+    (15, SCORING, "if not total:\n        return 1.0", "if not total:\n        return 0.0"),
+    (15, SCORING, "sum([result.weight * result.score", "sum([result.score"),
+    (15, GRADING, 'if turn.status != "completed":', "if False:"),
+    (16, SCORING, 'if how == "min":', "if False:"),
+    (16, SCORING, 'if how == "max":', "if False:"),
+    (16, VERDICT, "if judged.conversation:", "if False:"),
+    (17, VERDICT, "if any(check.weight for check in turn.deciding_checks())", "if True"),
+    (17, VERDICT, "if any(check.weight for check in judged.conversation):", "if True:"),
+    (17, VERDICT, "if any(check.weight for check in judged.conversation):", "if False:"),
+    (18, SCOPE, 'None if turn.status == "completed" else _problem(turn)', "None"),
+    (18, SCOPE, "        problem = _first_problem(turns)", "        problem = None"),
+    (18, SCOPE, "problem=own.problem or _first_problem(steps)", "problem=None"),
+    (19, LEVELS, "(nested, context.about(answer))", "(nested, context.about(turn))"),
+    (19, LEVELS, "evaluate_level(checks, context.about(turn))", "evaluate_level(checks, context)"),
+    (20, REGISTRY, "if forbids != negated else", "if True else"),
+    (20, REGISTRY, "if forbids != negated else", "if False else"),
+    (20, REGISTRY, '{"not_contains", "not_glob", ', '{"not_glob", '),
+    (20, REGISTRY, '{"not_contains", "not_glob", ', '{"not_contains", '),
+    (20, REGISTRY, 'getattr(spec, "exists", None) is False', "False"),
+    (20, REGISTRY, "(forbidden, True)]\n    return", "]\n    return"),
+    (20, SCOPE, "turn.executed() if turn.follow_ups else (turn,)", "(turn,)"),
+    (20, SCOPE, "steps = tuple(turn.executed())", "steps = (turn.last_answer(),)"),
+    (21, EVALUATE, "negated=not manner.negated", "negated=False"),
+    (21, GRADING, 'role="failure", negated=True', 'role="failure"'),
+    (21, REGISTRY, "if forbids != negated else", "if forbids or negated else"),
+    (22, FOLDING, "self.text if case_sensitive else", "self.text if True else"),
+    (22, FOLDING, "self.text if case_sensitive else", "self.text if False else"),
+    (23, GRADING, "absent = result.assertable and", "absent ="),
+    (23, GRADING, "result.error is None and not result.passed", "True"),
+    (23, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),
+    (24, GRADING, '"weight": 0.0,', ""),
+    (24, GRADING, 'judge.otherwise == "pass"', "False"),
+    (25, LEVELS, "return speaks_for_it(results) and", "return"),
+    (25, LEVELS, " and not unmet(results)", ""),
+    (25, LEVELS, "if passes(level.results)), None)", "if False), None)"),
+    (26, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
+    (26, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
+    (27, LEVELS, "if any(result.required and not result.passed for result in asked):", "if False:"),
+    (27, LEVELS, "*(r for level in self.levels for r in level.results)", ""),
+]  # fmt: skip
+"""The rule that it breaks, the module, what stands there, and what stands there instead."""
+
+
+_AGAIN = ("skillup.checks", "skillup.judges", "skillup.trial", "skillup.load", "tests.support")
+
+
+class _Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Finds one module with its source changed."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name, self.source = name, source
+
+    def find_spec(
+        self, name: str, path: Any, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return importlib.util.spec_from_loader(name, self) if name == self.name else None
+
+    def get_source(self, fullname: str) -> str:
+        return self.source
+
+    def is_package(self, fullname: str) -> bool:
+        return False
+
+
+def wrong(rule: int) -> list[int]:
+    """The places of the rule's examples that are not as they should be."""
+    found = []
+    for place, example in enumerate(EXAMPLES[rule]):
+        try:
+            right = example()
+        except Exception:  # noqa: BLE001  a mutant that crashes is found, too
+            right = False
+        if not right:
+            found.append(place)
+    return found
+
+
+def _survives(rule: int, name: str, old: str, new: str) -> str | None:
+    """Why nobody notices the mutant; None: somebody does. In a process of its own."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).read_text("utf-8")
+    if source.count(old) != 1:
+        return f"{old!r} stands {source.count(old)} times in {name}"
+    # What imports the changed module is imported again; of the rest only what may.
+    again = ("skillup.", "tests.support") if name == GRADE else _AGAIN
+    for module in [one for one in sys.modules if one.startswith(again)]:
+        del sys.modules[module]
+    sys.meta_path.insert(0, _Changed(name, source.replace(old, new)))
+    return None if wrong(rule) else "survived"
+
+
+def _try_all(mutants: Sequence[tuple[int, str, str, str]]) -> list[str]:
+    survivors = []
+    for rule, name, old, new in mutants:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(writing, (_survives(rule, name, old, new) or "").encode())
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as said:
+            why = said.read()
+        _, status = os.waitpid(child, 0)
+        if why or status:
+            survivors.append(f"rule {rule}: {name}: {old} -> {new}: {why or 'died'}")
+    return survivors
+
+
+if __name__ == "__main__":
+    graded(turns([YES]), "yes")  # what no mutant changes is imported once
+    print(json.dumps(_try_all(MUTANTS)))
