@@ -21,7 +21,8 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     """
     secrets = _of_engines(plan, environment)
     secrets = _with_users(secrets, plan, base, environment)
-    secrets = _with_judges(secrets, plan, environment).sparing(names_of_run(plan, base))
+    secrets = _with_judges(secrets, plan, environment).also_of(_addresses(plan))
+    secrets = secrets.sparing(names_of_run(plan, base))
     for name in secrets.spared:
         if name in _keys_named(plan):
             raise UsageError(
@@ -85,6 +86,17 @@ def _with_judges(secrets: Secrets, plan: Plan, environment: Mapping[str, str]) -
     """`secrets` and the keys of all who judge in `plan`."""
     names = _keys_of_judges(plan)
     return secrets.also_of(environment, names) if names else secrets
+
+
+def _addresses(plan: Plan) -> dict[str, str]:
+    """Addresses of models as profiles, suites and cases write them: some hold a password."""
+    cases = {id(job.loaded.case): job.loaded.case for job in plan.jobs}.values()
+    models = [case.judge_model for case in cases]
+    judges = [judge for case in cases for judge in case.all_judges()]
+    users = [job.suite.suite.user_simulator for job in plan.jobs]
+    profiles = [job.profile for job in plan.jobs]
+    written = {one.base_url for one in (*models, *judges, *users, *profiles) if one is not None}
+    return {f"base_url.{n}": url for n, url in enumerate(sorted(filter(None, written)), start=1)}
 
 
 def _keys_of_judges(plan: Plan) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -12,6 +13,8 @@ from urllib.parse import quote, quote_plus
 # Shorter lines of a longer secret are words; so are rulers, of few different characters.
 _SHORTEST_LINE = 16
 _FEWEST_CHARACTERS = 8
+# Shorter ones may be parts of anything.
+_SHORTEST_BASE64 = 7
 # Where a value has its lines on one, as variables often have keys, `\n` stands between them.
 _LINE_ENDS = re.compile(r"[\r\n]+|\\+[rn]")
 # No program escapes these.
@@ -60,6 +63,22 @@ def forms_of(value: str) -> tuple[str, ...]:
         for quotes in (quoted.replace('"', "&quot;"), quoted.replace('"', "&#34;")):
             forms |= {quotes, quotes.replace("/", slash)}
     return tuple(forms)
+
+
+def base64_forms(value: str) -> Iterator[str]:
+    """What base64 makes of it (RFC 4648, both alphabets), alone or within a longer text.
+
+    There it may begin at any of the three bytes of a group; characters that its neighbours have a
+    share in are left out.
+    """
+    data = value.encode(errors="surrogateescape")
+    for offset in range(3):
+        encoded = base64.b64encode(bytes(offset) + data)
+        first = (offset * 8 + 5) // 6
+        last = (offset + len(data)) * 8 // 6
+        form = encoded[first:last].decode()
+        if len(form) >= _SHORTEST_BASE64:
+            yield from {form, form.replace("+", "-").replace("/", "_")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,17 +15,42 @@ from urllib.parse import unquote
 
 from skillup.process.colour_codes import CODES, may_have_codes, replaced_between_codes
 from skillup.process.ordinary_words import is_ordinary
-from skillup.process.secret_forms import AnySpelling, core_of, forms_of, parts_of, plainly
+from skillup.process.secret_forms import (
+    AnySpelling,
+    base64_forms,
+    core_of,
+    forms_of,
+    parts_of,
+    plainly,
+)
 
 # Shorter values are words ("true", "none") that would be masked all over the place.
 _SHORTEST = 6
+# Of the texts within a JSON value; shorter ones are names.
+_SHORTEST_IN_JSON = 16
 
 _NAME = re.compile(
     r"""(^|_)(
-        API_?KEY | ACCESS_KEY | PRIVATE_KEY | [A-Z0-9]+_KEY | TOKEN | AUTH | PAT |
+        API_?KEY | ACCESS_KEY | PRIVATE_KEY | [A-Z0-9]+_KEY | TOKEN | AUTH | PAT | JWT | CREDS? |
+        PASS | DSN | COOKIES? | BEARER | AUTH_CONFIG | WEBHOOK(_URL)? | AUTHORIZATION |
+        CONN(ECTION)?_?STR(ING)? |
         [A-Z0-9_]*(SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)[A-Z0-9_]*
-    )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)""",
+    )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)
+    | [A-Z0-9](APIKEY|_PWD|TOKEN)$""",
     re.VERBOSE | re.IGNORECASE,
+)
+# Under whatever name: what providers' keys, JSON Web Tokens and webhooks look like.
+_SHAPE = re.compile(
+    r"""(sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[a-z]|hf|npm|pypi|AIza|AKIA|ASIA)
+        [-_A-Za-z0-9]{16,} | eyJ[\w-]+\.eyJ[\w-]+\.[\w-]* |
+        https://(hooks\.slack\.com/|[^/\s]*discord(app)?\.com/api/webhooks/|
+                 [^/\s]*webhook\.office\.com/)\S+""",
+    re.VERBOSE,
+)
+# The secret's part of a connection string, as ADO.NET, ODBC, libpq and Azure write it.
+_PAIR = re.compile(
+    r"(?:^|[;\s])(?:password|pwd|accountkey|sharedaccesskey|secret)\s*=\s*('[^']*'|[^;\s]+)",
+    re.IGNORECASE,
 )
 _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 # Printable ASCII as JSON may write it, and hardly any program does.
@@ -66,6 +92,8 @@ class Secrets:
             for part in parts_of(value):
                 self._parts.setdefault(part, f"***{name}***")
         self._texts = [(core_of(part), forms_of(part), mask) for part, mask in self._parts.items()]
+        for part, mask in self._parts.items():
+            self._texts += [(form, (form,), mask) for form in base64_forms(part)]
 
     @classmethod
     def from_environment(
@@ -217,14 +245,43 @@ def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) ->
     explicit = set(names)
     found: dict[str, str] = {}
     for name, value in environment.items():
+        value = value.strip()
         password = _URL_PASSWORD.match(value)
         if password:
             found[f"{name}.password"] = password[1]
             if "%" in password[1]:  # whoever logs in by it has it as it was meant
                 found[f"{name}.password'"] = unquote(password[1])
-        elif name in explicit or (_NAME.search(name) and not _is_path(value)):
-            found[name] = value.strip()
+        elif pairs := _PAIR.findall(value):
+            found |= {f"{name}.{n}": text.strip("'") for n, text in enumerate(pairs, start=1)}
+        elif (
+            name in explicit
+            or _SHAPE.fullmatch(value)
+            or (_NAME.search(name) and not _is_path(value))
+        ):
+            found[name] = value
+            # Such as DOCKER_AUTH_CONFIG: programs show its parts rather than the whole.
+            found |= {f"{name}.{n}": text for n, text in enumerate(_json_texts(value), start=1)}
     return found
+
+
+def _json_texts(value: str) -> list[str]:
+    """The long texts within `value` if it is a JSON object."""
+    if not value.startswith("{"):
+        return []
+    try:
+        open_values = [json.loads(value)]
+    except (ValueError, RecursionError):
+        return []
+    texts = []
+    while open_values:
+        one = open_values.pop()
+        if isinstance(one, dict):
+            open_values += one.values()
+        elif isinstance(one, list):
+            open_values += one
+        elif isinstance(one, str) and len(one) >= _SHORTEST_IN_JSON and "://" not in one:
+            texts.append(one)
+    return texts
 
 
 def _is_path(value: str) -> bool:

@@ -207,6 +207,17 @@ def test_secrets_of_the_environment_are_in_no_file(project: Project) -> None:
     assert "sk-very-secret-value" not in outcome.stderr
 
 
+def test_a_password_in_a_profiles_address_is_in_no_file(project: Project) -> None:
+    """S11."""
+    profile = "engine: scripted\nbase_url: https://me:hunter2-hunter3@models.example/v1\n"
+    project.write({**SUITE, "cases/echo.yaml": ECHO, "engines/mine.yaml": profile})
+
+    assert project.run("run", ".", "-e", "mine").exit_code == 0
+    written = [path.read_bytes() for path in project.latest_run().rglob("*") if path.is_file()]
+    assert any(b"models.example" in content for content in written)
+    assert not any(b"hunter2-hunter3" in content for content in written)
+
+
 def test_a_slash_command_on_an_engine_without_any_is_an_error(project: Project) -> None:
     case = """
         input: {turns: [{content: /compact, slash_command: true}]}

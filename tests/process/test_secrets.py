@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -49,6 +50,9 @@ def test_values_of_credential_variables_are_masked(name: str) -> None:
         ("TOKENIZERS_PARALLELISM", "disabled"),
         ("MAX_OUTPUT_TOKENS", "200000"),
         ("AUTHOR", "somebody-else"),
+        ("PWD", "where-nothing-is"),
+        ("GIT_ASKPASS", "askpass-program"),
+        ("COMPASS", "north-by-west"),
         ("API_KEY", "short"),
         ("API_KEY", ""),
     ],
@@ -58,6 +62,59 @@ def test_ordinary_variables_and_short_values_are_not(name: str, value: str) -> N
 
     assert not secrets
     assert secrets.mask(f"a {value} b") == f"a {value} b"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("SMTP_PASS", "hunter2-hunter3", "hunter2-hunter3"),
+        ("MYSQL_PWD", "hunter2-hunter3", "hunter2-hunter3"),
+        ("SESSION_COOKIE", "sid=0123456789", "sid=0123456789"),
+        ("AWS_CREDS", "hunter2-hunter3", "hunter2-hunter3"),
+        ("LOGIN_JWT", "eyJhbGciOi.eyJzdWIi.c2ln", "eyJhbGciOi.eyJzdWIi.c2ln"),
+        ("SENTRY_DSN", "https://0123456789ab@o1.example/1", "https://0123456789ab@o1.example/1"),
+        ("BUILD_WEBHOOK_URL", "https://ci.example/h/0123456789", "https://ci.example/h/0123456789"),
+        (
+            "ALERTS",
+            "https://hooks.slack.com/services/T0/B0/x",
+            "https://hooks.slack.com/services/T0/B0/x",
+        ),
+        (
+            "DOCKER_AUTH_CONFIG",
+            '{"auths": {"r": {"auth": "dXNlcjpodW50ZXIy"}}}',
+            "dXNlcjpodW50ZXIy",
+        ),
+        ("WAREHOUSE", "Server=db;User Id=me;Password=hunter2!;", "hunter2!"),
+        ("STORAGE", "AccountName=me;AccountKey=abcdEFGH0123==;Suffix=x", "abcdEFGH0123=="),
+        ("PGCONN", "host=db password='hunter2 hunter3' dbname=x", "hunter2 hunter3"),
+        ("WHATEVER", "ghp_0123456789abcdefABCD", "ghp_0123456789abcdefABCD"),
+    ],
+)
+def test_credentials_by_other_names_and_within_connection_strings_are_masked(
+    name: str, value: str, secret: str
+) -> None:
+    """S11: passwords, cookies, webhooks, DSNs and connection strings count."""
+    masked = Secrets.from_environment({name: value}).mask(f"it has {secret} in it")
+
+    assert secret not in masked
+    assert f"***{name}" in masked
+
+
+@pytest.mark.parametrize("before", ["", "u:", "a", "Bearer "])
+@pytest.mark.parametrize("after", ["", "\n", "@x", "0123456789"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_of_a_secret_is_masked_wherever_it_begins(
+    before: str, after: str, encode: Callable[[bytes], bytes]
+) -> None:
+    """F7: alone, or within a longer text such as a Basic login."""
+    secret = "sk-?~hunter2-é"
+    masked = Secrets({"KEY": secret}).mask(
+        f"({encode(f'{before}{secret}{after}'.encode()).decode()})"
+    )
+
+    assert "***KEY***" in masked
+    # At most a character on each side, which the neighbours have a share in.
+    assert len(masked) < len(before) * 2 + len(after) * 2 + len("(***KEY***)") + 6
 
 
 def test_a_variable_that_names_a_file_is_no_secret(tmp_path: Path) -> None:
