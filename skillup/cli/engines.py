@@ -10,6 +10,8 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.load.semantics import problem_at
+from skillup.load.trust import ALLOW, address_problem, address_variables, is_trusted
 from skillup.plan import Plan
 from skillup.schema.profile import Profile
 
@@ -33,6 +35,7 @@ def profiles_for(
             profiles = [own_profile(suite, root)]
         if model is not None:
             profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
+        _refuse_redirection(suite, profiles)
         names = [profile.name for profile in profiles]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -63,8 +66,27 @@ def own_profile(suite: LoadedSuite, root: Path) -> Profile:
     if wanted.model.name not in (None, "auto"):
         updates["model"] = str(wanted.model.name)
     if wanted.model.base_url:
+        address = wanted.model.base_url
+        why = address_problem("engine.model.base_url", address, os.environ, profile.base_url)
+        if why is not None and profile.engine != DEFAULT_ENGINE:
+            line, column = suite.document.locate(("engine", "model", "base_url"))
+            raise InvalidFilesError(
+                [Problem(suite.path, line, column, "engine.model.base_url", why)]
+            )
         updates["base_url"] = wanted.model.base_url
     return profile.model_copy(update=updates)
+
+
+def _refuse_redirection(suite: LoadedSuite, profiles: Sequence[Profile]) -> None:
+    """Variables of the suite may not send a real agent's requests, and its key, elsewhere."""
+    if is_trusted(os.environ) or all(one.engine == DEFAULT_ENGINE for one in profiles):
+        return
+    problems = []
+    for loc, name in address_variables(suite.suite):
+        what = f"{name} would send the agent's key to an address that the suite names"
+        problems.append(problem_at(suite.document, loc, what, ALLOW))
+    if problems:
+        raise InvalidFilesError(problems)
 
 
 def require_scripts(plan: Plan) -> None:

@@ -89,19 +89,32 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[Finding]:
     broken: list[Finding] = []
     for name in wanted:
         try:
-            profiles.append(load_profile(name, root, os.environ))
+            profile = load_profile(name, root, os.environ)
+            if names or not _starts_something_else(profile):
+                profiles.append(profile)
+                continue
+            broken.append(_broken(name, "its profile names a program of its own, not started"))
         except SkillupError:
             if names:
                 raise
             # Without names, a broken profile is a finding among others; `validate` has details.
-            broken.append(_broken(name))
+            broken.append(_broken(name, "its profile is not valid"))
     return anyio.run(_examine_all, profiles, probe) + broken
 
 
-def _broken(name: str) -> Finding:
+def _starts_something_else(profile: Profile) -> bool:
+    """Whether its command is more than a name on PATH: in a folder that came from elsewhere that
+    may be anything, so it is started only if the profile is asked for by name.
+    """
+    command = profile.command
+    words = [command] if isinstance(command, str) else list(command or ())
+    return len(words) > 1 or any("/" in word for word in words)
+
+
+def _broken(name: str, why: str) -> Finding:
     from skillup.schema.record import TurnError
 
-    message = f"its profile is not valid: skillup doctor {name} says why"
+    message = f"{why}: run skillup doctor {name}"
     problem = TurnError(kind="engine_not_usable", message=message)
     return Finding(name, "?", Availability(found=False, command=(), problem=problem))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, CaseGlobs, JudgeModelName, Tags
+from skillup.cli.options import AsJson, CaseGlobs, JudgeModelName, Tags, Trust
 from skillup.errors import UsageError
 
 
@@ -27,6 +27,7 @@ def judge(
     case: CaseGlobs = None,
     tag: Tags = None,
     judge_model: JudgeModelName = None,
+    trust: Trust = False,  # noqa: ARG001 - its callback does it
     against: Annotated[
         list[str] | None,
         typer.Option(

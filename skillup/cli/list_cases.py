@@ -13,6 +13,7 @@ from skillup.cli.options import (
     SampleSize,
     Seed,
     Tags,
+    Trust,
     default_paths,
 )
 
@@ -24,6 +25,7 @@ def list_cases(
     item: Item = None,
     sample_size: SampleSize = None,
     seed: Seed = 0,
+    trust: Trust = False,  # noqa: ARG001 - its callback does it
     as_json: AsJson = False,
 ) -> int:
     """List suites and their cases without running them."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from skillup.errors import UsageError
+
+TRUST_VARIABLE = "SKILLUP_TRUST"
 
 _HEAD_BYTES = 128 * 1024
 RUN_HELP = "A run's directory, its id or the beginning of it, or `last`."
@@ -42,6 +45,23 @@ JudgeModelName = Annotated[
 ]
 NoJudgeCache = Annotated[
     bool, typer.Option("--no-judge-cache", help="Ask models anew; no stored answer counts.")
+]
+
+
+def _trust(given: bool) -> bool:
+    """For all that this command starts, judges among it, as the variable would."""
+    if given:
+        os.environ[TRUST_VARIABLE] = "1"
+    return given
+
+
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        callback=_trust,
+        help="Suites may read outside of their project, and name addresses that keys go to.",
+    ),
 ]
 
 

@@ -17,6 +17,7 @@ from skillup.cli.options import (
     Paths,
     SampleSize,
     Tags,
+    Trust,
     Vars,
     parse_out,
     parse_seconds,
@@ -48,6 +49,7 @@ def run(
         int, typer.Option(help="Of --sample-size, and of what the scripted engine draws.")
     ] = 0,
     var: Vars = None,
+    trust: Trust = False,  # noqa: ARG001 - its callback does it
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Hold each case without the skill, too.")
     ] = False,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillup.cli.judge_files import broken_judge_files
-from skillup.cli.options import AsJson, Paths, Vars, default_paths, parse_vars
+from skillup.cli.options import AsJson, Paths, Trust, Vars, default_paths, parse_vars
 from skillup.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from skillup.load.model import LoadedSuite
 
 
-def validate(paths: Paths = None, var: Vars = None, as_json: AsJson = False) -> int:
+def validate(
+    paths: Paths = None,
+    var: Vars = None,
+    trust: Trust = False,  # noqa: ARG001 - its callback does it
+    as_json: AsJson = False,
+) -> int:
     """Check suites, cases and the workspace's profiles without running anything."""
     from skillup.load.model import Loaded
     from skillup.load.profiles import is_profile

@@ -16,6 +16,8 @@ from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, Usage
 
 _CONTENT_CHARACTERS = 1 << 20
 _UNKNOWN_CHARACTERS = 500
+# Those that come after are in the raw stream alone: a flood of them would fill the memory.
+_UNKNOWN_KEPT = 1000
 # Deeper data could be read, and neither be checked nor written into a record.
 _DEEPEST = 100
 _LARGEST_COUNT = 1 << 53
@@ -115,6 +117,8 @@ class Transcript:
             self.unread += 1
         else:
             self.unknown += 1
+        if self.unknown + self.unread > _UNKNOWN_KEPT:
+            return
         text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
         self._add(TranscriptItem(type="notice", text=text))
 

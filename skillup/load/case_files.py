@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from skillup.errors import Problem
@@ -9,6 +10,7 @@ from skillup.load.datasets import templates_of
 from skillup.load.discover import IsCase, SuiteRequest
 from skillup.load.document import Document
 from skillup.load.field_names import field_name
+from skillup.load.trust import ALLOW, is_trusted, leaves, project_of
 
 _ENDINGS = (".yaml", ".yml")
 Loc = tuple[str | int, ...]
@@ -76,6 +78,11 @@ def _listed(
         if not isinstance(written, str | int) or not str(written):
             continue  # said already by the suite's own validation
         pattern = str(written)
+        if leaves(pattern, root) and not is_trusted(os.environ):
+            loc = ("cases", "files", index)
+            message = f"{pattern} leads out of {project_of(root)}; {ALLOW}"
+            problems.append(_at(document, loc, field_name(loc), message))
+            continue
         matches = _matches(pattern, root) or _matches(pattern, directory)
         found.extend(matches)
         if not matches:

@@ -34,7 +34,7 @@ _KINDS = (
 
 def read_text(path: Path) -> str:
     """The whole text of a regular file of at most MAX_BYTES, without a byte order mark."""
-    return decode(_read_bytes(path), path)
+    return decode(read_file(path), path)
 
 
 def decode(data: bytes, path: Path) -> str:
@@ -64,7 +64,8 @@ def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int =
     raise InvalidFilesError([Problem(path, line, column, "", message, fix)])
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """The content of a regular file of at most MAX_BYTES."""
     try:
         # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -31,6 +32,13 @@ from skillup.load.problems import problems_from
 from skillup.load.same_names import told_apart
 from skillup.load.semantics import case_problems, problem_at, suite_problems
 from skillup.load.simulated_users import nobody_plays
+from skillup.load.trust import (
+    ALLOW,
+    case_reads_outside,
+    is_trusted,
+    project_of,
+    reads_outside,
+)
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
@@ -99,6 +107,7 @@ def _load_suite(
         if theirs:
             suite = v1alpha1.translated_suite(suite)
         problems.extend(suite_problems(suite, document, root))
+        problems.extend(_reading_outside(document, root, reads_outside(suite, root)))
     except ValidationError as error:
         problems.extend(problems_from(error, document))
         # The cases are still looked at: all problems are reported at once.
@@ -153,6 +162,7 @@ def _load_case(
         return _id_of(document)
     merged = merge(case, suite, default_id=file.stem)
     problems.extend(case_problems(merged, document, variables))
+    problems.extend(_reading_outside(document, root, case_reads_outside(case, root)))
     loaded = LoadedCase(merged, document)
     absent = [
         problem_at(path.document, loc, missing, "a run would need it", severity="warning")
@@ -171,6 +181,14 @@ def _load_case(
         for loc, message, fix in nobody_plays(merged, suite)
     )
     return loaded
+
+
+def _reading_outside(
+    document: Document, root: Path, found: Iterable[tuple[tuple[str | int, ...], str]]
+) -> Iterator[Problem]:
+    if not is_trusted(os.environ):
+        for loc, path in found:
+            yield problem_at(document, loc, f"{path} leads out of {project_of(root)}", ALLOW)
 
 
 def _id_in(path: Path) -> str:

@@ -49,7 +49,7 @@ class ProcessRequest:
     timeout_seconds: float | None = None
     stdout_path: Path | None = None
     stderr_path: Path | None = None
-    max_output_bytes: int = 1 << 30
+    max_output_bytes: int = 256 << 20
     max_line_bytes: int = 128 << 20
     marker: str = ""
     grace_seconds: float = 2.0

@@ -59,10 +59,10 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
         for loaded in cases:
             turns = turn_count(loaded)
             table.add_row(
-                Text(suite.name),
+                Text(one_line(suite.name)),
                 Text(shown_id(loaded.case.id)),
                 str(turns) if turns else "?",
-                Text(", ".join(loaded.case.tags)),
+                Text(one_line(", ".join(loaded.case.tags))),
                 Text(_title(loaded)),
             )
     print_table(make_console(sys.stdout), table)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from skillup.errors import InvalidFilesError
+from skillup.load.file_text import read_file
+from skillup.load.trust import is_trusted, leaves
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.checks import Check, CheckSet
@@ -21,10 +25,13 @@ def keep_references(
     """
     kept: dict[str, FileState] = {}
     for path in reference_paths(case, variables):
+        # A template may have become anything by now.
+        if leaves(path, suite_root) and not is_trusted(os.environ):
+            continue
         try:
-            content = (suite_root / path).read_bytes()
+            content = read_file(suite_root / path)
             executable = bool((suite_root / path).stat().st_mode & 0o100)
-        except OSError:
+        except (OSError, InvalidFilesError):
             continue
         kept[path] = FileState(sha256=blobs.put(content), size=len(content), executable=executable)
     return kept

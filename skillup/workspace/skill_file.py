@@ -6,6 +6,7 @@ import unicodedata
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.load.file_text import read_text
 
 SKILL_FILE = "SKILL.md"
 _FENCE = "---"
@@ -40,13 +41,15 @@ def _front_matter(directory: Path) -> dict[str, object] | Problem:
     """The front matter; empty if there is none."""
     path = directory / SKILL_FILE
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        if not path.exists():
+            raise FileNotFoundError
+        text = read_text(path)
     except FileNotFoundError:
         where = "it has" if directory.is_dir() else "no such directory:"
         fix = "give the directory that holds SKILL.md"
         return Problem(path, 0, 0, "", f"{where} no {SKILL_FILE}", fix)
-    except UnicodeDecodeError:
-        return Problem(path, 0, 0, "", "it is not UTF-8 text", "save it as UTF-8")
+    except InvalidFilesError as error:
+        return error.problems[0]
     except OSError as error:
         return Problem(path, 0, 0, "", f"it cannot be read: {error.strerror}")
     lines = text.splitlines()

@@ -212,6 +212,15 @@ def parse_scripted(line: bytes) -> ParsedTurn:
     return parser.result()
 
 
+def test_a_flood_of_unknown_events_is_counted_and_not_kept() -> None:
+    """S9."""
+    turn = parse(INIT, *[{"type": "brand_new", "n": n} for n in range(3000)], RESULT)
+
+    assert turn.unknown_events == 3000
+    assert len(turn.items) < 1100
+    assert turn.finished
+
+
 def test_unknown_events_are_counted_and_kept() -> None:
     turn = parse(
         INIT,

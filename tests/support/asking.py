@@ -20,7 +20,11 @@ from skillup.trial.pacing import OwnPacing, Pacing
 
 T = TypeVar("T")
 
-KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789", "OPENAI_API_KEY": "sk-oai-0123456789"}
+KEYS = {
+    "ANTHROPIC_API_KEY": "sk-ant-0123456789",
+    "OPENAI_API_KEY": "sk-oai-0123456789",
+    "SKILLUP_TRUST": "1",
+}
 APIS = ("anthropic", "openai-responses", "openai-chat")
 MODELS = {
     "anthropic": "anthropic:claude-haiku-4-5",

@@ -7,7 +7,11 @@ from pathlib import Path
 from tests.support.model_server import ModelRequest, Reply, Rule, Script, Text, by_rules
 
 ENGINES = ("claude", "codex")
-KEYS = {"ANTHROPIC_API_KEY": "sk-lab-anthropic", "LAB_KEY": "sk-lab-openai"}
+KEYS = {
+    "ANTHROPIC_API_KEY": "sk-lab-anthropic",
+    "LAB_KEY": "sk-lab-openai",
+    "SKILLUP_TRUST": "1",
+}
 """The environment that they find their keys in."""
 
 

@@ -41,7 +41,7 @@ def test_names(tmp_path: Path, text: str, name: str) -> None:
         ('---\nname: "日本語 \\u202ex"\n---\n', 2, "see: U+202E (RIGHT-TO-LEFT OVERRIDE)"),
         ("---\nname: 404\n---\n", 2, "must be text"),
         (f"---\nname: {'n' * 256}\n---\n", 2, "longer than a directory's name"),
-        (b"---\nname: \xff\n---\n", 0, "UTF-8"),
+        (b"---\nname: \xff\n---\n", 2, "UTF-8"),
     ],
 )
 def test_problems_are_located(tmp_path: Path, text: str | bytes, line: int, said: str) -> None:
@@ -65,4 +65,4 @@ def test_skill_md_as_a_directory(tmp_path: Path) -> None:
     (tmp_path / "SKILL.md").mkdir()
     problem = skill_problem(tmp_path)
     assert problem is not None
-    assert "cannot be read" in problem.message
+    assert "a directory, not a file" in problem.message

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from skillup.errors import UsageError
 from skillup.judges.place import JudgePlace
+from skillup.load.trust import address_problem
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 
@@ -27,6 +29,9 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     if judge.model is not None:
         updates["model"] = _model(judge)
     if judge.base_url is not None:
+        why = address_problem("judge.base_url", judge.base_url, place.environment, profile.base_url)
+        if why is not None and profile.engine in _WAYS:
+            raise UsageError(why)
         updates["base_url"] = judge.base_url
     if judge.api_key_env is not None:
         updates["api_key_env"] = judge.api_key_env

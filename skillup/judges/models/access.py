@@ -9,6 +9,7 @@ from typing import Literal
 
 from skillup.judges.models.failures import CannotAskError
 from skillup.judges.models.names import ModelName, Provider, parse_model
+from skillup.load.trust import address_problem
 from skillup.schema.judge import JudgeModel
 
 Api = Literal["anthropic", "chat", "responses"]
@@ -45,6 +46,11 @@ def access_to(model: JudgeModel, environment: Mapping[str, str]) -> Access:
     if not base_url.startswith(("http://", "https://")):
         raise CannotAskError(f"`base_url: {base_url}` is no address: it begins with http(s)://")
     key = _key(model, family, base_url == own, environment)
+    if key is not None and model.base_url is not None:
+        users = environment.get(_ADDRESSES[family])
+        why = address_problem("base_url", model.base_url, environment, users, own)
+        if why is not None:
+            raise CannotAskError(why)
     return Access(named.name, _api(named, base_url == own), base_url, key)
 
 

@@ -30,6 +30,8 @@ from tests.support.model_server import (
     Usage,
 )
 
+JUDGE_KEY = {"JUDGE_KEY": "sk-judge-12345", "SKILLUP_TRUST": "1"}
+
 every_api = pytest.mark.parametrize("api", APIS)
 
 # Which models are still offered, the providers' clients know better with every version.
@@ -396,7 +398,10 @@ def test_a_compatible_server_is_asked_by_chat_completions_and_needs_no_key() -> 
 def test_the_key_is_taken_from_the_variable_that_is_named() -> None:
     with ModelServer(lambda request: Structured(RIGHT)) as server:
         asked = question("anthropic", server.url, api_key_env="JUDGE_KEY")
-        asking(lambda asker: asker.ask(asked), environment={"JUDGE_KEY": "sk-judge-12345"})
+        asking(
+            lambda asker: asker.ask(asked),
+            environment=JUDGE_KEY,
+        )
     assert key_sent(server.requests[0]) == "sk-judge-12345"
 
 
@@ -406,7 +411,10 @@ def test_no_key_but_the_one_meant_is_sent(monkeypatch: pytest.MonkeyPatch) -> No
     with ModelServer(lambda request: Structured(RIGHT)) as server:
         for api in APIS:
             asked = question(api, server.url, api_key_env="JUDGE_KEY")
-            asking(partial(Asker.ask, question=asked), environment={"JUDGE_KEY": "sk-judge-12345"})
+            asking(
+                partial(Asker.ask, question=asked),
+                environment=JUDGE_KEY,
+            )
         keyless = question("openai-chat", server.url)
         asking(lambda asker: asker.ask(keyless), environment={})
     assert len(server.requests) == 4
