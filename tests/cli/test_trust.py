@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.model_server.server import ModelServer
+from tests.support.model_server import ModelServer, Text
 from tests.support.project import Project
 
 CASE = """
@@ -71,7 +71,7 @@ def test_a_path_out_of_the_project_is_refused_unless_the_suite_is_trusted(
 )
 def test_no_key_goes_to_an_address_that_only_the_suite_names(project: Project, suite: str) -> None:
     """S10."""
-    with ModelServer(lambda request: "yes") as server:
+    with ModelServer(lambda request: Text("yes")) as server:
         project.write(
             {
                 "eval.yaml": "name: s\n" + suite.replace("<at>", server.url),
