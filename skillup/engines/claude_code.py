@@ -123,8 +123,8 @@ class ClaudeCode:
         return HOME.login_of(environment)
 
     def is_slash_command(self, prompt: str) -> bool:
-        """Whatever begins with a slash; what it does not know is then an error."""
-        return prompt.startswith("/")
+        """Whatever begins with a slash and a name; what it does not know is then an error."""
+        return prompt.startswith("/") and bool(prompt[1:2].strip())
 
     def skill_directories(self) -> Sequence[str]:
         """Where, relative to the workspace, claude looks for skills."""

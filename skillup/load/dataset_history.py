@@ -32,6 +32,8 @@ class Said:
     query: str
     history: list[dict[str, Any]] = field(default_factory=list)
     system: str | None = None
+    apart: bool = False
+    """The query stands beside the history, which may hold it again."""
 
     @classmethod
     def of_messages(cls, messages: list[dict[str, Any]], system: str | None) -> Said:
@@ -50,6 +52,30 @@ def messages_of(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise NotAnItemError("the history is not a list", "write a list of {role, content}")
     return [message for entry in value for message in _messages(entry)]
+
+
+def place_of(messages: list[dict[str, Any]], query: str, expected: str | None) -> int | None:
+    """The `message_index` of the message under test among those before it; None: it is not there.
+
+    Recorded histories often go on to its answer, or to the conversation's end. It is the last user
+    message if that says the same, or the last one with the expected answer right behind it; a short
+    message that was said in another place, too, is none.
+    """
+    last = True
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place]["role"] != "user":
+            continue
+        answer = next((m for m in messages[place + 1 :] if m["role"] != "tool"), None)
+        answered = expected is not None and answer is not None and _same(answer, expected)
+        if _same(messages[place], query) and (last or answered):
+            index: int = messages[place].get("message_index", place)
+            return index
+        last = False
+    return None
+
+
+def _same(message: dict[str, Any], text: str) -> bool:
+    return " ".join(message["content"].split()) == " ".join(text.split())
 
 
 def _messages(entry: Any) -> Iterator[dict[str, Any]]:

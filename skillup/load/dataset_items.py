@@ -7,6 +7,7 @@ Source of the format: Langfuse's dataset items (https://langfuse.com/docs/datase
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.dataset_history import NotAnItemError, Said, messages_of
+from skillup.load.dataset_history import NotAnItemError, Said, messages_of, place_of
 from skillup.load.dataset_json import json_values
 from skillup.load.file_text import read_text
 
@@ -51,6 +52,7 @@ def read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
         problems.extend(error.problems)
         return []
     items: list[DatasetItem] = []
+    unread: list[int] = []
     for line, value in values:
         try:
             item = _item(value, line, len(items) + 1, path)
@@ -59,6 +61,13 @@ def read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
             continue
         if item is not None:
             items.append(item)
+            if item.expected is None and _given(value) not in (None, "", {}, []):
+                unread.append(line)
+    if unread:
+        where = f"in {len(unread)} of {len(items)} items"
+        what = f"no text is found in `expected_output`: it is no check ({where})"
+        fix = f"looked for in {', '.join(_EXPECTED)}; its fields are <<expected_output.NAME>>"
+        problems.append(Problem(path, unread[0], 1, "item", what, fix, "warning"))
     if not items and not problems:
         problems.append(Problem(path, 1, 1, "", "there is no item in it", "add one a line"))
     return items
@@ -81,22 +90,24 @@ def _item(value: Any, line: int, number: int, path: Path) -> DatasetItem | None:
         names = ", ".join(_SAID)
         raise NotAnItemError("there is no user message in `input`", f"looked for in {names}")
     earlier = next((metadata[name] for name in _EARLIER if name in metadata), None)
-    history = said.history
-    if earlier is not None:
-        history = messages_of(earlier)
     index = metadata.get("message_index")
+    index = index if isinstance(index, int) and not isinstance(index, bool) else None
+    expected = _expected(_given(value))
+    history = said.history if earlier is None else messages_of(earlier)
+    if index is None and (earlier is not None or said.apart):
+        index = place_of(history, said.query, expected)
     system = said.system or _first_text(metadata, ("system_prompt", "system"))
     tags = metadata.get("tags", [])
     return DatasetItem(
         id=_id(value.get("id"), f"{path.stem}-{number}"),
         line=line,
         query=said.query,
-        expected=_expected(value.get("expected_output", value.get("expectedOutput"))),
+        expected=expected,
         system=system,
         history=history,
-        message_index=index if isinstance(index, int) and not isinstance(index, bool) else None,
+        message_index=index,
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [str(tags)],
-        values=dict(_values(given, metadata)),
+        values={**_fields_of_expected(value), **dict(_values(given, metadata))},
     )
 
 
@@ -125,7 +136,7 @@ def _said(given: Any) -> Said:
         return Said(query or "", system=system)
     messages = messages_of(earlier)
     if query is not None:  # it stands beside the list: all of the list came before it
-        return Said(query, messages, system or _system_in(earlier))
+        return Said(query, messages, system or _system_in(earlier), apart=True)
     return Said.of_messages(messages, system or _system_in(earlier))
 
 
@@ -134,10 +145,36 @@ def _system_in(messages: list[Any]) -> str | None:
     return _first_text(found[0], ("content", "text")) if found else None
 
 
+def _given(item: dict[str, Any]) -> Any:
+    return item.get("expected_output", item.get("expectedOutput"))
+
+
+def _fields_of_expected(item: dict[str, Any]) -> dict[str, str]:
+    """Texts and numbers in it, for checks that look for them one by one."""
+    fields = dict(_values(_given(item)))
+    return {f"expected_output.{name}": value for name, value in fields.items()}
+
+
 def _expected(value: Any) -> str | None:
+    """The expected answer as text; None: there is none."""
     if isinstance(value, dict):
-        return _first_text(value, _EXPECTED)
-    return value if isinstance(value, str) and value.strip() else None
+        named = (value[name] for name in _EXPECTED if name in value)
+        found = next((text for text in map(_scalar, named) if text is not None), None)
+        if found is None and len(value) == 1:
+            found = _scalar(*value.values())
+    elif isinstance(value, list):
+        answers = [m["content"] for m in messages_of(value) if m["role"] == "assistant"]
+        found = _scalar(answers[-1]) if answers else None
+    else:
+        found = _scalar(value)
+    return found
+
+
+def _scalar(value: Any) -> str | None:
+    """A text, a number or a truth value, as text."""
+    if isinstance(value, str):
+        return value if value.strip() else None
+    return json.dumps(value) if isinstance(value, bool | int | float) else None
 
 
 def _first_text(value: dict[str, Any], names: tuple[str, ...]) -> str | None:

@@ -21,6 +21,7 @@ from skillup.load.yaml_builder import Places
 from skillup.load.yaml_reader import read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
+from skillup.schema.templates import escape, written_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +137,10 @@ def case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
     given = dict(given)
     data["input"] = given
     if item.system is not None:
-        given.setdefault("system", item.system)
+        given.setdefault("system", escape(item.system))
     if item.history:
-        given.setdefault("history", item.history)
+        # What was said once is no template.
+        given.setdefault("history", [{**message, "literal": True} for message in item.history])
     if item.message_index is not None:
         given.setdefault("message_index", item.message_index)
     if not {"prompt", "turns", "conversation", "transcript"} & given.keys():
@@ -150,6 +152,7 @@ def case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _expect(expected: str, data: dict[str, Any], given: dict[str, Any]) -> None:
     """The expected answer belongs to the message under test, unless the template has its own."""
+    expected = escape(expected)
     if "prompt" in given:
         data.setdefault("expected_output", expected)
         return
@@ -158,7 +161,7 @@ def _expect(expected: str, data: dict[str, Any], given: dict[str, Any]) -> None:
         return
     for place, turn in enumerate(turns):
         content = turn.get("content") if isinstance(turn, dict) else turn
-        if not isinstance(content, str) or f"<<{QUERY}>>" not in content:
+        if not isinstance(content, str) or QUERY not in written_in(content):
             continue
         full = dict(turn) if isinstance(turn, dict) else {"content": turn}
         full.setdefault("expected_output", expected)

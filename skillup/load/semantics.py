@@ -85,8 +85,8 @@ def _problems_of_path(path: LoadedCase, variables: frozenset[str]) -> Iterator[P
     yield from reader_problems(case, all_checks(case), document)
     for index, turn in enumerate(case.input.turns or ()):
         loc: Loc = ("input", "turns", index, "content")
-        if turn.slash_command and not (turn.content or "").startswith("/"):
-            yield problem_at(document, loc, "`slash_command: true`, but it does not begin with /",
+        if turn.slash_command and not re.match(r"/\S", turn.content or ""):
+            yield problem_at(document, loc, "`slash_command: true`, but it is no / and a name",
                              "write the command, such as /compact")  # fmt: skip
     for loc, message, fix in without_limit(case):
         yield problem_at(document, loc, message, fix)

@@ -10,6 +10,7 @@ import pytest
 
 from skillup.load.model import Loaded
 from skillup.load.suites import load_paths
+from skillup.trial.history import past_of
 from tests.support.trees import make_tree
 
 SUITE = "name: d\ncases: {datasets: [{path: items.jsonl, case: item.yaml}]}\n"
@@ -54,7 +55,7 @@ def test_an_item_is_a_case_with_its_message_its_answer_and_its_past(tmp_path: Pa
     assert case["expected_output"] == "asks for the budget"
     assert case["vars"] == {
         "query": "We are 12", "locale": "en", "region": "eu", "message_index": "2",
-        "expected_output": "asks for the budget",
+        "expected_output": "asks for the budget", "expected_output.response": "asks for the budget",
     }  # fmt: skip
     assert case["assertions"] == [{"contains": {"all": ["x"]}}]
 
@@ -211,3 +212,85 @@ def test_a_number_is_an_id(tmp_path: Path) -> None:
     items = [{"id": 0, "input": "a"}, {"id": 5, "input": "b"}]
 
     assert [case["id"] for case in cases(load(tmp_path, *items))] == ["0", "5"]
+
+
+PAST = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "Which kind?"},
+    {"role": "user", "content": "Technical"},
+    {"role": "assistant", "content": "recorded"},
+]
+LATER = [{"role": "user", "content": "later"}, {"role": "assistant", "content": "more"}]
+
+
+@pytest.mark.parametrize(
+    ("history", "more", "expected", "kept"),
+    [
+        (PAST, {"message_index": 2}, None, 2),
+        ([*PAST, LATER[0]], {"message_index": 2}, None, 2),
+        (PAST[:3], {}, None, 2),
+        (PAST, {}, None, 2),
+        ([*PAST, *LATER], {}, {"response": "recorded"}, 2),
+        ([*PAST, *LATER], {}, {"response": "another"}, 6),  # said before, in another place
+        (PAST[:2], {}, None, 2),
+    ],
+)
+def test_the_past_ends_before_the_message_under_test(
+    tmp_path: Path, history: Any, more: Any, expected: Any, kept: int
+) -> None:
+    """V11: neither the recorded answer nor the message itself is put into the session."""
+    item = {"input": {"query": "Technical"}, "metadata": {"history": history, **more}}
+    loaded = load(tmp_path, {**item, "expected_output": expected}).or_raise()
+    past = past_of(loaded.suites[0].cases[0].case.input, {"query": "Technical"})
+    assert [said.content for said in past.items] == [m["content"] for m in history[:kept]]
+    assert past.unanswered == ()
+    assert bool(past.notes) == (kept < len(history))
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (42, "42"),
+        (1.5, "1.5"),
+        (False, "false"),
+        ({"label": "42"}, "42"),
+        ({"answer": 7, "why": "so"}, "7"),
+        ([{"role": "assistant", "content": "done"}], "done"),
+        ("say {{x}} <<y>>", r"say \{{x}} \<<y>>"),
+    ],
+)
+@pytest.mark.parametrize("message", ["<<query>>", "Q: {{ query }}"])
+def test_an_expected_answer_of_any_form_reaches_the_turn_that_says_the_message(
+    tmp_path: Path, expected: Any, text: str, message: str
+) -> None:
+    """V8: none is dropped in silence, and both spellings of the message are known."""
+    turns = f"input: {{turns: [hi, {{content: '{message}'}}]}}\n"
+    loaded = load(tmp_path, {"input": "x", "expected_output": expected}, case=turns)
+    assert cases(loaded)[0]["input"]["turns"][1]["expected_output"] == text
+
+
+def test_fields_of_an_expected_answer_are_variables_and_one_without_text_is_told(
+    tmp_path: Path,
+) -> None:
+    """V8"""
+    items = [
+        {"input": "x", "expected_output": {"label": "spam", "score": 2}},
+        {"input": "y", "expected_output": {"response": "z", "label": "ham", "score": 1}},
+    ]
+    check = "assertions: [{contains: '<<expected_output.label>> <<expected_output.score>>'}]\n"
+    loaded = load(tmp_path, *items, case=check)
+    assert cases(loaded)[0]["vars"]["expected_output.label"] == "spam"
+    (told,) = [p for p in loaded.problems if "no text is found" in p.message]
+    assert (told.severity, told.line) == ("warning", 1)
+    assert "in 1 of 2 items" in told.message
+
+
+def test_what_items_say_is_no_template(tmp_path: Path) -> None:
+    """V12: words of a dataset are data: they neither fail to load nor take values."""
+    item = {
+        "input": {"query": "use {{x}}", "system": "be {{y}}"},
+        "metadata": {"history": [{"role": "user", "content": "<<query>> {{z}}"}, ["a", "b"]]},
+    }
+    loaded = load(tmp_path, item).or_raise()
+    past = past_of(loaded.suites[0].cases[0].case.input, {"query": "no"})
+    assert past.items[0].content == "<<query>> {{z}}"

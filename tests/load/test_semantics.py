@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from skillup.engines.claude_code import ClaudeCode
 from skillup.errors import Problem
 from skillup.load.suites import load_paths
 from tests.support.trees import make_tree
@@ -119,10 +120,14 @@ def test_follow_ups_may_be_five_deep(tmp_path: Path) -> None:
 
 
 def test_a_slash_command_begins_with_a_slash(tmp_path: Path) -> None:
+    """F19: and has a name."""
     turn = "input: {{turns: [{{content: '{}', slash_command: true}}]}}\n"
     assert told(tmp_path, turn.format("/compact") + CHECKS) == []
-    (line,) = told(tmp_path, turn.format("compact") + CHECKS)
-    assert line.startswith("1:27: input.turns[0].content: ")
+    for wrong in ("compact", "/", "/ compact"):
+        (line,) = told(tmp_path, turn.format(wrong) + CHECKS)
+        assert line.startswith("1:27: input.turns[0].content: ")
+        assert not ClaudeCode().is_slash_command(wrong)
+    assert ClaudeCode().is_slash_command("/compact")
 
 
 def test_a_message_that_begins_with_a_slash_is_text_without_being_told_so(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from skillup.schema.conversation import Input
 from skillup.trial.history import NO_RESULT, Past, past_of
 
@@ -62,3 +64,30 @@ def test_every_repair_is_noted() -> None:
         "the history does not say what the call `x` gave back",
     )
     assert pairs(found) == [("x", NO_RESULT)]
+
+
+@pytest.mark.parametrize("first", ["Technical", "<<query>>", "{{ query }}"])
+def test_a_last_message_that_is_the_one_under_test_is_sent_once_and_is_not_past(first: str) -> None:
+    """V11: compared with templates filled in, and taken out before `reconstruct` looks."""
+    pairs = {"marker": "Which", "fields": ["kind"], "default": "", "pending": "asked"}
+    given = {
+        "prompt": first,
+        "history": [
+            {"role": "user", "content": "hi, I am <<name>>"},
+            {"role": "assistant", "content": "Which kind?"},
+            {"role": "user", "content": "Technical"},
+        ],
+        "reconstruct": [{"pairs": pairs}],
+    }
+    found = past_of(Input.model_validate(given), {"query": "Technical", "name": "Ada"})
+    assert [item.content for item in found.items] == ["hi, I am Ada", "Which kind?"]
+    assert found.unanswered == ()
+    assert found.variables == {"kind": "", "asked": "kind?"}
+
+
+def test_places_are_those_in_the_list_where_no_message_has_one() -> None:
+    """V11: `message_index` cuts a history whose messages are not numbered."""
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    found = past(*said, {"role": "user", "content": "x"}, said[1], message_index=2)
+    assert [item.content for item in found.items] == ["a", "b"]
+    assert found.unanswered == ()

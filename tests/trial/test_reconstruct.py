@@ -85,12 +85,17 @@ def test_an_answer_that_is_missing_without_a_default_says_what_was_asked() -> No
         ({"take": "first"}, "1"),
         ({"role": "user"}, "2"),
         ({"role": "assistant", "take": "first"}, "1"),
+        ({"take": "last_message"}, "none"),
+        ({"role": "assistant", "take": "last_message"}, "3"),
+        ({"role": "user", "take": "last_message"}, "none"),
     ],
 )
 def test_a_capture_looks_through_the_history(more: dict[str, str], value: str) -> None:
-    rule = {"capture": {"variable": "n", "pattern": r"n=(\d)"}, **more}
+    """V11: a marker may be asked of the very last message, whoever's."""
+    rule = {"capture": {"variable": "n", "pattern": r"n=(\d)", "default": "none"}, **more}
 
-    assert rebuilt(rule, "a: n=1", "u: n=2", "a: n=3").values == {"n": value}
+    said = ("a: n=1", "u: n=2", "a: n=3", "u: none")
+    assert rebuilt(rule, *said).values == {"n": value}
 
 
 def test_a_capture_that_finds_nothing_takes_its_default_or_is_a_miss() -> None:

@@ -60,7 +60,7 @@ CASES = [
     ("input: {turns: [{role: user}]}\n" + ONE_CHECK, "1:17", "needs one of `content`"),
     ("input: {turns: [{content: a, role: system}]}\n" + ONE_CHECK, "1:36", "write `user`"),
     (turn("timeout: 3"), "4:7", "did you mean `timeout_seconds`?"),
-    (turn("slash_command: true"), "3:16", "does not begin with /"),
+    (turn("slash_command: true"), "3:16", "is no / and a name"),
     (turn("post_condition: {}"), "4:7", "there is no condition"),
     (turn("post_condition: {contains: x, on_fail: skip}"), "4:46", "`skip_remaining`"),
     (turn("capture: [{variable: a}]"), "4:17", "needs one of `pattern`, `jsonpath`"),
