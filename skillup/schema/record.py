@@ -6,16 +6,24 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import (
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from skillup.schema.base import Model
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.grade import CheckResult, Judging
 
 RECORD_VERSION = "skillup.record/1"
+ON_DISK = {"files": "changes"}
+"""The context in which records are dumped that are to be stored: 30,000 files are listed once."""
 
 TurnStatus = Literal["completed", "failed", "skipped", "error"]
 """completed; failed (its post-condition, ``on_fail: fail``); skipped (not sent); error."""
@@ -227,6 +235,11 @@ class TurnRecord(Model):
         description="Paths of the workspace that could not be looked at after the turn; of a "
         "directory, with all that is below it, `/` at the end.",
     )
+    files_changed: dict[str, FileState | None] | None = Field(
+        None,
+        description="On disk, in place of `files`: what differs from the list before it, which is "
+        "that of the message before or `initial_files`. null: no such file any more.",
+    )
     notes: list[str] = Field(
         default_factory=list,
         description="Warnings of the engine, and what of the workspace was not kept; a line each.",
@@ -362,8 +375,63 @@ class Record(Model):
                 values |= turn.captures
         return values
 
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """With the context :data:`ON_DISK`, every list of files but the first as its changes."""
+        record = self
+        if info.context == ON_DISK:
+            turns = _with_changes(self.turns, self.initial_files or {})[0]
+            record = self.model_copy(update={"turns": turns})
+        dumped: dict[str, Any] = dump(record)
+        return dumped
+
+    @model_validator(mode="after")
+    def _read_changes(self) -> Record:
+        if any(turn.files_changed is not None for turn in self.executed()):
+            turns = _with_lists(self.turns, self.initial_files or {})[0]
+            self.__dict__["turns"] = turns  # it is frozen from now on
+        return self
+
+    def executed(self) -> Iterator[TurnRecord]:
+        """Every message with its answer, follow-ups too, in order."""
+        for turn in self.turns:
+            yield from turn.executed()
+
     def first_error(self) -> TurnError | None:
         """The trial's own error, else that of the first turn that has one."""
         if self.error is not None:
             return self.error
         return next((turn.error for turn in self.turns if turn.error is not None), None)
+
+
+Files = Mapping[str, FileState]
+
+
+def _with_changes(turns: Sequence[TurnRecord], before: Files) -> tuple[list[TurnRecord], Files]:
+    """`turns` with changes for lists, and the list that the last of them left."""
+    written = []
+    for turn in turns:
+        update: dict[str, Any] = {}
+        if turn.files is not None:
+            paths = sorted(before.keys() | turn.files.keys())
+            pairs = ((path, before.get(path), turn.files.get(path)) for path in paths)
+            # Mostly the same objects: to compare them is slow.
+            changed = {path: new for path, old, new in pairs if old is not new and old != new}
+            update, before = {"files": None, "files_changed": changed}, turn.files
+        update["follow_ups"], before = _with_changes(turn.follow_ups, before)
+        written.append(turn.model_copy(update=update))
+    return written, before
+
+
+def _with_lists(turns: Sequence[TurnRecord], before: Files) -> tuple[list[TurnRecord], Files]:
+    """`turns` with lists again, and the last of these."""
+    read = []
+    for turn in turns:
+        update: dict[str, Any] = {}
+        if turn.files_changed is not None:
+            merged = sorted({**before, **turn.files_changed}.items())
+            before = {path: state for path, state in merged if state is not None}
+            update = {"files": before, "files_changed": None}
+        update["follow_ups"], before = _with_lists(turn.follow_ups, before)
+        read.append(turn.model_copy(update=update))
+    return read, before

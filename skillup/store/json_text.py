@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from skillup.schema.record import ON_DISK
+
 Mask = Callable[[str], str]
 """Returns the text with secrets replaced."""
 
@@ -34,7 +36,7 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
     """
     if isinstance(value, BaseModel):
         # Not model_dump_json: it refuses lone surrogates.
-        value = value.model_dump(mode="json", by_alias=True)
+        value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
     separators = (",", ":") if indent is None else None
     clean = _clean(value, mask)
     text = json.dumps(

@@ -6,6 +6,7 @@ import json
 
 from skillup.schema.record import Record
 from skillup.store.json_text import no_mask, to_json
+from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
 
 
@@ -51,3 +52,29 @@ def test_what_a_terminal_would_obey_is_written_as_an_escape_and_reads_the_same()
     assert json.loads(written) == {"texts": texts}
     assert "müde 🙂" in written.decode()
     assert not set(written.decode()) & set("\x9b\x1b\x07\u202e\u2028\x7f")
+
+
+def test_lists_of_files_are_stored_as_their_changes_and_read_again_whole() -> None:
+    """F9: 30,000 files stood in the record once for each message."""
+    many = {f"{number:04}.txt": "x" for number in range(3000)}
+    changed = {**many, "0001.txt": "y", "new.txt": "z"}
+    gone = {"0002.txt": "x"}
+    follow_up = make_turn(files=changed)
+    turns = [
+        make_turn(files=many, follow_ups=[follow_up]),
+        make_turn().model_copy(update={"files": None}),
+        make_turn(files=gone),
+        *[make_turn(files=changed)] * 20,
+    ]
+    record = make_record(*turns, initial_files=file_states(many)).record
+
+    stored = to_json(record, no_mask, indent=None)
+
+    assert Record.model_validate_json(stored) == record
+    assert len(stored) < 4 * len(json.dumps(record.model_dump(mode="json")["initial_files"]))
+    written = json.loads(stored)["turns"]
+    assert written[0]["files_changed"] == {}
+    assert sorted(written[0]["follow_ups"][0]["files_changed"]) == ["0001.txt", "new.txt"]
+    assert written[1]["files_changed"] is None
+    assert written[2]["files_changed"]["new.txt"] is None
+    assert record.model_dump(mode="json")["turns"][2]["files"].keys() == gone.keys()

@@ -75,8 +75,9 @@ def missing_blobs(run: Path) -> list[str]:
     named: set[str] = set()
     for path in run.glob("trials/**/record.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
-        for files in (record["initial_files"], *(turn["files"] for turn in record["turns"])):
-            states = (files or {}).values()
+        lists = [turn["files_changed"] for turn in record["turns"]]
+        for files in (record["initial_files"], *lists):
+            states = [state for state in (files or {}).values() if state is not None]
             named |= {state["sha256"] for state in states if state.get("kept") and state["sha256"]}
     return [sha for sha in sorted(named) if not _is_whole(run / "blobs" / sha[:2] / sha)]
 

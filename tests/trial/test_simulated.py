@@ -62,7 +62,7 @@ def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
     record = project.record("a/scripted/with_skill/1")
     assert record["simulated_end"]["stop"] == "completed"
     assert record["turns"][1]["session_verified"] is True
-    assert record["turns"][1]["files"] == {}
+    assert record["turns"][1]["files_changed"] == {}
 
 
 def test_the_end_is_shown_and_so_is_what_was_said_if_it_did_not_pass(project: Project) -> None:

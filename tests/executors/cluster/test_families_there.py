@@ -100,7 +100,7 @@ def test_what_has_finished_of_a_family_is_not_held_again_when_its_worker_is_lost
     assert [turn.get("held_by") for turn in right["turns"]] == [LEFT, None]
     for record in (left, right):
         assert [turn["response"] for turn in record["turns"]] == ["said", "said"]
-        assert record["turns"][1]["files"]["made.txt"]["sha256"] == MADE
+        assert record["turns"][0]["files_changed"]["made.txt"]["sha256"] == MADE
 
 
 def test_a_limit_that_is_reached_within_a_family_begins_no_more_of_its_trials(
