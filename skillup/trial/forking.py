@@ -20,12 +20,12 @@ from skillup.engines.moved_paths import moved_text
 from skillup.process import new_marker
 from skillup.schema.record import Record, TurnError
 from skillup.trial.conversation import Conversation
-from skillup.trial.message import LiveSession, internal_error
+from skillup.trial.message import LiveSession, internal_error, look_at
 from skillup.trial.opening import Opened, new_record
 from skillup.trial.prepare import activity_of
 from skillup.trial.references import keep_references
 from skillup.trial.request import TrialRequest
-from skillup.workspace import copy_workspace, take_snapshot
+from skillup.workspace import copy_workspace
 from skillup.workspace.full_disk import refuse_full_disk
 
 
@@ -70,7 +70,7 @@ async def fork_trial(
     if placed.error is not None:
         return record.model_copy(update={"error": placed.error, "turns": list(conversation.turns)})
     record = record.model_copy(update={"notes": [*record.notes, *placed.notices]})
-    snapshot = await anyio.to_thread.run_sync(take_snapshot, context.workspace, request.blobs)
+    snapshot = await look_at(context.workspace, request.blobs)
     forked = LiveSession(live.engine, context, request.blobs, snapshot)
     forked.session, forked.fingerprint = placed.session, placed.fingerprint
     forked.messages = live.messages

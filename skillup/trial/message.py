@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
 import anyio.to_thread
 
@@ -100,7 +103,7 @@ class LiveSession:
     async def _look(self) -> WorkspaceChanges | TurnError:
         root, before = self.context.workspace, self.snapshot
         try:
-            self.snapshot = await anyio.to_thread.run_sync(take_snapshot, root, self.blobs, before)
+            self.snapshot = await look_at(root, self.blobs, before)
             return await anyio.to_thread.run_sync(diff_snapshots, before, self.snapshot, self.blobs)
         except OSError as trouble:
             refuse_full_disk(trouble, root)
@@ -114,6 +117,16 @@ def system_of(given: Input, variables: Mapping[str, str]) -> str | None:
     if given.system is None or given.literal:
         return given.system
     return templates.render(given.system, variables)
+
+
+async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) -> Snapshot:
+    """A snapshot, taken beside the event loop; whoever is cancelled does not wait for its end."""
+    given_up = threading.Event()
+    take = partial(take_snapshot, root, blobs, before, stop=given_up.is_set)
+    try:
+        return await anyio.to_thread.run_sync(take, abandon_on_cancel=True)
+    finally:
+        given_up.set()
 
 
 def internal_error(defect: Exception) -> TurnError:

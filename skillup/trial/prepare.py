@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio.to_thread
-
 from skillup.engines.base import Progress, TrialContext
 from skillup.load.variables import MissingVariableError, expand
 from skillup.process import new_marker
 from skillup.schema.record import FileState, SkillInfo, TurnError
+from skillup.trial.message import look_at
 from skillup.trial.references import keep_references
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.skills import skills_for
 from skillup.trial.telling import AgentWatcher
-from skillup.workspace import BlobStore, Snapshot, prepare_workspace, take_snapshot
+from skillup.workspace import BlobStore, Snapshot, prepare_workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ async def prepare(
     return Prepared(
         context=context,
         blobs=blobs,
-        snapshot=await anyio.to_thread.run_sync(take_snapshot, made.root, blobs),
+        snapshot=await look_at(made.root, blobs),
         skills=made.skills,
         references=keep_references(case, job.suite.root, blobs, variables),
         variables=variables,

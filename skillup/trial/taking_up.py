@@ -18,14 +18,13 @@ from skillup.schema.record import Record, SessionFingerprint, TurnError, TurnRec
 from skillup.trial.history import past_of
 from skillup.trial.home_copies import HomeCopies
 from skillup.trial.keeper import what_was_asked
-from skillup.trial.message import LiveSession
+from skillup.trial.message import LiveSession, look_at
 from skillup.trial.opening import Opened
 from skillup.trial.prepare import context_of, extra_variables
 from skillup.trial.raw_files import set_aside_from
 from skillup.trial.request import TrialRequest
 from skillup.trial.seeding import with_unanswered
 from skillup.trial.signature import workspace_signature
-from skillup.workspace import take_snapshot
 from skillup.workspace.full_disk import refuse_full_disk
 
 
@@ -58,7 +57,7 @@ async def _take_up(request: TrialRequest, noted: Checkpoint) -> Opened | str:
         noted.chosen_session_id,
         new_marker(),
     )
-    snapshot = await anyio.to_thread.run_sync(take_snapshot, context.workspace, request.blobs)
+    snapshot = await look_at(context.workspace, request.blobs)
     held = noted.record.turns
     if held[-1].last_answer().files != dict(snapshot.files):
         return "the files of its workspace are not those that the last turn left"

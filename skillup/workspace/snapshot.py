@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -32,8 +33,10 @@ class SnapshotLimits:
     """Larger files are hashed, but their content is not kept."""
     kept_total: int = 500 << 20
     """Content kept of one snapshot; files that would go beyond it are not kept."""
-    hashed_file: int = 1 << 30
+    hashed_file: int = 256 << 20
     """Larger files are not even read: they have no hash."""
+    read_total: int = 1 << 30
+    """What is read for one snapshot; files that would go beyond it have no hash."""
 
 
 class Stamp(NamedTuple):
@@ -66,13 +69,15 @@ def take_snapshot(
     blobs: BlobStore,
     previous: Snapshot | None = None,
     limits: SnapshotLimits | None = None,
+    *,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Snapshot:
     """Looks at everything below ``root`` and stores the contents of its files.
 
     Files whose times, size and inode are as in ``previous`` are not read again. A file that cannot
     be read or is too large to be hashed has no ``sha256``; FIFOs, sockets and devices are left out;
-    both are noted. Raises OSError if ``root`` cannot be read or is no directory (any more), or if
-    the blobs cannot be written.
+    both are noted. It is given up, as an InterruptedError, once ``stop`` says so. Raises OSError if
+    ``root`` cannot be read or is no directory (any more), or if the blobs cannot be written.
     """
     if root.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, "it was replaced by a symbolic link", str(root))
@@ -90,6 +95,8 @@ def take_snapshot(
     files: dict[str, FileState] = {}
     stamps: dict[str, Stamp] = {}
     for entry in list_tree(root, leave_out=_is_git_directory, on_error=unreadable):
+        if stop():
+            raise InterruptedError(errno.EINTR, "nobody wants to know any more", str(root))
         path = shown(entry.path)
         if entry.kind == "special":
             unseen.append(path)
@@ -105,6 +112,11 @@ def take_snapshot(
         snap.notes.append(
             f"the contents of {snap.over_total} files were not kept: "
             f"the workspace's files are over {snap.limits.kept_total / 1e6:g} MB together"
+        )
+    if snap.unread:
+        snap.notes.append(
+            f"{snap.unread} files were not read: "
+            f"what is new in the workspace is over {snap.limits.read_total / 1e6:g} MB"
         )
     return Snapshot(
         dict(sorted(files.items())),
@@ -130,16 +142,12 @@ def diff_snapshots(
 
 def _differs(path: str, before: Snapshot, after: Snapshot) -> bool:
     old, new = before.files[path], after.files[path]
-    if (old.sha256, old.size, old.executable, old.link) != (
-        new.sha256,
-        new.size,
-        new.executable,
-        new.link,
-    ):
+    if (old.size, old.executable, old.link) != (new.size, new.executable, new.link):
         return True
-    # Without a hash only the times can tell.
-    unhashed = new.sha256 is None and new.link is None
-    return unhashed and before.stamps.get(path) != after.stamps.get(path)
+    if new.link is None and None in (old.sha256, new.sha256):
+        # Without a hash only the times can tell.
+        return before.stamps.get(path) != after.stamps.get(path)
+    return old.sha256 != new.sha256
 
 
 def _is_git_directory(path: str, kind: EntryKind) -> bool:
@@ -167,6 +175,8 @@ class _Taking:
         self.notes: list[str] = []
         self.kept_bytes = 0
         self.over_total = 0
+        self.read_bytes = 0
+        self.unread = 0
 
     def link(self, entry: Entry) -> FileState | None:
         try:
@@ -194,6 +204,10 @@ class _Taking:
         executable = bool(entry.status.st_mode & stat.S_IXUSR)
         if size > self.limits.hashed_file:
             return FileState(sha256=None, size=size, executable=executable, kept=False)
+        if self.read_bytes + size > self.limits.read_total:
+            self.unread += 1
+            return FileState(sha256=None, size=size, executable=executable, kept=False)
+        self.read_bytes += size
         try:
             file = self._open(entry)
         except FileNotFoundError:

@@ -13,7 +13,7 @@ import pytest
 
 from skillup.schema.record import FileState
 from skillup.store.scratch import remove_tree
-from skillup.workspace import BlobStore, SnapshotLimits, take_snapshot
+from skillup.workspace import BlobStore, SnapshotLimits, diff_snapshots, take_snapshot
 from tests.support.trees import make_tree
 
 
@@ -125,6 +125,41 @@ def test_limits_are_noted_and_hashes_still_told(tmp_path: Path, blobs: BlobStore
     assert snapshot.files["huge"].sha256 is None
     assert blobs.get(sha(b"z" * 60)) is None
     assert len(snapshot.notes) == 3
+
+
+def test_no_more_is_read_than_the_limits_allow(tmp_path: Path, blobs: BlobStore) -> None:
+    """S12: 40 sparse files of 1 GiB took 52 s, outside the turn's limit."""
+    root = make_tree(tmp_path / "w", {"small": "x"})
+    for number in range(40):
+        with (root / f"{number:02}.img").open("wb") as file:
+            file.truncate((1 << 30) if number < 20 else 1000)
+    limits = SnapshotLimits(read_total=5001)
+
+    before = take_snapshot(root, blobs, limits=SnapshotLimits(hashed_file=1000))
+    snapshot = take_snapshot(root, blobs, limits=limits)
+    changes = diff_snapshots(before, snapshot, blobs)
+
+    read = [path for path, state in snapshot.files.items() if state.sha256 is not None]
+    assert read == [f"{number}.img" for number in range(20, 25)] + ["small"]
+    assert {snapshot.files[f"{number:02}.img"].size for number in range(20)} == {1 << 30}
+    assert any("15 files were not read" in note for note in snapshot.notes)
+    assert changes.modified == [], "what was not read this time may be what it was"
+
+
+def test_a_snapshot_that_nobody_wants_any_more_is_given_up(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    """S12: Ctrl-C had to wait for it."""
+    root = make_tree(tmp_path / "w", {f"{number}": "x" for number in range(9)})
+    asked: list[bool] = []
+
+    def stop() -> bool:
+        asked.append(len(asked) == 4)
+        return asked[-1]
+
+    with pytest.raises(InterruptedError):
+        take_snapshot(root, blobs, stop=stop)
+    assert len(asked) == 5
 
 
 def test_a_file_kept_back_before_is_kept_when_there_is_room(
