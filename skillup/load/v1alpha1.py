@@ -12,6 +12,7 @@ import re
 from typing import Any, TypeVar
 
 from skillup.load.merge import has_checks, merge_defaults
+from skillup.schema import templates
 from skillup.schema.base import Model
 from skillup.schema.captures import Capture
 from skillup.schema.case import Case
@@ -31,6 +32,7 @@ _RULES = frozenset(
     | {"tool_not_called_in_turn", "file_contains", "golden_file"}
 )
 _KEY = re.compile(r"\.([\w-]+)")
+_TEMPLATE = re.compile(r"\\(\{\{\w+\}\})")
 
 T = TypeVar("T", bound=Model)
 K = TypeVar("K", bound=CheckSet | Check | None)
@@ -116,16 +118,25 @@ def _translated(case: Case, suite: Suite) -> Case:
         changes["constraints"] = None
         changes["turn_limit"] = case.turn_limit or limits.max_turns
         changes["timeout_seconds"] = case.timeout_seconds or limits.timeout_seconds
-    if case.input.turns is not None:
-        turns = [_turn(turn) for turn in case.input.turns]
-        changes["input"] = _with(case.input, turns=turns)
+    turns = case.input.turns and [_turn(turn) for turn in case.input.turns]
+    changes["input"] = _with(case.input, turns=turns, literal=True)
+    changes["context"] = _with(case.context, literal=True)
+    if case.user_simulator is not None:
+        text = templates.escape(case.user_simulator.scenario)
+        changes["user_simulator"] = _with(case.user_simulator, scenario=text)
     return _with(case, **changes)
 
 
 def _turn(turn: Turn) -> Turn:
     gate = turn.post_condition
     capture = [_capture(rule) for rule in turn.capture]
-    return _with(turn, post_condition=_exact(gate), capture=capture)
+    said = {"content": _message(turn.content), "respond": _message(turn.respond)}
+    return _with(turn, post_condition=_exact(gate), capture=capture, **said)
+
+
+def _message(text: str | None) -> str | None:
+    """Only ``{{name}}`` is a template there, and only in what is said."""
+    return text and _TEMPLATE.sub(r"\1", templates.escape(text))
 
 
 def _capture(rule: Capture) -> Capture:
@@ -153,11 +164,11 @@ def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
 
 
 def _exact(asked: K) -> K:
-    """skill-up compares texts as they are written."""
-    if asked is None or "case_sensitive" in asked.model_fields_set:
+    """skill-up compares texts as they are written, and fills in nothing."""
+    if asked is None or not any(key in _RULES for key, _ in asked.given()):
         return asked
-    own = any(key in _RULES for key, _ in asked.given())
-    return _with(asked, case_sensitive=True) if own else asked
+    exact = {name: True for name in ("case_sensitive", "literal")}
+    return _with(asked, **{n: v for n, v in exact.items() if n not in asked.model_fields_set})
 
 
 def _with(value: T, **changes: Any) -> T:

@@ -110,7 +110,7 @@ class Environment(Model):
         if policy and self.type == "none":
             raise ValueError(
                 f"`network_policy: {policy}` with `type: none`, which cannot keep it || "
-                "leave it out, or use `type: docker`"
+                "leave it out: on this machine agents reach the network"
             )
         return self
 

@@ -45,6 +45,24 @@ def test_validate_looks_at_profiles_too_without_needing_their_variables(suite: P
     assert suite.run("validate").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("stated", "code", "severity"),
+    [("", 2, "error"), ("schema_version: v1alpha1\n", 0, "warning")],
+)
+def test_validate_finds_an_engine_that_is_not_known_here(
+    project: Project, stated: str, code: int, severity: str
+) -> None:
+    """F20: skill-up's suites may name engines that skillup does not have."""
+    project.write(
+        {"eval.yaml": f"{stated}engine: {{name: qwen_code}}\n", "a.yaml": "input: {prompt: hi}\n"}
+    )
+    done = project.run("validate", "--json")
+    assert done.exit_code == code, done.stdout
+    (found,) = [one for one in done.data["problems"] if one["field"] == "engine.name"]
+    assert found["message"] == "there is no engine `qwen_code`"
+    assert found["severity"] == severity
+
+
 def test_validate_prints_its_problems_as_data(suite: Project) -> None:
     suite.write({"cases/s/a.yaml": "imput: x\n"})
     outcome = suite.run("validate", "--json")

@@ -36,14 +36,23 @@ def test_each_is_a_warning_at_its_place(tmp_path: Path) -> None:
 
 
 def test_a_script_outside_of_the_suite_is_an_error_at_its_place(tmp_path: Path) -> None:
+    """F20: wherever a script may stand: gates, rules of judges and follow-ups, too."""
     (tmp_path / "suite").mkdir()
     (tmp_path / "suite" / "eval.yaml").write_text("name: x\n")
     case = """\
-        input: {prompt: hi}
+        input:
+          turns:
+            - content: hi
+              post_condition: {script: ../gate.sh}
+              assertions:
+                - prompt: again
+                  assertions: [{script: ../follow-up.sh}]
         assertions:
           - script: ../check.sh
           - script: sub/../check.sh
-        judge: {type: script, script_path: /bin/true}
+        judges:
+          - {type: script, script_path: /bin/true}
+          - failure: [{any_of: [{script: ../rule.sh}]}]
         """
     (tmp_path / "suite" / "a.yaml").write_text(textwrap.dedent(case))
     for place in ("check.sh", "suite/check.sh"):
@@ -52,6 +61,9 @@ def test_a_script_outside_of_the_suite_is_an_error_at_its_place(tmp_path: Path) 
     errors = load_paths([tmp_path / "suite"]).errors
 
     assert sorted((p.line, p.message.split()[2]) for p in errors) == [
-        (3, "../check.sh"),
-        (5, "/bin/true"),
+        (4, "../gate.sh"),
+        (7, "../follow-up.sh"),
+        (9, "../check.sh"),
+        (12, "/bin/true"),
+        (13, "../rule.sh"),
     ]

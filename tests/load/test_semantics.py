@@ -152,6 +152,20 @@ def test_a_skill_that_is_not_there_is_warned_of(
     assert problem.message.startswith("no such directory: gone")
 
 
+@pytest.mark.parametrize(
+    ("stated", "then"),
+    [("", "a run of this suite would be an error"),
+     ("schema_version: v1alpha1\n", "what is there is installed all the same")],
+)  # fmt: skip
+def test_a_skill_without_skill_file_is_warned_of(tmp_path: Path, stated: str, then: str) -> None:
+    """F20: skill-up installs what is there, so its suites are no errors here."""
+    suite = f"{stated}skills: [{{path: .}}]\n"
+    (problem,) = problems(tmp_path, "input: {prompt: a}\n" + CHECKS, suite)
+    assert (problem.severity, problem.field) == ("warning", "skills[0].path")
+    assert problem.message.startswith("there is no SKILL.md in .")
+    assert problem.fix == then
+
+
 CAPTURED = (
     "input: {turns: [{content: x, assertions: [FIRST], post_condition: {GATE}, capture: ["
     + KEEP_A

@@ -113,6 +113,14 @@ ROWS = [
     Row("capture-no-json", "ERROR", {**turns(
         {"content": "a", "capture": [{"variable": "id", "jsonpath": "$.id"}]}, "{{id}}"),
         **SENTENCE}, ("Done.", "Done.")),
+    # Templates: substituteTemplate knows {{name}} of a capture, in what is said and nowhere else.
+    Row("braces-are-text", "PASS", {"input": {"prompt": "Fill <<a>> and {{b}}."},
+        "context": {"files": {"x": "{{c}}"}}, "expect": {"must_contain": ["<<a>> {{b}}"]}},
+        ("<<a>> {{b}}",)),
+    Row("braces-in-turns", "PASS", {**turns(
+        {"content": "a", "capture": [{"variable": "n", "pattern": "no. (.)"}]},
+        "{{n}} <<n>> {{ n }}"), "expect": {"must_contain": ["7 <<n>> {{ n }}"]}, "scripted": [
+            {"turn": 1, "say": "no. 7"}, {"turn": 2, "say": "{{user}}"}]}),
     # Limits: 0 is not set (defaults.go), max_turns counts the conversation's turns.
     Row("no-limits", "PASS", {**turns({"content": "a", "timeout_seconds": 0}), **SENTENCE,
         "constraints": {"timeout_seconds": 0, "max_turns": 0}},
