@@ -167,7 +167,7 @@ def _exact(asked: K) -> K:
     """skill-up compares texts as they are written, and fills in nothing."""
     if asked is None or not any(key in _RULES for key, _ in asked.given()):
         return asked
-    exact = {name: True for name in ("case_sensitive", "literal")}
+    exact = dict.fromkeys(("case_sensitive", "literal"), True)
     return _with(asked, **{n: v for n, v in exact.items() if n not in asked.model_fields_set})
 
 

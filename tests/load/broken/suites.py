@@ -25,7 +25,7 @@ SUITES = [
     ("environment: {type: nowhere}\n", "1:21", "`docker`"),
     ("environment: {env: {A: 1.5}}\n", "1:24", "put it in quotes"),
     ("environment: {env: {HOME: /h}}\n", "1:15", "the agent out of its trial's own home"),  # V19
-    ("environment: {network_policy: deny_all}\n", "1:1", "`type: none`, which cannot keep it"),  # F20
+    ("environment: {network_policy: deny_all}\n", "1:1", "which cannot keep it"),  # F20
     ("judge: {model: m}\njudges: [{success: [x]}]\n", "1:1", "both `judge` and `judges`"),
     ("mcp: {servers: [{mode: real}]}\n", "1:17", "`name` is missing"),
     ("mcp: {servers: [{name: a, transport: carrier}]}\n", "1:38", "`stdio`, `http`"),
