@@ -8,9 +8,10 @@ from typing import Any
 
 from skillup import __version__
 from skillup.judges.replay.agreement import Agreement, Disagreement
-from skillup.judges.replay.labels import Label, Score
+from skillup.judges.replay.labels import Confusion, Label, Score
 from skillup.judges.replay.panel import Pair, Seat
 from skillup.judges.replay.verdicts import Item, Verdict
+from skillup.trends.statistics.proportions import wilson
 
 PANEL_VERSION = "skillup.panel/1"
 
@@ -80,15 +81,8 @@ def _figures(found: Agreement) -> dict[str, Any]:
 
 def _score(score: Score) -> dict[str, Any]:
     return {
-        "accuracy": score.accuracy,
-        "precision": score.precision,
-        "recall": score.recall,
-        "confusion": {
-            "true_pass": score.true_pass,
-            "false_pass": score.false_pass,
-            "true_fail": score.true_fail,
-            "false_fail": score.false_fail,
-        },
+        **_counts(score.counts),
+        "by_check": {check: _counts(counts) for check, counts in score.by_check.items()},
         "wrong": [
             {**_item(item), **_verdict(verdict), "label": _word(label), "line": label.line}
             for item, verdict, label in score.wrong
@@ -98,6 +92,29 @@ def _score(score: Score) -> dict[str, Any]:
             {"line": label.line, "job": label.job, "turn": label.turn, "check": label.check}
             for label in score.unmatched
         ],
+        "contradicted": [
+            {**_item(item), "lines": [label.line for label in labels]}
+            for item, labels in score.contradicted
+        ],
+    }
+
+
+def _counts(counts: Confusion) -> dict[str, Any]:
+    """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
+    shares = counts.shares()
+    return {
+        **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
+        "intervals": {
+            name: list(wilson(part, whole)) if whole else None
+            for name, (part, whole) in shares.items()
+        },
+        "kappa": counts.kappa,
+        "confusion": {
+            "true_pass": counts.true_pass,
+            "false_pass": counts.false_pass,
+            "true_fail": counts.true_fail,
+            "false_fail": counts.false_fail,
+        },
     }
 
 

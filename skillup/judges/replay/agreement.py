@@ -7,7 +7,7 @@ judges with these shares of yes would agree by chance: kappa = (p_o - p_e) / (1 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillup.judges.replay.verdicts import Item, Verdict
@@ -54,7 +54,7 @@ def agreement(first: Mapping[Item, Verdict], second: Mapping[Item, Verdict]) -> 
         items=len(answered),
         agreed=len(agreed),
         share=len(agreed) / len(answered) if answered else None,
-        kappa=_kappa([(bool(p.first.passed), bool(p.second.passed)) for p in answered]),
+        kappa=kappa_of([(bool(p.first.passed), bool(p.second.passed)) for p in answered]),
         disagreements=tuple(p for p in answered if p.first.passed != p.second.passed),
         unanswered=tuple(p for p in pairs if p not in answered),
         only_one=tuple(one),
@@ -74,7 +74,8 @@ def _with_failed(
     return found
 
 
-def _kappa(pairs: list[tuple[bool, bool]]) -> float | None:
+def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """Cohen's kappa of two judges; None where it is not defined."""
     if not pairs:
         return None
     count = len(pairs)

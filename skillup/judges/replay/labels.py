@@ -1,4 +1,4 @@
-"""A judge against what people said: `labels.csv`, and accuracy, precision and recall.
+"""A judge against what people said: `labels.csv`, and accuracy, precision, recall and kappa.
 
 ``pass`` is the positive class: precision is the share of the judge's passes that people passed,
 too, recall the share of people's passes that the judge found.
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.judges.replay.agreement import kappa_of
 from skillup.judges.replay.verdicts import CASE, Item, Verdict
 
 _YES = frozenset({"pass", "passed", "yes", "true", "1", "good"})
@@ -38,21 +39,50 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """How a judge did; shares are None where there is nothing to divide by."""
+class Confusion:
+    """How often a judge and people said what."""
 
     true_pass: int
     false_pass: int
     true_fail: int
     false_fail: int
-    accuracy: float | None
-    precision: float | None
-    recall: float | None
+
+    @property
+    def total(self) -> int:
+        """All that both judged."""
+        return self.true_pass + self.false_pass + self.true_fail + self.false_fail
+
+    def shares(self) -> dict[str, tuple[int, int]]:
+        """Accuracy, precision and recall, each as a part of a whole, which may be 0."""
+        right = self.true_pass + self.true_fail
+        return {
+            "accuracy": (right, self.total),
+            "precision": (self.true_pass, self.true_pass + self.false_pass),
+            "recall": (self.true_pass, self.true_pass + self.false_fail),
+        }
+
+    @property
+    def kappa(self) -> float | None:
+        """How far they agree beyond chance; None where that is not defined."""
+        pairs = [(True, True)] * self.true_pass + [(True, False)] * self.false_pass
+        pairs += [(False, False)] * self.true_fail + [(False, True)] * self.false_fail
+        return kappa_of(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How a judge did."""
+
+    counts: Confusion
+    by_check: Mapping[str, Confusion]
+    """The same of each check or criterion, by its name."""
     wrong: tuple[tuple[Item, Verdict, Label], ...]
     unanswered: tuple[Item, ...]
     """Labelled, and the judge failed to answer."""
     unmatched: tuple[Label, ...]
     """Labels of something that was not judged."""
+    contradicted: tuple[tuple[Item, tuple[Label, ...]], ...]
+    """What was labelled both ways: it counts for nothing."""
 
 
 def read_labels(path: Path) -> list[Label]:
@@ -113,36 +143,46 @@ def labels_to_fill_in(items: Iterable[Item]) -> str:
 
 
 def against_labels(verdicts: Mapping[Item, Verdict], labels: Sequence[Label]) -> Score:
-    """How well `verdicts` agree with `labels`; what is not labelled does not count."""
-    counts = {(said, meant): 0 for said in (True, False) for meant in (True, False)}
-    wrong: list[tuple[Item, Verdict, Label]] = []
-    unanswered: list[Item] = []
+    """How well `verdicts` agree with `labels`; each labelled item counts once."""
+    of_item: dict[Item, list[Label]] = {}
     unmatched: list[Label] = []
     for label in labels:
         items = [item for item, said in verdicts.items() if _is_meant(item, said, label)]
+        for item in items:
+            of_item.setdefault(item, []).append(label)
         if not items:
             unmatched.append(label)
-        for item in items:
-            verdict = verdicts[item]
-            if verdict.passed is None:
-                unanswered.append(item)
-                continue
-            counts[verdict.passed, label.passed] += 1
+    said_and_meant: dict[str, list[tuple[bool, bool]]] = {}
+    wrong: list[tuple[Item, Verdict, Label]] = []
+    unanswered: list[Item] = []
+    contradicted: list[tuple[Item, tuple[Label, ...]]] = []
+    for item, given in of_item.items():
+        verdict, label = verdicts[item], given[0]
+        if any(other.passed != label.passed for other in given):
+            contradicted.append((item, tuple(given)))
+        elif verdict.passed is None:
+            unanswered.append(item)
+        else:
+            pair = (verdict.passed, label.passed)
+            said_and_meant.setdefault(item.check, []).append(pair)
             if verdict.passed != label.passed:
                 wrong.append((item, verdict, label))
-    true_pass, false_pass = counts[True, True], counts[True, False]
-    true_fail, false_fail = counts[False, False], counts[False, True]
     return Score(
-        true_pass=true_pass,
-        false_pass=false_pass,
-        true_fail=true_fail,
-        false_fail=false_fail,
-        accuracy=_share(true_pass + true_fail, sum(counts.values())),
-        precision=_share(true_pass, true_pass + false_pass),
-        recall=_share(true_pass, true_pass + false_fail),
+        counts=_confusion([pair for pairs in said_and_meant.values() for pair in pairs]),
+        by_check={check: _confusion(pairs) for check, pairs in said_and_meant.items()},
         wrong=tuple(wrong),
         unanswered=tuple(unanswered),
         unmatched=tuple(unmatched),
+        contradicted=tuple(contradicted),
+    )
+
+
+def _confusion(pairs: Sequence[tuple[bool, bool]]) -> Confusion:
+    return Confusion(
+        true_pass=pairs.count((True, True)),
+        false_pass=pairs.count((True, False)),
+        true_fail=pairs.count((False, False)),
+        false_fail=pairs.count((False, True)),
     )
 
 
@@ -165,7 +205,3 @@ def _is_meant(item: Item, verdict: Verdict, label: Label) -> bool:
 def _flat(text: str) -> str:
     """Names may hold line breaks, which spreadsheets and people change."""
     return " ".join(text.split())
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

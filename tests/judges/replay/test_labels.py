@@ -8,6 +8,7 @@ import pytest
 
 from skillup.errors import InvalidFilesError
 from skillup.judges.replay.labels import (
+    Confusion,
     Label,
     against_labels,
     labels_to_fill_in,
@@ -61,11 +62,11 @@ def test_passes_are_the_positive_class() -> None:
         verdicts, [Label(1, JOB, 1, name, passed) for name, passed in meant.items()]
     )
 
-    counts = (score.true_pass, score.false_pass, score.true_fail, score.false_fail)
-    assert counts == (2, 1, 1, 1)
-    assert score.accuracy == pytest.approx(3 / 5)
-    assert score.precision == pytest.approx(2 / 3)
-    assert score.recall == pytest.approx(2 / 3)
+    assert score.counts == Confusion(2, 1, 1, 1)
+    assert score.counts.shares() == {"accuracy": (3, 5), "precision": (2, 3), "recall": (2, 3)}
+    # p_o = 3/5; both pass 3 of 5, so p_e = 9/25 + 4/25.
+    assert score.counts.kappa == pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
+    assert score.by_check["fp"] == Confusion(0, 1, 0, 0)
     assert [item.check for item, _, _ in score.wrong] == ["fp", "fn"]
 
 
@@ -79,18 +80,34 @@ def test_a_label_may_name_the_case_and_leave_out_the_turn() -> None:
 
     score = against_labels(verdicts, said)
 
-    assert score.true_pass == 1
+    assert score.counts.true_pass == 1
     assert [str(item) for item in score.unanswered] == [
         "a/b/claude/with_skill/2: turn 2: rubric / Polite"
     ]
     assert score.unmatched == (said[1],)
 
 
+def test_an_item_counts_once_and_not_at_all_if_it_is_labelled_both_ways() -> None:
+    """J12: of conflicting labels both counted, and equal ones twice."""
+    twice, both = Item(JOB, 1, "A"), Item(JOB, 1, "B")
+    given = [
+        Label(2, JOB, 1, "A", True),
+        Label(3, "a/b", None, "A", True),
+        Label(4, JOB, 1, "B", True),
+        Label(5, JOB, 1, "B", False),
+    ]
+
+    score = against_labels({twice: Verdict(True, ""), both: Verdict(True, "")}, given)
+
+    assert score.counts == Confusion(1, 0, 0, 0)
+    assert score.contradicted == ((both, (given[2], given[3])),)
+
+
 def test_without_a_pass_precision_is_not_known() -> None:
     score = against_labels({Item(JOB, 0, CASE): Verdict(False, "")},
                            [Label(2, JOB, 0, CASE, False)])  # fmt: skip
 
-    assert (score.accuracy, score.precision, score.recall) == (1.0, None, None)
+    assert score.counts.shares() == {"accuracy": (1, 1), "precision": (0, 0), "recall": (0, 0)}
 
 
 def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
@@ -101,7 +118,7 @@ def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
     assert text.splitlines()[0] == "job,turn,check,label"
     assert labels(tmp_path, text) == []
     filled = text.replace(",\n", ",fail\n")
-    assert against_labels(verdicts, labels(tmp_path, filled)).false_pass == 3
+    assert against_labels(verdicts, labels(tmp_path, filled)).counts.false_pass == 3
 
 
 @pytest.mark.parametrize("name", ['rubric "Is polite"', 'rubric "Is polite" / Is polite'])
@@ -109,7 +126,7 @@ def test_a_line_of_a_rubric_is_known_by_its_text(name: str) -> None:
     score = against_labels({Item(JOB, 1, name): Verdict(True, "")},
                            [Label(2, "a/b", 1, "Is polite", True)])  # fmt: skip
 
-    assert (score.true_pass, score.unmatched) == (1, ())
+    assert (score.counts.true_pass, score.unmatched) == (1, ())
 
 
 def test_a_check_that_failed_as_a_whole_leaves_its_criteria_unanswered() -> None:
