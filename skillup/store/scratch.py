@@ -62,6 +62,7 @@ class Scratch:
             with suppress(OSError):
                 home.rmdir()
                 self._link.unlink()
+                (user_directory("scratch") / home.name).unlink()
 
     def _home(self) -> Path:
         with self._lock:
@@ -71,6 +72,9 @@ class Scratch:
                     home = Path(tempfile.mkdtemp(prefix="skillup-")).resolve()
                     self._link.unlink(missing_ok=True)
                     self._link.symlink_to(home, target_is_directory=True)
+                    # Not in the directory itself: agents would find the run by it.
+                    note = user_directory("scratch") / home.name
+                    note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
             return home
 
     def _existing_home(self) -> Path | None:
@@ -82,6 +86,35 @@ class Scratch:
             return None
         ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
         return home if ours and not status.st_mode & 0o077 else None
+
+
+def user_directory(name: str) -> Path:
+    """One place for all of a user's skillups: ``$XDG_CACHE_HOME/skillup/NAME``, made if need be.
+
+    Where that cannot be written, a place of this user's among the system's temporary files.
+    """
+    home = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's raises where there is no home
+    directory = Path(os.environ.get("XDG_CACHE_HOME") or home) / "skillup" / name
+    with suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        directory = Path(tempfile.gettempdir()) / f"skillup-{os.geteuid()}" / name
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def remove_orphaned() -> None:
+    """Removes scratch places whose run directory is gone: logins may have been copied there."""
+    for note in sorted(user_directory("scratch").iterdir()):
+        with suppress(OSError, ValueError):
+            home, link = map(Path, note.read_text(encoding="utf-8").splitlines())
+            if link.is_symlink() and link.readlink() == home:
+                continue
+            status = home.lstat() if home.exists() else None
+            if status is not None and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+                continue
+            if home.name == note.name and home.name.startswith("skillup-") and remove_tree(home):
+                note.unlink()
 
 
 def remove_tree(path: Path) -> bool:

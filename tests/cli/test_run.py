@@ -239,13 +239,12 @@ def test_a_relative_command_starts_at_the_profiles_folder(project: Project) -> N
 
 def test_warnings_are_those_of_the_cases_that_are_run(project: Project) -> None:
     odd = """
-        vars: {n: 1}
         input: {prompt: x}
-        assertions: [{contains: '<<n>>'}]
+        assertions: [{golden_file: nowhere}]
         scripted: [{say: x}]
         """
     project.write({**SUITE, "cases/echo.yaml": ECHO, "cases/odd.yaml": odd})
 
     assert "warning" not in project.run("run", ".", "-k", "echo").stderr
     told = project.run("run", ".").stderr
-    assert told.startswith("cases/odd.yaml:3:26: warning: assertions[0].contains: <<n>> is not")
+    assert told.startswith("cases/odd.yaml:2:28: warning: assertions[0].golden_file: there is no")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from skillup.store.scratch import Scratch, remove_tree
+from skillup.store.scratch import Scratch, remove_orphaned, remove_tree, user_directory
 
 
 def test_it_is_not_below_the_run_directory(tmp_path: Path) -> None:
@@ -101,3 +102,23 @@ def test_what_links_lead_to_stays(tmp_path: Path) -> None:
 
     assert remove_tree(tree)
     assert (outside / "kept").is_dir()
+
+
+def test_a_place_whose_run_directory_is_gone_is_removed_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S11: a login copied for a trial stayed for good after kill -9 and removal of the run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for run in ("gone", "kept"):
+        (tmp_path / run).mkdir()
+    gone = Scratch(tmp_path / "gone" / "scratch").directory("a")
+    kept = Scratch(tmp_path / "kept" / "scratch").directory("a")
+    (gone / "auth.json").write_text("a login")
+    shutil.rmtree(tmp_path / "gone")
+
+    remove_orphaned()
+
+    assert not gone.parent.exists()
+    assert kept.exists()
+    assert [note.name for note in user_directory("scratch").iterdir()] == [kept.parent.name]
+    remove_tree(kept.parent)
