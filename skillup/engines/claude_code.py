@@ -150,7 +150,9 @@ async def _hold(
     async with renewed_once(trial, HOME, env, turn.timeout_seconds, by_file) as look:
         secrets = secrets_of(trial, HOME.login_of(env))
         invocation = Invocation(argv, env, input_bytes(turn), secrets)
-        held = await hold_turn(CLI, invocation, events, turn, trial, _explain, look)
+        held = await hold_turn(
+            CLI, invocation, events, turn, trial, _explain, lambda: look(secrets)
+        )
     return await anyio.to_thread.run_sync(_outcome, held, turn, trial, session_id, home)
 
 

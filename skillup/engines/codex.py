@@ -148,7 +148,9 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
     async with renewed_once(trial, HOME, env, turn.timeout_seconds, by_file) as look:
         secrets = secrets_of(trial, HOME.login_of(env))
         invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
-        held = await hold_turn(CLI, invocation, parser, turn, trial, _explain, look)
+        held = await hold_turn(
+            CLI, invocation, parser, turn, trial, _explain, lambda: look(secrets)
+        )
     # Long sessions take long to read: other trials' time limits must not wait for that.
     return await anyio.to_thread.run_sync(
         _outcome, held, parser, turn, trial, thread_id, home, past

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from skillup.engines.base import TrialContext
 from skillup.engines.environment import EngineHome, login_secrets, lookup, renewal_due
-from skillup.process.secrets import Secrets
+from skillup.process.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 
 # Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.
@@ -76,18 +76,19 @@ async def renewed_once(
     env: Mapping[str, str],
     turn_seconds: float,
     by_file: bool,
-) -> AsyncIterator[Callable[[], None]]:
+) -> AsyncIterator[Callable[[Secrets], None]]:
     """A turn whose CLI may be logged in `by_file`, which it renews shortly before it expires.
 
     What it renews with may be used only once, and all trials have copies of one login. So a turn in
     which that may happen is begun by one process at a time; the others wait until the new login is
-    in the user's own file, and take that. Call what this yields at signs of life of the CLI.
+    in the user's own file, and take that. Call what this yields at signs of life of the CLI, with
+    the secrets of the turn: they and those of the run get to know the new login.
     """
     theirs, own = home.login_of(trial.environment), home.of(env) / home.login_file
     if theirs is None or not by_file:
-        yield lambda: None
+        yield lambda _: None
         return
-    login = _SharedLogin(home, theirs.resolve(), own)
+    login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
     await anyio.to_thread.run_sync(login.take)
     if login.due_within(turn_seconds):
         await login.lock()
@@ -97,15 +98,15 @@ async def renewed_once(
     try:
         yield login.give_back
     finally:
-        login.give_back()
+        login.give_back(NO_SECRETS)
         login.unlock()
 
 
 class _SharedLogin:
     """The user's login file and a trial's copy of it; with `isolation: shared` they are one."""
 
-    def __init__(self, home: EngineHome, theirs: Path, own: Path) -> None:
-        self._home, self._theirs, self._own = home, theirs, own
+    def __init__(self, home: EngineHome, theirs: Path, own: Path, secrets: Secrets) -> None:
+        self._home, self._theirs, self._own, self._secrets = home, theirs, own, secrets
         self._lock: int | None = None
         self._taken = b""
         self._stamp: object = None
@@ -116,9 +117,10 @@ class _SharedLogin:
         due = renewal_due(self._home, self._taken) or 0
         if not self._is_one() and due > (renewal_due(self._home, _read(self._own)) or 0):
             _replace(self._own, self._taken)
+            self._secrets.learn(login_secrets(self._own))
         self._stamp = self._stamp_now()
 
-    def give_back(self) -> None:
+    def give_back(self, secrets: Secrets) -> None:
         """Renews the user's file, if the copy has been; nobody needs to wait any more then.
 
         Not if somebody has changed it since: with another account, perhaps.
@@ -131,6 +133,8 @@ class _SharedLogin:
         if before is None or before >= (renewal_due(self._home, new) or 0):
             return  # not written whole yet, or a login that is used up
         self._stamp = stamp
+        for masking in (secrets, self._secrets):
+            masking.learn(login_secrets(self._own))
         if not self._is_one() and _read(self._theirs) == self._taken:
             with suppress(OSError):  # the user's file may be read-only: the trial has its own
                 _replace(self._theirs, new)

@@ -69,7 +69,7 @@ async def hold_turn(
     """Runs the turn's process to its end.
 
     `explain` says what the CLI's stderr means where its events do not say it; `on_line` is called
-    at each line of its events. Raw copies of both
+    before a line is masked, if there are secrets. Raw copies of both
     streams are written to the trial's ``raw_dir``.
     """
     if not _is_real_directory(trial.workspace):
@@ -86,7 +86,10 @@ async def hold_turn(
     def take(line: bytes) -> None:
         last_lines.append(line[:_LINE_CHARACTERS])
         parser.feed(line)
-        on_line()
+
+    def redact(line: bytes) -> bytes:
+        on_line()  # it may learn of secrets
+        return invocation.secrets.mask_bytes(line)
 
     outcome = await run_process(
         ProcessRequest(
@@ -99,7 +102,7 @@ async def hold_turn(
             stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
             marker=trial.marker,
             has_answered=lambda: parser.closed,
-            redact=invocation.secrets.mask_bytes if invocation.secrets else None,
+            redact=redact if invocation.secrets else None,
         ),
         take,
     )

@@ -138,6 +138,12 @@ class Secrets:
         values = {name: value for name, value in self._values.items() if name not in spared}
         return Secrets(values, {**self._spared, **spared})
 
+    def learn(self, values: Mapping[str, str]) -> None:
+        """Masks these, too, from now on and for all who have this object: what came up in a run."""
+        new = {name: value for name, value in values.items() if value not in self._values.values()}
+        if new and self is not NO_SECRETS:
+            self.__dict__.update(self.also(new).__dict__)
+
     def _with(self, values: Mapping[str, str], spared: Mapping[str, str]) -> Secrets:
         more = dict(self._values)
         for name, value in values.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillup.engines.codex import Codex
+from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.engines.test_logins import all_at_once, write_login
 from tests.support.held_turns import error_kind
@@ -33,7 +34,7 @@ def test_eight_trials_renew_one_login_of_codex_once(
 
     with TokenServer("first") as tokens:
         override = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": tokens.url}
-        outcomes = all_at_once(Codex(), tmp_path, profile, **override)
+        outcomes = all_at_once(Codex(), tmp_path, profile, Secrets({}), **override)
 
     assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
     assert tokens.used == ["first"]

@@ -19,6 +19,7 @@ import pytest
 
 from skillup.engines.base import Engine, TurnOutcome, TurnRequest
 from skillup.engines.claude_code import ClaudeCode
+from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.support.held_turns import error_kind, make_trial
 from tests.support.token_server import TokenServer, claude_login
@@ -45,17 +46,20 @@ if time.time() * 1000 + 300_000 >= oauth["expiresAt"]:
 (home / "projects" / "w" / f"{session}.jsonl").write_text('{"type": "user", "message": {}}\\n')
 print(json.dumps({"type": "system", "subtype": "init", "session_id": session}))
 print(json.dumps({"type": "result", "subtype": "success", "is_error": failed,
-    "api_error_status": 401 if failed else None, "result": "hello", "session_id": session}))
+    "api_error_status": 401 if failed else None, "session_id": session,
+    "result": oauth["accessToken"]}))
 sys.exit(int(failed))
 """
 
 
-def all_at_once(engine: Engine, base: Path, profile: Profile, **env: str) -> list[TurnOutcome]:
-    """The first turns of eight trials of one user, whose home is in `base`."""
+def all_at_once(
+    engine: Engine, base: Path, profile: Profile, secrets: Secrets, **env: str
+) -> list[TurnOutcome]:
+    """The first turns of eight trials of one user, whose home is in `base`, in one run."""
     outcomes: list[TurnOutcome] = []
 
     async def hold(number: int) -> None:
-        trial = make_trial(base / str(number), profile, extra_env=env)
+        trial = make_trial(base / str(number), profile, extra_env=env, secrets=secrets)
         environment = {**trial.environment, "HOME": str(base / "user-home")}
         trial = replace(trial, environment=environment)
         outcomes.append(await engine.start(TurnRequest(1, "hello", timeout_seconds=60), trial))
@@ -87,10 +91,17 @@ def test_eight_trials_renew_one_login_of_claude_once(tmp_path: Path, isolation: 
     file = tmp_path / "user-home" / ".claude" / ".credentials.json"
     write_login(file, claude_login("first", time.time() + 60))
 
+    secrets = Secrets({})
     with TokenServer("first") as tokens:
-        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, TOKENS=tokens.url)
+        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, secrets, TOKENS=tokens.url)
 
     assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
     assert tokens.used == ["first"]
     assert json.loads(file.read_text())["claudeAiOauth"]["refreshToken"] == "renewed-1"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    renewed = json.loads(file.read_text())["claudeAiOauth"]["accessToken"]
+    assert secrets.mask(f"it is {renewed}") != f"it is {renewed}"
+    assert not any(renewed in outcome.response for outcome in outcomes)
+    raw = [path.read_text() for path in tmp_path.glob("*/raw/*.stdout.jsonl")]
+    assert len(raw) == 8
+    assert not any(renewed in text for text in raw)
