@@ -10,6 +10,9 @@ from skillup.reports.analysis.reliability import deciding
 from skillup.reports.page.run_data import PAGE_VERSION, RunData
 from skillup.schema.analysis import Analysis
 
+_MOST_K = 5
+"""As in `34-analysis.js`."""
+
 
 def index_of(
     data: RunData,
@@ -26,7 +29,7 @@ def index_of(
         "mode": mode,
         "run": data.head(),
         "summary": data.summary(),
-        "analysis": analysis,
+        "analysis": _shown(analysis),
         "deciding": _deciding(analysis),
         "decided": data.decided(),
         "rows": data.rows,
@@ -36,6 +39,22 @@ def index_of(
         "history": history,
         "sides": sides,
     }
+
+
+def _shown(analysis: Any) -> Any:
+    """`analysis` without what the page has no place for: a run of many cases has much of it."""
+    try:
+        cases = [
+            {
+                **case,
+                "turns": [],
+                "at_k": [at for at in case.get("at_k", ()) if case["flaky"] and at["k"] <= _MOST_K],
+            }
+            for case in analysis["cases"]
+        ]
+    except (AttributeError, KeyError, TypeError):  # there is none, or it is another version's
+        return analysis
+    return {**analysis, "cases": cases}
 
 
 def _deciding(analysis: Any) -> list[str]:

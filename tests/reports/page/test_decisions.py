@@ -11,7 +11,14 @@ import pytest
 from skillup.reports.page.index import index_of
 from skillup.reports.page.run_data import RunData
 from skillup.reports.result import build_result
-from skillup.schema.analysis import Analysis, CaseReliability, Decision, Rate
+from skillup.schema.analysis import (
+    Analysis,
+    AtK,
+    CaseReliability,
+    Decision,
+    Rate,
+    TurnReliability,
+)
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
 from tests.support.stored import a_grade, a_record
@@ -48,6 +55,22 @@ def test_trials_that_were_saved_are_a_status_of_their_own(tmp_path: Path) -> Non
     assert data.rows[3]["reason"] == "its case was decided without it"
     assert [row["flaky"] for row in data.rows] == [True, True, True, False, False]
     assert data.not_run() == []
+
+
+@pytest.mark.parametrize("flaky", [True, False])
+def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path, flaky: bool) -> None:
+    """F18: 500 cases on 5 engines, 20 trials each, had 3.6 MB of them."""
+    held = Rate(passed=1, held=20, rate=0.05, low=0, high=0.2)
+    case = CaseReliability(
+        suite="suite", case_id="a", engine="scripted", variant="with_skill", flaky=flaky, rate=held,
+        at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],
+        turns=[TurnReliability(turn_number=1, rate=held, first_failures=19, unfailed=0.05)],
+    )  # fmt: skip
+    data = _run(tmp_path / "r", None, analysis=Analysis(cases=[case]))
+    (shown,) = index_of(data, mode="report")["analysis"]["cases"]
+    assert [at["k"] for at in shown["at_k"]] == ([1, 2, 3, 4, 5] if flaky else [])
+    assert shown["turns"] == []
+    assert shown["rate"] == held.model_dump()
 
 
 def test_the_sentences_are_those_of_the_terminal(tmp_path: Path) -> None:
