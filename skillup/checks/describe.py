@@ -184,3 +184,9 @@ _NEGATED: dict[str, Callable[[Any], str]] = {
     "turn_response_not_contains": lambda s: f"turn {s.turn}: {_none_of(s.not_contains)}",
     "tool_not_called_in_turn": lambda s: f"turn {s.turn}: no call of {show_match(s)}",
 }
+
+
+def skill_asked(kind: str, said: str) -> str:
+    """Which skill a `skill_used` or `skill_not_used` is about, by what its result `said`."""
+    name = said.removeprefix(TURNED_ROUND)
+    return name.removeprefix(NOT_USED) if kind == "skill_not_used" else name

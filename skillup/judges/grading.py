@@ -18,7 +18,7 @@ from skillup.judges.settling import Reader, settle
 from skillup.judges.simulated import given_up, simulated
 from skillup.judges.sitting import Sitting
 from skillup.judges.usage import total_cost, total_usage
-from skillup.judges.verdict import Judged, Verdict, decide
+from skillup.judges.verdict import Judged, Verdict, apart_from_skill_use, decide
 from skillup.judges.written import as_written, written_turns
 from skillup.schema.case import Case
 from skillup.schema.conversation import PostCondition, Turn
@@ -257,6 +257,7 @@ def _as_grade(
         trial=record.trial,
         attempt=record.attempt,
         status=verdict.status,
+        status_apart=apart_from_skill_use(judged, error),
         score=verdict.score,
         reason="; ".join([verdict.reason, *given_up(record)]),
         execution_mode=record.execution_mode,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from skillup.checks.describe import skill_asked
 from skillup.checks.scoring import aggregate, reaches, speaks_for_it, unmet, weighted_mean
 from skillup.checks.wording import in_words
 from skillup.schema.case import Case
@@ -69,6 +71,63 @@ def decide(judged: Judged, error: TurnError | None) -> Verdict:
         others = f" (and {more} more)" if more else ""
         return Verdict("FAIL", score, f"{where}{_why(check)}{others}")
     return Verdict("PASS", score, _success(judged, deciding))
+
+
+def apart_from_skill_use(
+    judged: Judged, error: TurnError | None
+) -> CaseStatus | Literal["NONE"] | None:
+    """The verdict without checks of whether the skill under test was used (Grade.status_apart).
+
+    Those of neighbours stay: they are installed in both variants.
+    """
+    beside = {s.name.casefold() for s in judged.record.skills if s.role == "neighbour"}
+
+    def rest(checks: Sequence[CheckResult]) -> list[CheckResult]:
+        return [kept for check in checks if (kept := _apart(check, beside)) is not None]
+
+    def rest_of(turn: TurnGrade) -> TurnGrade:
+        follow_ups = [f.model_copy(update={"checks": rest(f.checks)}) for f in turn.follow_ups]
+        left = turn.model_copy(update={"checks": rest(turn.checks), "follow_ups": follow_ups})
+        whole = turn.status == "completed"
+        score = weighted_mean(left.deciding_checks()) if whole else turn.score
+        return left.model_copy(update={"score": score})
+
+    left = replace(
+        judged,
+        turns=[rest_of(turn) for turn in judged.turns],
+        unheld=[rest_of(turn) for turn in judged.unheld],
+        conversation=rest(judged.conversation),
+    )
+    if left == judged:
+        return None
+    deciding = [check for _, check in left.deciding()]
+    # What a gate about the skill kept from being asked would have said nobody knows.
+    asked = all(check.evaluated for check in deciding) or any(
+        check.role == "expect" and not check.passed for check in deciding
+    )
+    closed = [turn for turn in left.turns if _closed(turn)]
+    ended = any(all(c.passed for c in t.checks if c.role == "post_condition") for t in closed)
+    if ended or not asked or not any(check.weight for check in deciding):
+        return "NONE"
+    return decide(left, error).status
+
+
+def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:
+    """`check` without what it asks about the use of skills that are not `beside` the tested one."""
+    if check.kind in ("skill_used", "skill_not_used"):
+        named = skill_asked(check.kind, check.expected).casefold()
+        return check if named in beside else None
+    if check.kind not in ("all_of", "any_of", "none_of"):
+        return check
+    left = [kept for child in check.children if (kept := _apart(child, beside)) is not None]
+    if check.children and not left:
+        return None
+    if left == check.children or check.kind == "any_of" or check.role == "failure":
+        return check
+    every = check.kind == "all_of"
+    passed = all(c.passed for c in left) if every else not any(c.passed for c in left)
+    score = weighted_mean(left) if every else float(passed)
+    return check.model_copy(update={"children": left, "passed": passed, "score": score})
 
 
 def reported_score(judged: Judged) -> float:

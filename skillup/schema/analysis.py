@@ -105,15 +105,17 @@ class Uplift(Model):
     with_skill: Rate = Field(description="With the skill.")
     without_skill: Rate = Field(description="Without.")
     uplift: float | None = Field(
-        description="The difference of pass rates; of a suite, the mean over its cases; None: no "
-        "case has a verdict in both variants."
+        description="The difference of pass rates, apart from checks of whether the skill was "
+        "used; of a suite, the mean over its cases; None: nothing can be compared."
     )
     low: float | None = Field(None, description="The uplift's interval, lower end.")
     high: float | None = Field(None, description="The uplift's interval, upper end.")
     p: float | None = Field(None, description="The chance of such a difference if there is none.")
     cases: int = Field(0, description="The cases it is over: those with a verdict in both.")
     not_counted: list[str] = Field(
-        default_factory=list, description="Cases without a verdict in one of the variants."
+        default_factory=list,
+        description="Cases without a verdict in one of the variants, or only on whether the skill "
+        "was used.",
     )
     turns: Difference | None = Field(None, description="Turns held; None: not told in both.")
     tokens: Difference | None = Field(None, description="Input and output tokens.")

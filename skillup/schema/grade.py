@@ -168,6 +168,11 @@ class Grade(Model):
     trial: int = Field(description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
     status: CaseStatus = Field(description="PASS, FAIL, ERROR or SKIP.")
+    status_apart: CaseStatus | Literal["NONE"] | None = Field(
+        None,
+        description="The verdict without checks of whether the skill under test was used, which no "
+        "trial without it can pass; NONE: nothing else decided. Null: there are no such checks.",
+    )
     score: float = Field(description="0..1.")
     reason: str = Field(description="The verdict's ground, in one line.")
     execution_mode: str = Field(description="single_shot: all turns were sent as one message.")

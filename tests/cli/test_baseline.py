@@ -78,3 +78,15 @@ def test_an_error_without_the_skill_is_one(suite: Project) -> None:
     assert outcome.exit_code == 3
     assert outcome.data["summary"]["error"] == 0
     assert outcome.data["summary"]["baseline"]["error"] == 1
+
+
+def test_an_untouched_suite_of_init_gains_nothing_by_its_skill(project: Project) -> None:
+    """V17: that the skill is used, which it cannot be without it, is no gain."""
+    project.write({"SKILL.md": SKILL})
+    assert project.run("init").exit_code == 0
+    outcome = project.run("run", ".", "--baseline", "--engine", "scripted", "--json")
+
+    found = {item["case_id"]: item for item in outcome.data["analysis"]["uplift"]}
+    assert outcome.exit_code == 0, outcome.stderr
+    assert found[None]["uplift"] == 0
+    assert found[None]["not_counted"] == ["uses-the-skill"]

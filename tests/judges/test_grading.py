@@ -15,7 +15,7 @@ from skillup.judges.settling import settle
 from skillup.judges.sitting import Inquiry, Sitting
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.record import TurnError, TurnRecord, TurnStatus
+from skillup.schema.record import SkillInfo, TurnError, TurnRecord, TurnStatus
 from tests.support.records import make_record, make_turn
 
 YES = {"contains": "yes"}
@@ -568,3 +568,44 @@ def test_matching_leaves_the_event_loop_alone() -> None:
     anyio.run(settle, evaluate, Nobody(), Ledger())
     assert threads
     assert threading.get_ident() not in threads
+
+
+USED = {"skill_used": "x"}
+UNUSED = {"skill_not_used": "x"}
+
+
+@pytest.mark.parametrize(
+    ("case", "status", "apart"),
+    [
+        ({"assertions": [YES]}, "PASS", None),
+        ({"assertions": [USED]}, "FAIL", "NONE"),
+        ({"assertions": [UNUSED]}, "PASS", "NONE"),
+        ({"assertions": [{"none_of": [UNUSED]}]}, "FAIL", "NONE"),
+        ({"assertions": [USED, YES]}, "FAIL", "PASS"),
+        ({"assertions": [{**USED, "required": True}, YES, NO]}, "FAIL", "FAIL"),
+        ({"assertions": [UNUSED, NO]}, "FAIL", "FAIL"),
+        ({"assertions": [UNUSED, NO], "pass_threshold": 0.5}, "PASS", "FAIL"),
+        ({"assertions": [{"all_of": [USED, YES]}]}, "FAIL", "PASS"),
+        ({"assertions": [{"any_of": [USED, NO]}]}, "FAIL", None),
+        ({"assertions": [{"none_of": [UNUSED, NO]}]}, "FAIL", "PASS"),
+        ({"input": turns_of([USED, YES])}, "FAIL", "PASS"),
+        ({"input": turns_of([YES], [USED])}, "FAIL", "PASS"),
+        ({"expect": USED, "assertions": [YES]}, "FAIL", "PASS"),
+        ({"expect": USED, "assertions": [BROKEN]}, "FAIL", "NONE"),
+        ({"expect": {**USED, **NO}, "assertions": [BROKEN]}, "FAIL", "FAIL"),
+        ({"judge": {"type": "rule_based", "success": [USED, YES]}}, "FAIL", "PASS"),
+        ({"judge": {"type": "rule_based", "failure": [USED], "success": [NO]}}, "FAIL", "FAIL"),
+    ],
+)
+def test_the_verdict_apart_from_whether_the_tested_skill_was_used(
+    case: dict[str, Any], status: str, apart: str | None
+) -> None:
+    """V17: what only a trial with the skill can pass says nothing of what the skill adds."""
+    case = {"input": {"prompt": "message"}, **case}
+    turns = case["input"].get("turns", [None])
+    grade = graded(case, ["yes"] * len(turns))
+    assert (grade.status, grade.status_apart) == (status, apart), grade.reason
+    beside = graded(
+        case, ["yes"] * len(turns), skills=[SkillInfo(name="X", sha256="", role="neighbour")]
+    )
+    assert (beside.status, beside.status_apart) == (status, None)

@@ -34,7 +34,7 @@ def uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]
             shown, (not_held, equal) = telling(cases, _is_not_held, lambda c: c.uplift == 0)
             rates.rows += [_of_case(case, names) for case in shown]
             where = names.suite(item.suite, item.engine)
-            why = "without a verdict in either"
+            why = "with nothing to compare"
             rates.lines += left_out(not_held, "case", f"of {where} {why}")
             why = "that passed as often without the skill"
             rates.lines += left_out(equal, "case", f"of {where} {why}")
@@ -52,7 +52,11 @@ def _is_not_held(case: Uplift) -> bool:
 def _not_counted(item: Uplift, where: str) -> Iterator[Cell]:
     if item.not_counted:
         which = listed_ids(item.not_counted)
-        yield Cell(f"{where}: without a verdict in both, so not counted: {which}", "magenta")
+        yield Cell(
+            f"{where}: without a verdict in both, or only on whether the skill was used, so not "
+            f"counted: {which}",
+            "magenta",
+        )
 
 
 def _place(item: Uplift) -> tuple[str, str]:

@@ -26,6 +26,9 @@ class Observation:
     key: CaseKey
     trial: int
     status: CaseStatus
+    apart: bool | None
+    """Whether it passed, apart from whether it used the skill under test; None: that says nothing
+    of what the skill adds."""
     score: float
     turns: tuple[HeldTurn, ...]
     tokens: int | None
@@ -50,6 +53,9 @@ class Observation:
         return next((turn.number for turn in self.turns if not turn.passed), None)
 
 
+_VERDICT = {"PASS": True, "FAIL": False}
+
+
 def observed(grade: Grade) -> Observation:
     """What counts of `grade`; a small value, so that grades need not be kept."""
     usage = grade.usage or {}
@@ -58,6 +64,7 @@ def observed(grade: Grade) -> Observation:
         key=CaseKey(grade.suite, grade.case_id, grade.engine, grade.variant),
         trial=grade.trial,
         status=grade.status,
+        apart=_VERDICT.get(grade.status_apart or grade.status),
         score=grade.score,
         turns=tuple(
             HeldTurn(turn.turn_number, _passed(turn), turn.held_by)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from skillup.checks.describe import NOT_USED, TURNED_ROUND
+from skillup.checks.describe import skill_asked
 from skillup.schema.grade import CheckResult, Grade
 
 _USED, _NOT_USED = "skill_used", "skill_not_used"
@@ -62,7 +62,11 @@ def _expectations(checks: Iterable[CheckResult], *, wanted: bool) -> Iterator[Sk
         if check.kind in (_USED, _NOT_USED):
             if check.assertable and check.error is None:
                 about_use = check.kind == _USED
-                yield SkillUse(_skill(check), about_use == wanted, about_use == check.passed)
+                yield SkillUse(
+                    skill_asked(check.kind, check.expected),
+                    about_use == wanted,
+                    about_use == check.passed,
+                )
         elif check.kind == "none_of":
             if wanted or len(check.children) == 1:
                 yield from _expectations(check.children, wanted=not wanted)
@@ -71,11 +75,3 @@ def _expectations(checks: Iterable[CheckResult], *, wanted: bool) -> Iterator[Sk
             each_is_told = wanted == (check.kind == "all_of")
             if each_is_told or len(check.children) == 1:
                 yield from _expectations(check.children, wanted=wanted)
-
-
-def _skill(check: CheckResult) -> str:
-    """Checks of these kinds look for a skill, and `expected` is what they look for, in words."""
-    said = check.expected
-    if check.role == "failure":
-        said = said.removeprefix(TURNED_ROUND)
-    return said.removeprefix(NOT_USED) if check.kind == _NOT_USED else said

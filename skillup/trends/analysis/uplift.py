@@ -1,4 +1,7 @@
-"""What the skill adds: the trials of each case with it, against those without."""
+"""What the skill adds: the trials of each case with it, against those without.
+
+That a skill is used cannot be without it: checks of that are no gain (`Grade.status_apart`).
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,18 @@ class Pair(NamedTuple):
     @property
     def counts(self) -> Counts:
         """Without, then with the skill."""
-        a, b = self.without, self.with_skill
-        return Counts(sum(t.passed for t in a), len(a), sum(t.passed for t in b), len(b))
+        a, b = self._told
+        return Counts(sum(a), len(a), sum(b), len(b))
 
     @property
     def is_told(self) -> bool:
-        """Whether there is a verdict in both."""
-        return bool(self.without and self.with_skill)
+        """Whether there is in both a verdict on more than whether the skill was used."""
+        return all(self._told)
+
+    @property
+    def _told(self) -> list[list[bool]]:
+        sides = (self.without, self.with_skill)
+        return [[t.apart for t in side if t.apart is not None] for side in sides]
 
 
 def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) -> list[Uplift]:
@@ -66,6 +74,7 @@ def _uplift(
     suite: str, engine: str, case_id: str | None, pairs: Sequence[Pair], confidence: float
 ) -> Uplift:
     told = [pair for pair in pairs if pair.is_told]
+    held = [pair for pair in pairs if pair.without and pair.with_skill]
     counts = [pair.counts for pair in told]
     interval = uplift_interval(counts, confidence)
     # A single case shows how many verdicts it has, even where they cannot be compared.
@@ -83,10 +92,10 @@ def _uplift(
         p=stratified(counts).p if counts else None,
         cases=len(told),
         not_counted=[pair.case_id for pair in pairs if not pair.is_told],
-        turns=_quantity(told, lambda trial: len(trial.turns), confidence),
-        tokens=_quantity(told, lambda trial: trial.tokens, confidence),
-        cost_usd=_quantity(told, lambda trial: trial.cost_usd, confidence),
-        duration_ms=_quantity(told, lambda trial: trial.duration_ms, confidence),
+        turns=_quantity(held, lambda trial: len(trial.turns), confidence),
+        tokens=_quantity(held, lambda trial: trial.tokens, confidence),
+        cost_usd=_quantity(held, lambda trial: trial.cost_usd, confidence),
+        duration_ms=_quantity(held, lambda trial: trial.duration_ms, confidence),
     )
 
 

@@ -129,3 +129,20 @@ def test_engines_are_compared_each_with_its_own_baseline() -> None:
     assert [(i.engine, i.case_id, i.uplift) for i in found] == [
         ("x", None, 1), ("x", "a", 1), ("y", None, 0), ("y", "a", 0),
     ]  # fmt: skip
+
+
+def test_that_the_skill_is_used_is_not_what_it_adds() -> None:
+    """V17: the verdict apart from that counts; a case with no other is named and not counted."""
+    found = uplift_of(
+        *grades_of("only", "pp", status_apart="NONE"),
+        *grades_of("only", "ff", status_apart="NONE", variant="without_skill"),
+        *grades_of("same", "pp", status_apart="PASS"),
+        *grades_of("same", "ff", status_apart="PASS", variant="without_skill"),
+        *both("gain", "pp", "pf"),
+    )
+    suite = found[None]
+    assert (suite.cases, suite.uplift, suite.not_counted) == (2, 0.25, ["only"])
+    assert found["same"].uplift == 0
+    assert found["only"].uplift is None
+    assert suite.turns is not None
+    assert suite.turns.cases == 3, "what trials took is told of all that have a verdict"
