@@ -16,6 +16,7 @@ from skillup.cli.judging_secrets import Hidden, has_secrets, without_secrets
 from skillup.cli.judging_share import Shared, share_of
 from skillup.cli.judging_sources import Source, Subject
 from skillup.errors import UsageError
+from skillup.judges.ledger import joined, since
 from skillup.judges.replay.flips import GradeChange, compare
 from skillup.judges.replay.other_judge import read_by
 from skillup.judges.replay.regrade import Item, Regrader
@@ -24,6 +25,7 @@ from skillup.reports.judgement import Tally
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
+from skillup.schema.grade import Judging as Took
 from skillup.schema.record import FileState
 from skillup.schema.suite import Suite
 from skillup.store.json_text import no_mask
@@ -54,6 +56,10 @@ class Judging:
     """What reads for the judges, in place of what the cases name; None: that."""
     hidden: Hidden = field(default_factory=Hidden)
     """What must not be shown, of what edited cases and files say, too."""
+    last: dict[str, Grade] | None = None
+    """The grades of the time before, to compare with and to keep up; None: the recorded ones."""
+    took: Took | None = field(init=False, default=None)
+    """What judges that read have taken."""
     secrets: Secrets = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,10 +73,15 @@ class Judging:
                     change: GradeChange | None = GradeChange(grade, grade, ())
                 else:
                     grade, change = self._compared(subject, grade)
+                if self.last is not None:
+                    known = self.last.get(subject.job_id)
+                    change = change if known is None else compare(known, grade)
+                    self.last[subject.job_id] = grade
                 tally.add(grade, change)
                 for note in subject.notes:
                     self.say(note)
                 yield subject.job_id, grade, change
+            tally.took = self.took
 
     def _compared(
         self, subject: Subject | Shared, grade: Grade
@@ -138,8 +149,14 @@ class Judging:
     ) -> Iterator[tuple[T, Grade]]:
         to_read = [item for _, item, grade in waiting if grade is None and isinstance(item, Item)]
         read = iter(self.regrader.by_reading(to_read) if to_read else ())
-        for about, _, grade in waiting:
-            yield about, next(read) if grade is None else grade
+        for about, item, grade in waiting:
+            if grade is not None:
+                yield about, grade
+                continue
+            graded = next(read)
+            if isinstance(item, Item):
+                self.took = joined(self.took, since(graded.judging, item.record.judging))
+            yield about, graded
 
     def item_of(self, subject: Subject, tally: Tally) -> Item | None:
         """What it is judged by; None: it is not wanted, or is left out, which is counted."""

@@ -22,9 +22,11 @@ from skillup.judges.replay.regrade import Regrader
 from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lines
 from skillup.reports.folding import print_folded
 from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
+from skillup.reports.panel import took_words
 from skillup.reports.problems import shown_path
 from skillup.reports.stream_console import make_console
 from skillup.reports.text import plain, shown_id
+from skillup.schema.grade import Grade
 from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now
 
@@ -46,6 +48,8 @@ class JudgeRequest:
     """Who reads for the judges; None: whom the cases name."""
     parallel: int | None = None
     """Processes; None: as many as there are cores, up to four."""
+    last: dict[str, Grade] | None = None
+    """The grades of the time before, which the new ones take the place of."""
 
 
 def judge_once(request: JudgeRequest) -> int:
@@ -69,8 +73,9 @@ def judge_once(request: JudgeRequest) -> int:
         say=lambda note: say_on_stderr(secrets.mask(note)),
         judge_model=request.judge_model,
         hidden=hidden,
-        workers=request.parallel or min(cores(), _MOST_PROCESSES),
+        workers=_processes(request),
         whole=request.as_json or request.write or not request.quiet,
+        last=request.last,
     )
     tally = Tally(stopped_by_failures=request.source.stopped_by_failures)
     judged = judging.judge(tally)
@@ -89,6 +94,12 @@ def judge_once(request: JudgeRequest) -> int:
     if not tally.total and not tally.damaged:
         raise _nothing(request, edited, tally)
     return tally.exit_code()
+
+
+def _processes(request: JudgeRequest) -> int:
+    if request.last is not None:
+        return 1  # whoever compares with the time before has to have every grade whole
+    return request.parallel or min(cores(), _MOST_PROCESSES)
 
 
 def _judged_run(request: JudgeRequest) -> JudgedRun | None:
@@ -151,6 +162,10 @@ def _show(judged: Iterator[Judged], request: JudgeRequest, tally: Tally, *, comp
     if tally.total:
         console.print()
         console.print(counts_line(tally, compared=compared), soft_wrap=True)
+        if tally.took is not None:
+            calls, stored, total, cost = took_words(tally.took)
+            words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
+            console.print(f"judges that read: {words}", soft_wrap=True)
 
 
 def _labels(request: JudgeRequest) -> Callable[[str], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from dataclasses import replace
 from datetime import datetime
 
 from skillup.cli.judging_cases import watched
@@ -24,6 +25,7 @@ def judge_on_changes(request: JudgeRequest) -> int:
     # A shell that starts it in the background has Ctrl-C ignored; here it is the only way to end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     seen = None
+    request = replace(request, last={})
     while True:
         # Looked at before it is read: what changes meanwhile is noticed the next time.
         state = watched(request.cases)

@@ -76,3 +76,20 @@ def joined(*parts: Judging | None) -> Judging | None:
         usage=total_usage(Usage(**part.usage) if part.usage else None for part in given),
         cost_usd=total_cost(part.cost_usd for part in given),
     )
+
+
+def since(total: Judging | None, before: Judging | None) -> Judging | None:
+    """What of `total` came after `before`, which is a part of it; None: nothing did."""
+    if total is None or before is None:
+        return total
+    if total.calls == before.calls:
+        return None
+    usage, past = total.usage or {}, before.usage or {}
+    cost = total.cost_usd
+    return Judging(
+        calls=total.calls - before.calls,
+        cached_calls=total.cached_calls - before.cached_calls,
+        models=total.models,
+        usage={name: None if n is None else n - (past.get(name) or 0) for name, n in usage.items()},
+        cost_usd=None if cost is None else cost - (before.cost_usd or 0.0),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from skillup.judges.replay.flips import Flip, GradeChange
+from skillup.judges.replay.flips import Flip, GradeChange, is_read
 from skillup.reports.judgement import Tally
 from skillup.reports.live_view import STYLE
 from skillup.reports.result import baseline_words
@@ -48,6 +48,8 @@ def flip_lines(change: GradeChange) -> Iterator[Text]:
         head.append(f"{flip.where}: ", style="dim")
         head.append(one_line(_described(flip.check, flip.where), _NAME))
         yield head
+        if flip.before is not None and flip.before.name != flip.check.name:
+            yield Text(f"      was     {one_line(flip.before.name, _NAME)}", style="dim")
         for name, check in (("before", flip.before), ("after", flip.after)):
             if check is not None and not (flip.change == "removed" and name == "after"):
                 yield Text(f"      {name:<6}  {_evidence(check)}", style="dim")
@@ -127,7 +129,8 @@ def _style(flip: Flip) -> str:
 def _evidence(check: CheckResult) -> str:
     found = check.error or check.found
     excerpt = f"  “{one_line(check.excerpt, _EVIDENCE)}”" if check.excerpt.strip() else ""
-    return one_line(found, _EVIDENCE) + excerpt
+    notes = "".join(f"  ({one_line(note, _EVIDENCE)})" for note in check.notes if is_read(check))
+    return one_line(found, _EVIDENCE) + excerpt + notes
 
 
 def _score(grade: Grade, change: GradeChange | None) -> str:

@@ -11,7 +11,7 @@ from skillup.errors import ExitCode
 from skillup.judges.replay.flips import Flip, GradeChange
 from skillup.reports.result import summary_of
 from skillup.schema.analysis import Analysis
-from skillup.schema.grade import BASELINE, CheckResult, Grade, Summary
+from skillup.schema.grade import BASELINE, CheckResult, Grade, Judging, Summary
 from skillup.schema.record import Usage
 
 
@@ -42,6 +42,8 @@ class Tally:
     damaged: int = 0
     duration_ms: int = 0
     cost_usd: float | None = None
+    took: Judging | None = None
+    """What judging again took of judges that read."""
     usage: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(Usage.model_fields))
 
     @property
@@ -124,6 +126,7 @@ def judgement_chunks(
     end = {
         "summary": tally.summary().model_dump(mode="json", by_alias=True),
         "changes": tally.changes(),
+        "judging": tally.took.model_dump(mode="json") if tally.took is not None else None,
         "left_out": tally.left_out,
         "not_run": tally.not_run,
         "damaged": tally.damaged,

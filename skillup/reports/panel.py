@@ -9,6 +9,7 @@ from skillup.judges.replay.agreement import Agreement, Disagreement
 from skillup.judges.replay.panel import Pair, Seat
 from skillup.judges.replay.verdicts import Item, Verdict
 from skillup.reports.text import money, one_line, tokens
+from skillup.schema.grade import Judging
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -34,7 +35,7 @@ def panel_lines(seats: Sequence[Seat], trials: int) -> Group:
         said = [verdict.passed for verdict in seat.read().values()]
         passed, failed, broken = (str(said.count(kind)) for kind in (True, False, None))
         name = one_line(seat.name, _NAME)
-        rows.append((name, str(len(said)), passed, failed, broken, *_took(seat)))
+        rows.append((name, str(len(said)), passed, failed, broken, *took_words(seat.took)))
         for reason, items in seat.failures().items():
             line = _text(f"{name} failed on {_count(len(items), 'item')}: ")
             line.stylize("bold magenta")
@@ -142,8 +143,8 @@ def _apart(found: Agreement) -> list[str]:
     return lines
 
 
-def _took(seat: Seat) -> tuple[str, str, str, str]:
-    took = seat.took
+def took_words(took: Judging | None) -> tuple[str, str, str, str]:
+    """Calls, those of them that were stored, tokens and cost."""
     if took is None:
         return "0", "0", "–", "–"
     known = [(took.usage or {}).get(name) for name in ("input_tokens", "output_tokens")]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from skillup.checks.wording import beside_found, in_words
+from skillup.judges.replay.flips import is_read
 from skillup.reports.folding import folded
 from skillup.reports.text import one_line, plain
 from skillup.schema.grade import CheckResult, Grade
@@ -24,6 +25,7 @@ _MESSAGE_LINES = 200
 _RESULT_LINES = 20
 _LINE_CHARACTERS = 500
 _BODY = "default not bold"
+_PARTS = frozenset({"criterion", "aspect", "window"})
 _UNMET = "red not dim not bold"
 Line = tuple[str, str]
 """A line's text, and its style."""
@@ -76,8 +78,12 @@ class ConversationStream:
     def checks(
         self, label: str, head: str, checks: Sequence[CheckResult], *, details: bool = False
     ) -> None:
-        """A block of checks, if there are any; with `details`, what those not met expected."""
-        lines = [line for check in checks for line in _check(check, details)]
+        """A block of checks, if there are any; with `details`, what those not met expected.
+
+        In full, with details, what judges said of those that are met, too.
+        """
+        full = details and self._full
+        lines = [line for check in checks for line in _check(check, details, full)]
         if lines:
             self.block(label, head, lines, "dim")
 
@@ -154,11 +160,13 @@ def text_lines(text: str, most: int | None) -> list[str]:
     return lines
 
 
-def _check(check: CheckResult, details: bool, depth: int = 0) -> Iterator[Line]:
+def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Iterator[Line]:
     name = one_line(check.name, 160)
     indent = "  " * depth
     if check.passed:
         yield f"{indent}met      {name}", "dim not bold"
+        if full:
+            yield from _met(check, indent, depth)
         return
     if not check.evaluated:
         yield f"{indent}not asked {name}", "dim not bold"
@@ -180,4 +188,15 @@ def _check(check: CheckResult, details: bool, depth: int = 0) -> Iterator[Line]:
         for number, line in enumerate(lines):
             yield f"{indent}         {word if number == 0 else '':<8} {line}", "not dim not bold"
     for child in check.children:
-        yield from _check(child, details, depth + 1)
+        yield from _check(child, details, full, depth + 1)
+
+
+def _met(check: CheckResult, indent: str, depth: int) -> Iterator[Line]:
+    """What a judge said of a check that is met, and of its parts."""
+    if is_read(check) or check.kind in _PARTS:
+        told = [("found", check.found), ("there", check.excerpt)]
+        for word, text in [*told, *(("note", note) for note in check.notes)]:
+            for number, line in enumerate(text_lines(text, _RESULT_LINES)):
+                yield f"{indent}         {word if number == 0 else '':<8} {line}", "dim not bold"
+    for child in check.children:
+        yield from _check(child, True, True, depth + 1)

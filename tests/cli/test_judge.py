@@ -263,6 +263,9 @@ def test_watching_judges_after_each_change_and_outlives_broken_files(project: Pr
         assert [line for line in problems if line.startswith(":")] == []
         path.write_text(whole.replace("contains: written", "contains: erased"), "utf-8")
         assert any("PASS → FAIL" in line for line in _lines_until(process.stderr, is_waiting))
+        # J4: with the save before, not with the run.
+        path.write_text(whole.replace("contains: written", "contains: erased") + "# x\n", "utf-8")
+        assert any("nothing changed" in line for line in _lines_until(process.stderr, is_waiting))
         time.sleep(0.1)
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(timeout=60) == 130

@@ -77,10 +77,16 @@ def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
     )
     held(project)
     project.write({"cases/a.yaml": CASE.replace("asks before it deletes", "names the folder")})
+    shown = project.run("show", "run", "a", "--full").stdout
+    assert f"found    {PASS['verdicts'][0]['reason']}" in shown  # J4: reasons of passes, too
     outcome = project.run("judge", "run", "--cases", "cases")
     assert outcome.exit_code == 1, outcome.stderr
     assert "PASS → FAIL" in outcome.stderr
     assert "names the folder" in outcome.stderr
+    assert "was     rubric" in outcome.stderr
+    assert "judges that read: calls 1, of them stored 0, tokens " in outcome.stderr
+    data = project.run("judge", "run", "--cases", "cases", "--json").data
+    assert data["judging"]["calls"] == 1
 
 
 def test_another_model_is_asked_and_outranks_the_recorded_and_the_edited_case(

@@ -6,10 +6,12 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from skillup.checks.registry import ASKING
 from skillup.schema.grade import CheckResult, Grade
 
 Change = Literal["flipped", "changed", "added", "removed"]
-"""flipped: passed or not; changed: the same verdict for another score or another reason."""
+"""flipped: passed or not; changed: the same verdict for another score, or with another reason,
+quotation or note of whoever read."""
 
 _Placed = tuple[str, CheckResult]
 
@@ -60,7 +62,8 @@ def compare(before: Grade, after: Grade) -> GradeChange:
     """Checks are the same if they stand in the same place and look for the same thing.
 
     One that was given a name, or whose name stayed while what it looks for was edited, is the same
-    one, too. Compound checks are compared as a whole.
+    one, too, and so is a line that somebody reads and that was reworded, if the grades have as many
+    checks. Compound checks are compared as a whole.
     """
     return GradeChange(before, after, tuple(_flips(list(_checks(before)), list(_checks(after)))))
 
@@ -89,11 +92,24 @@ def _edited(placed: _Placed) -> Hashable:
     return where, check.role, check.kind, check.name
 
 
+def _reworded(placed: _Placed) -> Hashable:
+    """A line that somebody reads is in no other way known again."""
+    where, check = placed
+    return (where, check.scope, check.role, check.kind) if is_read(check) else object()
+
+
+def is_read(check: CheckResult) -> bool:
+    """Somebody reads for it: what they say of it may change while the verdict does not."""
+    return (check.kind in ASKING and check.kind != "script") or check.kind == "agent_judge"
+
+
 def _flips(before: list[_Placed], after: list[_Placed]) -> Iterator[Flip]:
     """In the order of the newer grade; what was removed comes last."""
     partner: dict[int, int] = {}
     for key in (_same, _renamed, _edited):
         _match(before, after, key, partner)
+    if len(before) == len(after):
+        _match(before, after, _reworded, partner)
     for number, (where, check) in enumerate(after):
         if number not in partner:
             yield Flip("added", where, None, check)
@@ -127,5 +143,11 @@ def _match(
             partner[number] = found.pop()
 
 
-def _says(check: CheckResult) -> Hashable:
-    return check.score, check.weight, check.required, check.assertable, check.error, check.expected
+def _says(check: CheckResult, reads: bool = False) -> Hashable:
+    reads = reads or is_read(check)
+    told = (check.found, check.excerpt, tuple(check.notes)) if reads else ()
+    parts = tuple((part.passed, _says(part, reads)) for part in check.children)
+    return (
+        check.score, check.weight, check.required, check.assertable, check.error, check.expected,
+        told, parts,
+    )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from skillup.judges.replay.flips import compare
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
 from tests.support.stored import a_grade
@@ -108,6 +110,39 @@ def test_a_check_that_fails_for_another_reason_is_changed() -> None:
 
 def test_other_words_for_the_same_finding_are_no_change() -> None:
     assert said(grade(check(found="there")), grade(check(found="it is there"))) == []
+
+
+ASPECT = CheckResult(name="flow", kind="aspect", passed=True, score=0.75, found="it flows")
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"found": "It does not ask, but that is fine."},
+        {"excerpt": "turn 1 · answer: I never said that"},
+        {"notes": ["the judge's quotation is not in what was judged"]},
+        {"children": [ASPECT.model_copy(update={"score": 0.0})]},
+        {"children": [ASPECT.model_copy(update={"found": "it does not"})]},
+    ],
+)
+def test_what_a_judge_says_otherwise_of_the_same_verdict_is_a_change(
+    update: dict[str, Any],
+) -> None:
+    """J4: "nothing changed", where the reason turned round or the quotation was invented."""
+    before = check("asks", kind="rubric", found="It asks.", children=[ASPECT])
+    changes = said(grade(before), grade(before.model_copy(update=update)))
+    assert changes == [("changed", "turn 1", "asks")]
+    assert not compare(grade(before), grade(before.model_copy()))
+
+
+def test_a_line_that_was_reworded_is_the_same() -> None:
+    """J4: it was one that is new and one that is gone."""
+    before = [check("rubric 'Asks'", kind="rubric"), check("rubric 'Is brief'", kind="rubric")]
+    after = [check("rubric 'Asks first'", kind="rubric"), before[1]]
+    assert said(grade(*before), grade(*after)) == [("changed", "turn 1", "rubric 'Asks first'")]
+    assert [kind for kind, *_ in said(grade(*before), grade(after[0]))] == ["added"] + 2 * [
+        "removed"
+    ]
 
 
 def test_checks_of_follow_ups() -> None:
