@@ -8,7 +8,7 @@ such a name becomes ``<<name>>``; in a check, which knows no names, its default 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -213,18 +213,18 @@ def literal_checks(checks: Any) -> Any:
         return [literal_checks(check) for check in checks]
     inner = {k: literal_checks(checks[k]) for k in _CHECK_LISTS if k in checks}
     own = {key: value for key, value in checks.items() if key not in inner}
-    _mark(own, {key: value for key, value in own.items() if key != "prompt"})
+    _mark(own, own)
     return {**own, **inner}
 
 
 def _mark(owner: dict[str, Any], texts: Any) -> None:
-    if any(has_templates(text) for text in _texts_in(texts)):
+    if _has_templates(texts):
         owner["literal"] = True
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _has_templates(value: Any, key: str = "") -> bool:
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(item)
+        return has_templates(value, braces=key != "prompt")  # there they are the judge's
+    if isinstance(value, dict):
+        return any(_has_templates(item, name) for name, item in value.items())
+    return isinstance(value, list) and any(_has_templates(item) for item in value)

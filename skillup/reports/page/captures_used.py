@@ -11,32 +11,12 @@ from skillup.checks.patterns import Searcher
 from skillup.reports.page.offsets import Seen, utf16
 from skillup.schema import templates
 from skillup.schema.captures import Capture
-from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Turn
 from skillup.schema.patterns import kept_group
-from skillup.schema.record import Record, TurnRecord
+from skillup.schema.record import TurnRecord
 
 Part = dict[str, Any]
-
-
-class Variables:
-    """What each turn of a trial could fill in."""
-
-    def __init__(self, case: Case | None, record: Record) -> None:
-        self._before: list[dict[str, str]] = []
-        # What is never captured is known from the start; the rest begins as the case says.
-        taken = {name for turn in record.turns for name in turn.captures}
-        values = {k: v for k, v in record.variables.items() if k not in taken}
-        first = case.vars if case is not None else {}
-        values |= {name: first[name] for name in taken if name in first}
-        for turn in record.turns:
-            self._before.append(dict(values))
-            values |= turn.captures
-
-    def before(self, turn_number: int) -> Mapping[str, str]:
-        """By name, when the turn's message was filled in."""
-        return self._before[turn_number - 1]
 
 
 def content_parts(template: str | None, content: str, values: Mapping[str, str]) -> list[Part]:

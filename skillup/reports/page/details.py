@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from skillup.reports.page.advice import error_data
 from skillup.reports.page.attempts import earlier_attempts
-from skillup.reports.page.captures_used import Variables, captures_of, prompt_of
+from skillup.reports.page.captures_used import captures_of, prompt_of
 from skillup.reports.page.check_data import Asked
 from skillup.reports.page.images import Read, add_images
 from skillup.reports.page.items import history_of
@@ -108,11 +108,10 @@ def _error(record: Record, grade: Grade | None) -> dict[str, Any] | None:
 def _turns(
     job: str, record: Record, case: Case | None, limits: Limits, raw: TurnLinks
 ) -> list[dict[str, Any]]:
-    variables = Variables(case, record)
     wanted = case.input.all_turns() if case is not None else []
     wanted_of = dict(enumerate(wanted, start=1))
     turns = [
-        _turn(job, turn, wanted_of.get(turn.turn_number), variables, limits, raw)
+        _turn(job, turn, wanted_of.get(turn.turn_number), record, limits, raw)
         for turn in record.turns
     ]
     # Once all are there: where a value went is seen in the turns after.
@@ -128,17 +127,16 @@ def _turn(
     job: str,
     turn: TurnRecord,
     wanted: Turn | None,
-    variables: Variables,
+    record: Record,
     limits: Limits,
     raw: TurnLinks,
 ) -> dict[str, Any]:
     number = turn.turn_number
-    values = variables.before(number)
     template = wanted.content if wanted is not None and turn.source == "case" else None
     data = step_data(
         turn,
         template=template,
-        values=values,
+        values=record.variables_after(number - 1),
         limits=limits,
         raw=raw.of_turn(job, number),
     )
@@ -148,7 +146,7 @@ def _turn(
         step_data(
             step,
             template=prompt_of(checks, step.asked_by),
-            values=values,
+            values=record.variables_after(number),
             limits=limits,
             raw=raw.of_turn(job, number, place + 1),
             follow_up=place,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.reports.page.captures_used import Variables, content_parts, prompt_of
-from skillup.schema.case import Case
+from skillup.reports.page.captures_used import content_parts, prompt_of
 from skillup.schema.checks import Check
 from tests.support.records import make_record, make_turn
 
@@ -30,16 +29,14 @@ def test_what_the_template_does_not_give_stays_whole() -> None:
 
 
 def test_a_value_that_is_taken_anew_counts_from_the_turn_after() -> None:
-    case = Case.model_validate({"id": "c", "vars": {"x": "0", "z": "9"}, "input": {"prompt": "p"}})
     record = make_record(
         make_turn(captures={"x": "1"}),
         make_turn(captures={"x": "2"}),
         make_turn(),
-        variables={"x": "2", "z": "8"},
+        initial_variables={"x": "0", "z": "8"},
     ).record
-    variables = Variables(case, record)
-    assert [variables.before(n)["x"] for n in (1, 2, 3)] == ["0", "1", "2"]
-    assert variables.before(1)["z"] == "8", "--var outranks the case"
+    assert [record.variables_after(n)["x"] for n in (0, 1, 2)] == ["0", "1", "2"]
+    assert record.variables_after(None) == {"x": "2", "z": "8"}
 
 
 def test_the_prompt_of_a_follow_up_is_found_by_its_place() -> None:
