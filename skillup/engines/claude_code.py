@@ -38,6 +38,7 @@ from skillup.schema.record import (
     HistoryItem,
     SessionFingerprint,
     ToolCall,
+    ToolResult,
     TranscriptItem,
     TurnError,
 )
@@ -264,4 +265,8 @@ def _skill_by_command(
     if name not in trial.skills:
         return []
     call = ToolCall(id="prompt#skill", name="Skill", kind="skill", arguments={"skill": name})
-    return [TranscriptItem(type="tool_call", tool_call=call)]
+    result = ToolResult(call_id=call.id, status="success", content="")
+    return [
+        TranscriptItem(type="tool_call", tool_call=call),
+        TranscriptItem(type="tool_result", tool_result=result),
+    ]

@@ -143,7 +143,7 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
         return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
     options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
     argv = (*_command(trial.profile), *options)
-    parser = CodexEvents(trial.workspace, tuple(trial.skills), trial.progress)
+    parser = CodexEvents(trial.workspace, trial.progress)
     by_file = login.variable is None and not trial.profile.base_url
     async with renewed_once(trial, HOME, env, turn.timeout_seconds, by_file) as look:
         secrets = secrets_of(trial, HOME.login_of(env))

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from skillup.engines.base import Progress
-from skillup.engines.codex_commands import inner_command, skills_read
+from skillup.engines.codex_commands import inner_command
 from skillup.engines.codex_failures import failure_of_text
 from skillup.engines.failures import Failure
 from skillup.engines.transcript import (
@@ -31,18 +31,15 @@ _CHANGE_KINDS: dict[str, ToolKind] = {"add": "write", "update": "edit", "delete"
 class CodexEvents:
     """Feed it the lines of one process; :meth:`result` tells the turn.
 
-    `workspace` makes the paths of changed files relative; `skills` are the names of the installed
-    skills, whose reading is shown as a call of the tool `Skill`.
+    `workspace` makes the paths of changed files relative.
     """
 
     def __init__(
         self,
         workspace: PurePath,
-        skills: Collection[str] = (),
         progress: Progress = lambda _: None,
     ) -> None:
         self._workspace = workspace
-        self._skills = skills
         self._transcript = Transcript(progress)
         self._thread_id: str | None = None
         self._response = ""
@@ -164,9 +161,6 @@ class CodexEvents:
         succeeded = item.get("exit_code") == 0 and item.get("status") != "failed"
         output = as_text(item.get("aggregated_output"))
         self._transcript.result(item_id, "success" if succeeded else "error", output)
-        if succeeded:
-            for skill in skills_read(command, self._skills):
-                self._transcript.call(f"{item_id}#skill", "Skill", "skill", {"skill": skill})
         self._tool_ended()
 
     def _file_change(self, item_id: str, item: dict[str, Any], done: bool) -> None:

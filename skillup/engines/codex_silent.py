@@ -40,6 +40,7 @@ def with_silent_calls(
         if name in skills:
             transcript = Transcript()
             transcript.call("prompt#skill", "Skill", "skill", {"skill": name})
+            transcript.result("prompt#skill", "success", "")
             inserts.append((0, transcript.items))
     for call in part.silent_calls:
         # A command that goes on in the background has begun in the stream, and did not end.

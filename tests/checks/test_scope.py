@@ -67,7 +67,8 @@ def say_yes(check: Check, context: CheckContext, role: CheckRole) -> CheckResult
 def _turn(**fields: Any) -> Any:
     return make_turn(
         "done []",
-        calls=[call("Bash", "shell", command="cat skills/tidy/SKILL.md")],
+        calls=[call("Bash", "shell", command="ls"), call("Skill", "skill", skill="tidy")],
+        results=["", "Launching skill: tidy"],
         output_tokens=5,
         cost_usd=0.1,
         files={"a.txt": "a"},

@@ -13,7 +13,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from skillup.checks import evaluate
 from skillup.engines.codex import Codex
+from skillup.schema.checks import Check
 from skillup.schema.profile import Price, Profile
 from tests.support.held_turns import Conversation, calls, error_kind, write_skill
 from tests.support.lab_engines import KEY, codex_conversation, state_of, with_variables
@@ -32,6 +34,7 @@ from tests.support.model_server import (
     WriteFile,
     by_rules,
 )
+from tests.support.records import file_states, make_record, make_turn
 
 pytestmark = pytest.mark.e2e
 Serve = Callable[..., ModelServer]
@@ -163,8 +166,11 @@ def test_a_skill_of_the_workspace_is_found_and_its_use_is_seen(
 
     outcome = conversation.say("please greet")
 
-    assert [call.kind for call in calls(outcome)] == ["shell", "skill"]
-    assert calls(outcome)[1].arguments == {"skill": "greeter"}
+    assert [call.kind for call in calls(outcome)] == ["shell"]
+    file = {".agents/skills/greeter/SKILL.md": (skill / "SKILL.md").read_text()}
+    turn = make_turn(outcome.response, transcript=list(outcome.items))
+    recorded = make_record(turn, initial_files=file_states(file))
+    assert evaluate(Check(skill_used="greeter"), recorded.context()).passed
     assert "Always bow first." in server.requests[-1].tool_results[0]
 
 

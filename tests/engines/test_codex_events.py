@@ -31,14 +31,12 @@ def command(item_id: str, line: str, output: str = "", exit_code: int = 0) -> li
     ]
 
 
-def parse(*events: dict[str, Any] | bytes, skills: tuple[str, ...] = ("greeter",)) -> ParsedTurn:
-    return parser_of(*events, skills=skills).result()
+def parse(*events: dict[str, Any] | bytes) -> ParsedTurn:
+    return parser_of(*events).result()
 
 
-def parser_of(
-    *events: dict[str, Any] | bytes, skills: tuple[str, ...] = ("greeter",)
-) -> CodexEvents:
-    parser = CodexEvents(WORKSPACE, skills)
+def parser_of(*events: dict[str, Any] | bytes) -> CodexEvents:
+    parser = CodexEvents(WORKSPACE)
     for event in events:
         parser.feed(event if isinstance(event, bytes) else json.dumps(event).encode())
     return parser
@@ -133,35 +131,6 @@ def test_the_total_of_the_thread_is_not_the_usage_of_the_turn() -> None:
 
     assert parser.result().usage is None
     assert parser.thread_total == COMPLETED["usage"]
-
-
-@pytest.mark.parametrize(
-    ("line", "used"),
-    [
-        ("cat .agents/skills/greeter/SKILL.md", True),
-        ("sed -n '1,200p' /work/.agents/skills/greeter/SKILL.md", True),
-        ('/bin/bash -lc "cat \\".agents/skills/greeter/SKILL.md\\""', True),
-        ("cd .agents/skills/greeter && cat SKILL.md", True),
-        ("ls -l .agents/skills/greeter/SKILL.md", False),
-        ("cat .agents/skills/greeter-two/SKILL.md", False),
-        ("cat .agents/skills/other/SKILL.md", False),
-        ("cat .agents/skills/greeter/notes.md", False),
-    ],
-)
-def test_reading_a_skill_is_using_it(line: str, used: bool) -> None:
-    turn = parse(*STARTED, *command("item_0", line, "text"), COMPLETED)
-
-    skills = [call for call in calls_of(turn) if call[2] == "skill"]
-    expected = [("item_0#skill", "Skill", "skill", {"skill": "greeter"})]
-    assert skills == (expected if used else [])
-
-
-def test_a_skill_that_could_not_be_read_was_not_used() -> None:
-    line = "cat .agents/skills/greeter/SKILL.md"
-
-    turn = parse(*STARTED, *command("item_0", line, "No such file", 1), COMPLETED)
-
-    assert [call[2] for call in calls_of(turn)] == ["shell"]
 
 
 def test_a_command_that_did_not_end_is_a_call_without_a_result() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 from tests.support.check_rows import row
-from tests.support.records import Recorded, call, make_record, make_turn
+from tests.support.records import Recorded, call, file_states, make_record, make_turn
 
 TOOLS = make_record(
     make_turn(
@@ -19,10 +19,10 @@ TOOLS = make_record(
 )
 NONE = make_record("nothing was called")
 CLAUDE = make_record(
-    make_turn(calls=[call("Skill", "skill", skill="log-tools:log-keeper", args="x")])
-)
-CODEX = make_record(
-    make_turn(calls=[call("shell", "shell", command="sed -n 1,9p '.agents/skills/tidy/SKILL.md'")])
+    make_turn(
+        calls=[call("Skill", "skill", skill="log-tools:log-keeper", args="x")],
+        results=["Launching skill: log-keeper"],
+    )
 )
 REFUSED = make_record(
     make_turn(
@@ -50,12 +50,27 @@ def _shown(
         TranscriptItem(type="tool_call", tool_call=called),
         TranscriptItem(type="tool_result", tool_result=result),
     ]
-    return make_record(make_turn(transcript=items))
+    files = {".agents/skills/tidy/SKILL.md": SKILL, ".claude/skills/dusty/SKILL.md": OTHER}
+    return make_record(make_turn(transcript=items), initial_files=file_states(files))
+
+
+def _loaded(by: ToolCall) -> Recorded:
+    return make_record(make_turn(calls=[by], results=["Launching"]))
 
 
 MISSING = "cat: x/skills/tidy/SKILL.md: No such file or directory\n"
-SKILL = "---\nname: tidy\ndescription: Tidies.\n---\nBe tidy.\n"
-READER = make_record(make_turn(calls=[call("Read", "read", file_path="C:\\s\\Tidy\\SKILL.md")]))
+BODY = "# How\n\n- Put each thing in its place.\n- Wipe the table.\n- Say what is left.\n"
+SKILL = f"---\nname: tidy\ndescription: Tidies.\n---\n{BODY}"
+OTHER = "---\nname: dusty\ndescription: Dusts.\n---\nDust.\nSay what is left.\n"
+READER = make_record(
+    make_turn(calls=[call("Read", "read", file_path="C:\\s\\Tidy\\SKILL.md")], results=["?"])
+)
+UNKNOWN = make_record(
+    make_turn(calls=[call("shell", "shell", command="cat skills/tidy/SKILL.md")], results=["text"])
+)
+UNANSWERED = make_record(
+    make_turn(calls=[call("shell", "shell", command="cat skills/tidy/SKILL.md")])
+)
 
 
 def _rm(**condition: object) -> dict[str, object]:
@@ -113,61 +128,64 @@ ROWS = [
     row(False, "tool_sequence", {"calls": ["Bash", "Bash"], "mode": "any_order"}, TOOLS),
     row(True, "skill_used", "log-keeper", CLAUDE),
     row(True, "skill_used", "log-tools:log-keeper", CLAUDE, turn=None),
-    row(True, "skill_used", "tidy", CODEX),
     row(True, "skill_used", "tidy", READER),
     row(
         True,
         "skill_used",
         "go",
-        make_record(make_turn(calls=[call("S", "skill", command="/go 1")])),
+        _loaded(call("S", "skill", command="/go 1")),
     ),
     row(
         True,
         "skill_used",
         "log: keeper",
-        make_record(make_turn(calls=[call("S", "skill", skill="log: keeper")])),
+        _loaded(call("S", "skill", skill="log: keeper")),
     ),
     row(
         True,
         "skill_used",
         " keeper of logs ",
-        make_record(make_turn(calls=[call("S", "skill", skill="keeper of logs")])),
-    ),
-    row(
-        True,
-        "skill_used",
-        "log: keeper",
-        make_record(
-            make_turn(calls=[call("S", "shell", command="cat 'skills/log: keeper/SKILL.md'")])
-        ),
+        _loaded(call("S", "skill", skill="keeper of logs")),
     ),
     row(
         False,
         "skill_used",
         "keeper",
-        make_record(make_turn(calls=[call("S", "skill", skill="keeper of logs")])),
+        _loaded(call("S", "skill", skill="keeper of logs")),
     ),
     row(False, "skill_used", "keeper", CLAUDE),
-    row(False, "skill_used", "idy", CODEX),
+    row(False, "skill_used", "idy", READER),
     row(False, "skill_used", "tidy", READER, case_sensitive=True),
     row(False, "skill_used", "tidy", make_record("I used the skill tidy/SKILL.md")),
     row(False, "skill_used", "tidy", REFUSED),
     row(True, "skill_not_used", "tidy", REFUSED),
-    row(False, "skill_used", "tidy", _shown(MISSING)),
-    row(True, "skill_not_used", "tidy", _shown(MISSING)),
-    row(False, "skill_used", "tidy", _shown("")),
-    row(False, "skill_used", "tidy", _shown(MISSING + "README.md\n", "success")),
-    row(False, "skill_used", "tidy", _shown("name: tidy-up\n")),
-    # It read the skill, and failed at something else.
-    row(True, "skill_used", "tidy", _shown(SKILL + "rg: no match\n")),
-    row(True, "skill_used", "tidy", _shown("     2\tname: 'Tidy'\n")),
-    row(True, "skill_used", "tidy", _shown("Be tidy.\n", "success")),
-    row(True, "skill_used", "tidy", _shown("", "unknown")),
-    row(True, "skill_used", "tidy", _shown("ls: a.txt: No such file or directory\n", "success")),
+    *(
+        row(passes == (key == "skill_used"), key, "tidy", shown)
+        for key in ("skill_used", "skill_not_used")
+        for passes, shown in (
+            (False, _shown(MISSING)),
+            (False, _shown("")),
+            (False, _shown("", "unknown")),
+            (False, _shown(f"{MISSING}README.md\n", "success")),
+            (False, _shown(SKILL.partition("# How")[0], "success")),
+            (False, _shown("7:- Wipe the table.\n", "success")),
+            (False, _shown(OTHER, "success")),
+            (True, _shown(f"{SKILL}rg: no match\n")),
+            (True, _shown(SKILL.replace("\n", "\r\n"), "success", "ls")),
+            (True, _shown(BODY.replace("\n", "\n     9\t"), "unknown")),
+        )
+    ),
+    *(
+        row(False, key, "tidy", nobody_knows)
+        for key in ("skill_used", "skill_not_used")
+        for nobody_knows in (
+            *(UNKNOWN, UNANSWERED, _shown("… 9 characters left out …", "success")),
+            make_record(make_turn(calls=[call("Skill", "skill", skill="tidy")])),
+        )
+    ),
     row(True, "skill_not_used", "keeper", CLAUDE),
-    row(True, "skill_not_used", "idy", CODEX),
+    row(True, "skill_not_used", "idy", READER),
     row(True, "skill_not_used", "tidy", NONE),
     row(False, "skill_not_used", "log-keeper", CLAUDE),
-    row(False, "skill_not_used", "tidy", CODEX),
     row(False, "skill_not_used", "tidy", READER, turn=None),
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skillup.schema.record import Record, ToolCall, TranscriptItem, TurnError, TurnRecord
+from skillup.schema.record import Record, ToolCall, TurnError, TurnRecord
 from tests.judges.integrity.reference import AFTER
-from tests.support.records import call, file_states
+from tests.support.records import call, file_states, make_turn
 
 Mutation = Callable[[Record], Record]
 
@@ -32,11 +32,9 @@ def _said(number: int, old: str, new: str) -> Mutation:
 
 def _calls(number: int, change: Callable[[list[ToolCall]], list[ToolCall]]) -> Mutation:
     def updates(turn: TurnRecord) -> Mapping[str, Any]:
-        calls = [
-            made.model_copy(update={"id": f"call-{place}"})
-            for place, made in enumerate(change(turn.tool_calls), start=1)
-        ]
-        return {"transcript": [TranscriptItem(type="tool_call", tool_call=one) for one in calls]}
+        calls = change(turn.tool_calls)
+        numbered = [made.model_copy(update={"id": ""}) for made in calls]
+        return {"transcript": make_turn(calls=numbered, results=["done"] * len(calls)).transcript}
 
     return _change(number, updates)
 

@@ -21,7 +21,7 @@ def reference() -> Recorded:
         make_turn("Shall I delete 3 files? Please confirm.", content="Delete the logs.",
                   calls=[LIST], files=BEFORE, post_condition_passed=True, **usual),
         make_turn('{"deleted": 3, "ok": true}', content="Yes.",
-                  calls=[SKILL, REMOVE, WRITE], files=AFTER, **usual),
+                  calls=[SKILL, REMOVE, WRITE], results=["done"] * 3, files=AFTER, **usual),
         make_turn("Goodbye then.", content="Thanks.", files=AFTER, **usual),
         references={"golden.txt": "Goodbye then.", "golden.md": "# Report"},
     )  # fmt: skip

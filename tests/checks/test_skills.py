@@ -1,0 +1,87 @@
+"""Whether a skill was used, as far as real shell commands show it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from skillup.checks import evaluate
+from skillup.schema.checks import Check
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
+from tests.support.records import file_states, make_record, make_turn
+
+FILE = ".agents/skills/tidy/SKILL.md"
+SKILL = """---
+name: tidy
+description: Tidies a room.
+---
+
+# How to tidy
+
+- Put each thing in its place.
+- Wipe the table with a wet cloth.
+- Say what is left to do.
+"""
+OTHER = "---\nname: dusty\ndescription: Dusts.\n---\n# How to dust\n\n- Start at the top.\n"
+HERE = f"{FILE.removesuffix('/SKILL.md')}"
+
+
+@pytest.mark.parametrize(
+    ("command", "used"),
+    [
+        (f"cat {FILE}", True),
+        (f"sed -n '1,200p' {FILE}", True),
+        (f"head -n 9 {FILE}", True),
+        (f"nl -ba {FILE}", True),
+        (f"cd {HERE} && cat SKILL.md", True),
+        (f"cd $(dirname {FILE}) && cat SKILL.md", True),
+        ("cat .*/skills/*/SKILL.md", True),
+        (f"cat {HERE}/SKIL*", True),
+        ("find . -name SKILL.md -exec cat {} +", True),
+        ("find . -type f | xargs cat", True),
+        (f'while read -r line; do echo "$line"; done < {FILE}', True),
+        (f"cp {FILE} x.md; cat x.md", True),
+        (f"cat {FILE}; cat missing.txt", True),
+        (f"ls -l {FILE}", False),
+        (f"stat {FILE}", False),
+        (f"wc -l {FILE}", False),
+        (f"test -f {FILE} && echo yes", False),
+        (f"rm {FILE}", False),
+        (f"mv {FILE} elsewhere.md", False),
+        (f"echo 'name: tidy' > {FILE}", False),
+        (f"cat > {FILE} </dev/null", False),
+        (f"cat {FILE} > /dev/null", False),
+        (f"true # cat {FILE}", False),
+        (f"echo cat {FILE}", False),
+        (f"grep -l tidy {FILE}", False),
+        (f"head -n 4 {FILE}", False),
+        ("cat .agents/skills/dusty/SKILL.md", False),
+        ("cat .agents/skills/tid/SKILL.md", False),
+        ("find . -name SKILL.md", False),
+    ],
+)
+def test_what_a_command_printed_decides_whether_it_used_the_skill(
+    tmp_path: Path, command: str, used: bool
+) -> None:
+    """V9, S5: the words of a command were taken for what it does."""
+    files = {FILE: SKILL, ".agents/skills/dusty/SKILL.md": OTHER}
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(content)
+    ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, capture_output=True)
+    call = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": command})
+    result = ToolResult(
+        call_id="c",
+        status="error" if ran.returncode else "success",
+        content=(ran.stdout + ran.stderr).decode(),
+    )
+    items = [
+        TranscriptItem(type="tool_call", tool_call=call),
+        TranscriptItem(type="tool_result", tool_result=result),
+    ]
+    recorded = make_record(make_turn(transcript=items), initial_files=file_states(files))
+
+    assert evaluate(Check(skill_used="tidy"), recorded.context()).passed is used
+    assert evaluate(Check(skill_not_used="tidy"), recorded.context()).passed is not used
