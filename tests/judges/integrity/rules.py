@@ -102,6 +102,7 @@ def evaluated() -> list[bool]:
 
 DONE = {"status": "failed", "post_condition_passed": False, "reason": "why"}
 STOPPED = {"response": "", "status": "skipped", "reason": "not sent"}
+BROKEN_OFF = {**STOPPED, "response": "I was ab"}
 ERROR = {"response": "", "status": "error"}
 REQUIRED = {**NO, "required": True}
 TELLS = {"not_contains": "hunter2"}
@@ -217,12 +218,12 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         ),
     ],
     18: [
-        is_("FAIL", turns([YES], [TELLS], pass_threshold=0.5), "yes", STOPPED),
-        lambda: [c.passed for c in graded(turns([YES], [TELLS]), "yes", STOPPED).turns[1].checks]
+        is_("FAIL", turns([YES], [TELLS], pass_threshold=0.5), "yes", BROKEN_OFF),
+        lambda: [c.passed for c in graded(turns([YES], [TELLS]), "yes", BROKEN_OFF).turns[1].checks]
         == [False],
-        found(False, False)(whole(TELLS, {"tool_not_called": "Write"}), "yes", STOPPED),
-        found(False)(whole({"none_of": [NO]}), "yes", STOPPED),
-        found(False)(whole({**TELLS, "turn": 2}), "yes", STOPPED),
+        found(False, False)(whole(TELLS, {"tool_not_called": "Write"}), "yes", BROKEN_OFF),
+        found(False)(whole({"none_of": [NO]}), "yes", BROKEN_OFF),
+        found(False)(whole({**TELLS, "turn": 2}), "yes", BROKEN_OFF),
     ],
     19: [
         lambda: [
@@ -255,13 +256,21 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         is_("PASS", whole(judge={**judge("bye"), "failure": [{"equals": "b"}]}), "a", "bye"),
     ],
     22: [
+        found(False, False)(whole(TELLS, {"none_of": [TELLS]}), "", ""),
+        found(False, False)(whole({"skill_not_used": "x"}, {"tool_not_called": "x"}), "", ""),
+        lambda: not graded(
+            whole({"tool_not_called": "x"}, of=1), {"response": "a", "unread_lines": 1}
+        ).assertions[0].passed,
+        found(True, True)(whole(TELLS, {"tool_not_called": "x"}), "", "bye"),
+    ],
+    23: [
         is_("PASS", turns([{"contains": "YES"}]), "Yes"),
         is_("PASS", turns([{"contains": "Yes", "case_sensitive": True}]), "Yes"),
         is_("FAIL", turns([{"contains": "YES", "case_sensitive": True}]), "yes"),
         is_("FAIL", turns([{"matches": "YES"}]), "yes"),
         is_("PASS", turns([{"matches": "(?i)YES"}]), "yes"),
     ],
-    23: [
+    24: [
         is_("FAIL", whole(judge={"success": [YES, NO]}, of=1, pass_threshold=0), "yes"),
         is_("FAIL", whole(judge={"success": [YES], "failure": [YES]}, of=1), "yes"),
         is_(
@@ -275,13 +284,13 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
             whole(judge={"success": [YES], "failure": [{"max_cost_usd": 1.0}]}, of=1), "yes"
         ).assertions[0].passed,
     ],
-    24: [
+    25: [
         is_("FAIL", whole(judge={"failure": [NO]}, of=1), "yes"),
         is_("FAIL", whole(NO, of=1, judge={"failure": [NO]}, pass_threshold=0.5), "yes"),
         is_("PASS", whole(YES, of=1, judge={"failure": [NO]}), "yes"),
         is_("PASS", whole(of=1, judge={"failure": [NO], "otherwise": "pass"}), "yes"),
     ],
-    25: [
+    26: [
         lambda: graded(turns([NO, AGAIN]), followed("no", (1, "fine"))).status == "PASS",
         lambda: graded(
             turns([NO, {"prompt": "x", "assertions": [{**YES, "weight": 0}]}], assertions=[YES]),
@@ -294,7 +303,7 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         ).status
         == "FAIL",
     ],
-    26: [
+    27: [
         lambda: graded(turns([NO, YES, AGAIN]), followed("no", (2, "fine"))).score == 1.0,
         lambda: len(
             graded(turns([NO, {**YES, "required": True}, AGAIN]), followed("yes", (2, "fine")))
@@ -303,7 +312,7 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         )
         == 2,
     ],
-    27: [
+    28: [
         lambda: graded(turns([REQUIRED, AGAIN]), followed("no", (1, "fine"))).status == "FAIL",
         lambda: graded(turns([{**REQUIRED, **AGAIN}]), followed("no", (0, "fine"))).status
         == "FAIL",
@@ -384,8 +393,8 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (19, LEVELS, "evaluate_level(checks, context.about(turn))", "evaluate_level(checks, context)"),
     (20, REGISTRY, "if forbids != negated else", "if True else"),
     (20, REGISTRY, "if forbids != negated else", "if False else"),
-    (20, REGISTRY, '{"not_contains", "not_glob", ', '{"not_glob", '),
-    (20, REGISTRY, '{"not_contains", "not_glob", ', '{"not_contains", '),
+    (20, REGISTRY, '*("not_contains", "not_glob", "must', '*("not_glob", "must'),
+    (20, REGISTRY, '*("not_contains", "not_glob", "must', '*("not_contains", "must'),
     (20, REGISTRY, 'getattr(spec, "exists", None) is False', "False"),
     (20, REGISTRY, "(forbidden, True)]\n    return", "]\n    return"),
     (20, SCOPE, "turn.executed() if turn.follow_ups else (turn,)", "(turn,)"),
@@ -393,20 +402,23 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (21, EVALUATE, "negated=not manner.negated", "negated=False"),
     (21, GRADING, 'role="failure", negated=True', 'role="failure"'),
     (21, REGISTRY, "if forbids != negated else", "if forbids or negated else"),
-    (22, FOLDING, "self.text if case_sensitive else", "self.text if True else"),
-    (22, FOLDING, "self.text if case_sensitive else", "self.text if False else"),
-    (23, GRADING, "absent = result.assertable and", "absent ="),
-    (23, GRADING, "result.error is None and not result.passed", "True"),
-    (23, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),
-    (24, GRADING, '"weight": 0.0,', ""),
-    (24, GRADING, 'judge.otherwise == "pass"', "False"),
-    (25, LEVELS, "return speaks_for_it(results) and", "return"),
-    (25, LEVELS, " and not unmet(results)", ""),
-    (25, LEVELS, "if passes(level.results)), None)", "if False), None)"),
-    (26, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
-    (26, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
-    (27, LEVELS, "if any(result.required and not result.passed for result in asked):", "if False:"),
-    (27, LEVELS, "*(r for level in self.levels for r in level.results)", ""),
+    (22, REGISTRY, "_nothing_done(subject) if nothing else None", "None"),
+    (22, REGISTRY, "if lines == 0:", "if True:"),
+    (22, REGISTRY, "if not any(turn.response.strip() for turn in answers):", "if False:"),
+    (23, FOLDING, "self.text if case_sensitive else", "self.text if True else"),
+    (23, FOLDING, "self.text if case_sensitive else", "self.text if False else"),
+    (24, GRADING, "absent = result.assertable and", "absent ="),
+    (24, GRADING, "result.error is None and not result.passed", "True"),
+    (24, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),
+    (25, GRADING, '"weight": 0.0,', ""),
+    (25, GRADING, 'judge.otherwise == "pass"', "False"),
+    (26, LEVELS, "return speaks_for_it(results) and", "return"),
+    (26, LEVELS, " and not unmet(results)", ""),
+    (26, LEVELS, "if passes(level.results)), None)", "if False), None)"),
+    (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
+    (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
+    (28, LEVELS, "if any(result.required and not result.passed for result in asked):", "if False:"),
+    (28, LEVELS, "*(r for level in self.levels for r in level.results)", ""),
 ]  # fmt: skip
 """The rule that it breaks, the module, what stands there, and what stands there instead."""
 
