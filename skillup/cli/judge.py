@@ -17,7 +17,7 @@ def judge(
         typer.Argument(
             metavar="RUN|TRIAL|RECORD|INPUT|SESSION",
             help="A run (its directory, id, or `last`), a trial's directory in it, a record.json, "
-            "a judge-debug file of skill-up, or an agent's session.",
+            "a judge-debug file of skill-up, an agent's session, or a folder of sessions.",
         ),
     ],
     cases: Annotated[

@@ -170,6 +170,8 @@ def _show(judged: Iterator[Judged], request: JudgeRequest, tally: Tally, *, comp
 
 def _labels(request: JudgeRequest) -> Callable[[str], str]:
     """What tells a job from the others of its run, in a few words."""
+    if request.source.kind == "session" and request.source.path.is_dir():
+        return lambda job_id: " ".join([shown_id(p) for p in job_id.rsplit("/", 3)[::3]])
     # A case's own id may hold slashes.
     planned = [job.rsplit("/", 3)[1:] for job in request.source.planned]
     different = [len(set(column)) > 1 for column in zip(*planned, strict=False)]

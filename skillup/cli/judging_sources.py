@@ -24,7 +24,7 @@ ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
     "give a run (its directory, its id or `last`), a trial's directory, a record.json, a "
     "judge-debug file of skill-up, "
-    "or a session of Claude Code or Codex"
+    "a session of Claude Code or Codex, or a folder of sessions"
 )
 
 
@@ -116,7 +116,9 @@ def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) 
             return _run(path)
         if (path / trials.RECORD_FILE).is_file():
             return _alone(path / trials.RECORD_FILE, "trial")
-        raise UsageError(f"{target}: neither a run nor a trial", hint=_HINT)
+        if any(path.rglob("*.jsonl")):
+            return Source(path, "session", _of_sessions)
+        raise UsageError(f"{target}: neither a run nor a trial, nor a session below", hint=_HINT)
     if path.suffix == ".json" and path.is_file():
         if (path.parent / RUN_FILE).is_file():
             return _run(path.parent)  # its run.json or its result.json
@@ -268,6 +270,28 @@ def _session(target: str) -> Source:
 
 
 def _of_session(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
+    yield _held_as(source.path, case, suite)
+
+
+def _of_sessions(source: Source, case: Case | None, suite: str) -> Iterator[Subject]:
+    """Every session below a folder, by path; the files of sub-agents belong to their session."""
+    from skillup.engines.session_transcript import detect_format
+
+    for path in sorted(source.path.rglob("*.jsonl")):
+        if path.name.startswith("agent-") or not path.is_file():
+            continue
+        try:
+            if detect_format(path) is None:
+                continue  # another file of the agent's, such as its history of prompts
+            yield _held_as(path, case, suite)
+        except (UsageError, OSError) as error:
+            if case is None:
+                raise
+            source.damaged[str(path.relative_to(source.path))] = str(error)
+
+
+def _held_as(path: Path, case: Case | None, suite: str) -> Subject:
+    """The session in `path` as a trial of `case`, with an id that is the same each time."""
     from skillup.interop.session_index import session_format
     from skillup.interop.session_record import read_session, record_of_session
 
@@ -276,7 +300,8 @@ def _of_session(source: Source, case: Case | None, suite: str) -> Iterator[Subje
             "a session has no case of its own",
             hint="give one with --cases; `skillup session to-case` writes one",
         )
-    session = read_session(source.path, session_format(source.path))
+    session = read_session(path, session_format(path))
     record = record_of_session(session, case, suite)
-    job_id = f"{record.case_id}/{record.engine.profile}/{record.variant}/1"
-    yield Subject(job_id, record, _no_files, None, record.notes)
+    name = (record.session_id or path.stem).replace("/", "_")
+    job_id = f"{record.case_id}/{record.engine.profile}/{record.variant}/{name}"
+    return Subject(job_id, record, _no_files, None, record.notes)

@@ -232,6 +232,32 @@ def test_a_session_is_judged_by_a_case_even_outside_of_a_suite(project: Project)
     assert (written.exit_code, "--write" in written.stderr) == (2, True)
 
 
+def test_a_folder_of_sessions_is_judged_at_once_each_by_its_own_id(project: Project) -> None:
+    """J13: a folder was refused, and every session was called the same."""
+    for name, answer in (("one", "All done."), ("two", "Not yet.")):
+        rows = [
+            claude_row("user", "Write", "1", None),
+            claude_row("assistant", text(answer), "2", "1"),
+        ]
+        write_rows(
+            project.root / f"sessions/{name}/{name}.jsonl",
+            [{**row, "sessionId": f"id-{name}"} for row in rows],
+        )
+    case = "input: {prompt: a}\nassertions: [{contains: done}]\n"
+    project.write({"sessions/history.jsonl": '{"display": "hi"}\n', "lone/case.yaml": case})
+    outcome = project.run("judge", "sessions", "--cases", "lone/case.yaml", "--json")
+    assert outcome.exit_code == 1, outcome.stderr
+    found = {case["job_id"]: case["grade"]["status"] for case in outcome.data["cases"]}
+    assert {job.rsplit("/", 1)[1]: status for job, status in found.items()} == {
+        "id-one": "PASS", "id-two": "FAIL",
+    }  # fmt: skip
+    shown = project.run("judge", "sessions", "--cases", "lone/case.yaml").stderr
+    assert "FAIL  case id-two" in shown
+    assert "2 judged: 1 passed, 1 failed" in shown
+    (project.root / "empty").mkdir()
+    assert project.run("judge", "empty", "--cases", "lone/case.yaml").exit_code == 2
+
+
 def test_a_session_of_another_length_is_said(project: Project) -> None:
     write_rows(project.root / "session.jsonl", SESSION)
     project.write({"lone/case.yaml": "input:\n  prompt: a\nassertions: [{contains: done}]\n"})
