@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -174,3 +176,28 @@ def test_both_spellings_are_filled_in_everywhere_or_nowhere(
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": case})
     outcome = project.run("run", ".", "--json")
     assert outcome.data["cases"][0]["status"] == "PASS"
+
+
+READ = r"""
+vars: {tone: calm}
+input:
+  turns:
+    - content: Which version?
+      capture: [{variable: version, pattern: 'version (\S+)'}]
+      assertions: [names <<version>>, {expected_output: 'version {{version}}, <<tone>>'}]
+scripted: [{say: "version 1.5"}]
+"""
+
+
+def test_a_model_is_asked_for_the_values(project: Project) -> None:
+    """U1: rubric lines and expected outputs reach the judge with values in them."""
+    lines = ["names 1.5", "version 1.5, calm"]
+    criteria = [{"when": re.escape(line), "found": "version"} for line in lines]
+    suite = 'name: x\njudge: {model: "scripted:judge.yaml"}\n'
+    project.write(
+        {"eval.yaml": suite, "judge.yaml": json.dumps({"criteria": criteria}), "cases/a.yaml": READ}
+    )
+    outcome = project.run("run", ".", "--json")
+    grade = outcome.data["cases"][0]
+    assert grade["status"] == "PASS", outcome.stderr + str(grade["turns"])
+    assert grade["turns"][0]["checks"][1]["expected"] == '"version 1.5, calm"'

@@ -388,3 +388,19 @@ def test_files_the_record_has_lost_are_an_error(bench: Bench) -> None:
 
     assert "the stored content of x is missing" in (result.error or "")
     assert bench.ledger.calls == 0
+
+
+def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: Bench) -> None:
+    """U1: an agent is asked for the value; without one nobody is asked."""
+    turn = make_turn("Hello there", captures={"name": "Ada"}, files={})
+    recorded = make_record(turn, initial_files={}, initial_variables={"name": "Eve"})
+    asked = judge(answer(True, ids=("criterion-1",)), criteria=["greets <<name>>"])
+
+    result = bench.judge(asked, recorded)
+    assert (result.passed, result.error, result.expected) == (True, None, "greets Ada")
+    assert [child.name for child in result.children] == ["greets Ada"]
+
+    result = bench.judge({**asked, "criteria": ["greets {{whom}}"]}, recorded)
+    assert (result.passed, result.error_kind) == (False, "template")
+    assert "{{whom}} has no value" in (result.error or "")
+    assert bench.ledger.calls == 1
