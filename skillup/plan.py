@@ -103,7 +103,7 @@ def make_plan(
             trials = _trials(loaded, selection)
             fork_at = _fork_at(loaded, selection)
             for profile in profiles[str(suite.path)]:
-                for variant in selection.variants:
+                for variant in _variants(suite, selection):
                     for trial in range(1, trials + 1):
                         held_as = f"{profile.name}/{variant}"
                         needs = tuple(
@@ -123,6 +123,12 @@ def make_plan(
     return Plan(tuple(jobs), tuple(left_out))
 
 
+def _variants(suite: LoadedSuite, selection: Selection) -> tuple[Variant, ...]:
+    """A suite's own `benchmark.enabled` is about its cases alone."""
+    enabled = suite.suite.benchmark.enabled
+    return ("with_skill", "without_skill") if enabled else selection.variants
+
+
 def _trials(loaded: LoadedCase, selection: Selection) -> int:
     return selection.trials or loaded.case.trials or 1
 
@@ -134,7 +140,9 @@ def _refuse_too_many(
 ) -> None:
     """Counted before any job is made: to make millions takes minutes, and all memory."""
     jobs = sum(
-        _trials(loaded, selection) * len(profiles[str(suite.path)]) * len(selection.variants)
+        _trials(loaded, selection)
+        * len(profiles[str(suite.path)])
+        * len(_variants(suite, selection))
         for suite in suites
         for loaded in suite.cases
         if is_selected(loaded, selection)

@@ -64,21 +64,21 @@ def desk_of(
     cache: AnswerCache,
     pacing: Pacing,
 ) -> JudgeDesk:
-    """The desk for the cases of `plan`; other profiles are those of the workspace of `base`.
+    """The desk for the cases of `plan`; other profiles are those of the workspace of `base`,
+    or, if it has none, of the workspace of the suite that names them.
 
     `pacing`: the ways to the providers of who judges or plays the user.
     """
     jobs = {id(job.loaded.case): job for job in plan.jobs}
-    held = {job.profile.name: job.profile for job in plan.jobs}
+    held = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
     def whereabouts(case: Case) -> Whereabouts | None:
         job = jobs.get(id(case))
         return Whereabouts(job.suite.root, job.profile.name) if job is not None else None
 
-    def profile(name: str) -> Profile:
-        known = held.get(name)
-        suite = plan.jobs[0].suite.path
-        return known or load_profile(name, root_with_engines(base, suite), environment)
+    def profile(name: str, root: Path) -> Profile:
+        known = held.get((root, name))
+        return known or load_profile(name, root_with_engines(base, root), environment)
 
     models = Models(ModelOptions(environment, secrets.mask, cache, pacing=pacing))
     return JudgeDesk(

@@ -118,7 +118,7 @@ def _models(
     return Models(ModelOptions(environment, mask, cache))
 
 
-def _profiles(source: Source) -> Callable[[str], Profile]:
+def _profiles(source: Source) -> Callable[[str, Path], Profile]:
     """The profiles as the run had them, else those of this workspace."""
     from skillup.cli.engines import root_with_engines
     from skillup.interop.judge_input import INPUT_PROFILE
@@ -130,7 +130,8 @@ def _profiles(source: Source) -> Callable[[str], Profile]:
     if source.run is not None:
         held = RunDirectory.open(source.run).run_info().get("profiles")
 
-    def profile(name: str) -> Profile:
+    def profile(name: str, root: Path) -> Profile:
+        del root  # the run has its profiles by their names
         if isinstance(held, dict) and name in held:
             try:
                 return Profile.model_validate(held[name])

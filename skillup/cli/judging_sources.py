@@ -18,7 +18,7 @@ from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.record import RECORD_VERSION, FileState, Record
 from skillup.store import RunDirectory, trials
-from skillup.store.run_directory import RUN_FILE
+from skillup.store.run_directory import RUN_FILE, what_is_wrong
 
 ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
@@ -190,13 +190,14 @@ def _left_out(run: Path) -> tuple[frozenset[str], str | None]:
 
 def trial_reader(source: Source) -> Callable[[str, Path], Subject | None]:
     """Reads trials of a run. A record that cannot be read is None, and noted in the source."""
-    read_file = RunDirectory.open(source.path).blobs.read_state
+    run = RunDirectory.open(source.path)
+    read_file = run.blobs.read_state
 
     def read(job_id: str, directory: Path) -> Subject | None:
         try:
-            record = trials.load_record(directory / trials.RECORD_FILE)
-        except trials.DamagedRecordError:
-            source.damaged[job_id] = "its record is damaged"
+            record = trials.load_record(directory / trials.RECORD_FILE, run.written(job_id))
+        except trials.DamagedRecordError as error:
+            source.damaged[job_id] = f"its record {what_is_wrong(error)}"
             return None
         except trials.ForeignRecordError as error:
             source.damaged[job_id] = _foreign(error.version)
@@ -242,6 +243,8 @@ def _of_record(source: Source, case: Case | None, suite: str) -> Iterator[Subjec
         directories = trials.directories_with_records(source.run / "trials")
         here = source.path.resolve().parent
         job_id = next((job for job, place in directories if place.resolve() == here), job_id)
+        if source.path.name == trials.RECORD_FILE:
+            record = RunDirectory.open(source.run).read_record(job_id)
     yield Subject(job_id, record, read_file, source.path.with_name(trials.GRADE_FILE))
 
 

@@ -24,7 +24,7 @@ from skillup.reports.text import listed_ids
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
-    """The plan that `request` asks for, and how many trials at once the suites ask for.
+    """The plan that `request` asks for, and how many trials at once the suites in it allow.
 
     Raises UsageError and InvalidFilesError; warnings go to stderr.
     """
@@ -38,7 +38,6 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
     suites = with_judges(suites, request.judge_model, request.judge_model_fallback)
     profiles = profiles_for(suites, request.engines, request.model, base)
-    baseline = request.baseline or any(s.suite.benchmark.enabled for s in loaded.suites)
     plan = make_plan(
         suites,
         profiles,
@@ -47,7 +46,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
             tags=request.tags,
             trials=request.trials,
             trials_from_turn=request.trials_from_turn,
-            variants=("with_skill", "without_skill") if baseline else ("with_skill",),
+            variants=("with_skill", "without_skill") if request.baseline else ("with_skill",),
             variables=variables,
         ),
     )
@@ -59,8 +58,9 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
     _warn(_of_selected(loaded, plan))
     require_scripts(plan)
-    given = [s.suite.cases.parallelism for s in loaded.suites if s.suite.cases.parallelism]
-    return plan, max(given, default=os.cpu_count() or 2)
+    of_plan = {job.suite.path: job.suite.suite.cases.parallelism for job in plan.jobs}
+    # A suite's number is what it can stand: with several, none is exceeded.
+    return plan, min(filter(None, of_plan.values()), default=os.cpu_count() or 2)
 
 
 def _of_selected(loaded: Loaded, plan: Plan) -> list[Problem]:

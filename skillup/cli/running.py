@@ -150,6 +150,8 @@ def hold_run(
         )
         result = with_analysis(result, info)
         directory.write_result(result)
+        for path in directory.set_aside:
+            warn(f"{shown_path(path)} was not written by this run, or damaged, and was set aside")
         formats = formats_of(request, plan)
         written = write_reports(result, formats, directory.path, secrets.mask, index=index)
     # First of all: whoever reads what is printed may go away (`| head`), and that ends the process.

@@ -25,10 +25,15 @@ from skillup.engines.claude_fork import Place, fork_session
 from skillup.engines.claude_history import history_session, now, write_session
 from skillup.engines.claude_session import fingerprint, session_file
 from skillup.engines.environment import EngineHome, lookup, trial_environment
-from skillup.engines.failures import Cli, Failure, lost_session, turn_error
+from skillup.engines.failures import Cli, Failure, lost_session, turn_error, written_session
 from skillup.engines.login import Login, describe_login, find_login, renewed_once, secrets_of
 from skillup.engines.prices import cost_usd
-from skillup.engines.session_files import what_it_lacks, what_it_lost, without_file
+from skillup.engines.session_files import (
+    what_it_lacks,
+    what_it_lost,
+    what_was_added,
+    without_file,
+)
 from skillup.engines.session_versions import VersionRange, format_problem
 from skillup.engines.transcript import as_amount, as_dict
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
@@ -141,9 +146,8 @@ async def _hold(
     env = _environment(trial, login)
     home = HOME.of(env)
     if turn.previous is not None:
-        loss = await anyio.to_thread.run_sync(_loss, home, session_id, turn.previous)
-        if loss is not None:
-            error = _lost(session_id, loss)
+        error = await anyio.to_thread.run_sync(_changed, home, session_id, turn.previous)
+        if error is not None:
             return TurnOutcome(SessionRef(session_id), session_verified=False, error=error)
     argv = (*_command(trial.profile), *arguments(turn, trial, session_id, resumed=resumed))
     events = ClaudeEvents(trial.progress)
@@ -157,8 +161,13 @@ async def _hold(
     return await anyio.to_thread.run_sync(_outcome, held, turn, trial, session_id, home)
 
 
-def _loss(home: Path, session_id: str, previous: SessionFingerprint) -> str | None:
-    return what_it_lost(session_file(home, session_id), previous)
+def _changed(home: Path, session_id: str, previous: SessionFingerprint) -> TurnError | None:
+    """The error of a session that is not as the turn before left it."""
+    path = session_file(home, session_id)
+    loss, added = what_it_lost(path, previous), what_was_added(path, previous)
+    if loss is not None:
+        return _lost(session_id, loss)
+    return written_session(CLI, session_id, added) if added is not None else None
 
 
 def _outcome(
@@ -170,7 +179,7 @@ def _outcome(
     verified: bool | None = None
     loss: str | None = None
     if turn.previous is not None:
-        loss = _loss(home, session_id, turn.previous)
+        loss = what_it_lost(session_file(home, session_id), turn.previous)
         if loss is None and error is None:
             loss = what_it_lacks(now, turn.previous)
         verified = loss is None

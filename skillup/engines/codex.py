@@ -39,10 +39,15 @@ from skillup.engines.codex_usage import (
     usage_of,
 )
 from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.failures import Cli, Failure, lost_session, turn_error
+from skillup.engines.failures import Cli, Failure, lost_session, turn_error, written_session
 from skillup.engines.login import Login, describe_login, find_login, renewed_once, secrets_of
 from skillup.engines.prices import cost_usd
-from skillup.engines.session_files import take_fingerprint, what_it_lacks, what_it_lost
+from skillup.engines.session_files import (
+    take_fingerprint,
+    what_it_lacks,
+    what_it_lost,
+    what_was_added,
+)
 from skillup.engines.transcript import as_amount, as_dict, as_text
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn
 from skillup.process import ProcessOutcome
@@ -138,8 +143,12 @@ async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -
     env = _environment(trial, login)
     home = HOME.of(env)
     past = await anyio.to_thread.run_sync(_look, home, thread_id, turn.previous)
-    if thread_id and past.loss is not None:
-        error = _lost(thread_id, past.loss)
+    if thread_id and (past.loss or past.added):
+        error = (
+            _lost(thread_id, past.loss)
+            if past.loss
+            else written_session(CLI, thread_id, past.added or "")
+        )
         return TurnOutcome(SessionRef(thread_id), session_verified=False, error=error)
     options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
     argv = (*_command(trial.profile), *options)
@@ -167,6 +176,8 @@ class _Past:
     """Tokens."""
     loss: str | None = None
     """What of the earlier turns is gone."""
+    added: str | None = None
+    """What somebody wrote to the thread since."""
 
 
 def _look(home: Path, thread_id: str | None, previous: SessionFingerprint | None) -> _Past:
@@ -175,8 +186,9 @@ def _look(home: Path, thread_id: str | None, previous: SessionFingerprint | None
         return _Past(files)
     path = session_file(home, thread_id)
     loss = None if previous is None else what_it_lost(path, previous)
+    added = None if previous is None else what_was_added(path, previous)
     size = path.stat().st_size if path is not None else 0
-    return _Past(files, size, total_before(path, size) if loss is None else {}, loss)
+    return _Past(files, size, total_before(path, size) if loss is None else {}, loss, added)
 
 
 def _outcome(

@@ -102,6 +102,12 @@ def lost_session(cli: Cli, what: str, loss: str, answer: str = "") -> TurnError:
     return turn_error(cli, "session_lost", what, loss + said * bool(answer.strip()))
 
 
+def written_session(cli: Cli, session_id: str, added: str) -> TurnError:
+    """The error of a session that somebody wrote to between two turns; `added` says what."""
+    what = f"something else wrote to the session {session_id} between two turns"
+    return turn_error(cli, "session_mismatch", what, added)
+
+
 def shortened(text: str, limit: int = _EVIDENCE_CHARACTERS) -> str:
     """The beginning and the end of a text that is too long."""
     text = text.strip()

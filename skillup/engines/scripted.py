@@ -22,7 +22,7 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.engines.environment import clean_variables, temporary_directory
-from skillup.engines.failures import Cli, lost_session, turn_error
+from skillup.engines.failures import Cli, lost_session, turn_error, written_session
 from skillup.engines.login import secrets_of
 from skillup.engines.prices import cost_usd
 from skillup.engines.scripted_agent import VERSION
@@ -30,7 +30,12 @@ from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.scripted_events import ScriptedEvents
 from skillup.engines.scripted_placing import forked_lines, seeded_lines
 from skillup.engines.scripted_session import agent_home, is_user_message, session_file
-from skillup.engines.session_files import of_a_history, take_fingerprint, what_it_lost
+from skillup.engines.session_files import (
+    of_a_history,
+    take_fingerprint,
+    what_it_lost,
+    what_was_added,
+)
 from skillup.engines.turns import HeldTurn, Invocation, hold_turn, is_there
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
@@ -112,6 +117,11 @@ class ScriptedEngine:
         if trial.script is None:
             return TurnOutcome(session=None, error=_no_script())
         home = agent_home(trial.home)
+        file = session_file(home, session_id)
+        added = None if turn.previous is None else what_was_added(file, turn.previous)
+        if added is not None:
+            error = written_session(_CLI, session_id, added)
+            return TurnOutcome(SessionRef(session_id), session_verified=False, error=error)
         arguments = _arguments(trial.script, turn, trial.profile, home)
         environment = _environment(trial, turn.sending)
         invocation = Invocation(
@@ -124,7 +134,6 @@ class ScriptedEngine:
         held = await hold_turn(_CLI, invocation, events, turn, trial, lambda _: None)
         if held.error is not None and events.script_fault is not None:
             held = replace(held, error=_wrong_script(events.script_fault))
-        file = session_file(home, session_id)
         return await anyio.to_thread.run_sync(_outcome, held, turn, trial, session_id, file)
 
 

@@ -92,6 +92,14 @@ def what_it_lost(path: Path | None, previous: SessionFingerprint) -> str | None:
     )
 
 
+def what_was_added(path: Path | None, previous: SessionFingerprint) -> str | None:
+    """What the file has got since `previous` was taken: before a turn, nobody may have written."""
+    if path is None or not path.is_file() or path.stat().st_size <= previous.prefix_bytes:
+        return None
+    more = path.stat().st_size - previous.prefix_bytes
+    return f"{path}: it held {previous.prefix_bytes} bytes after the turn before; {more} were added"
+
+
 def what_it_lacks(now: SessionFingerprint | None, previous: SessionFingerprint) -> str | None:
     """Why the session has not got the user message of this turn, too; None if it has."""
     if has_grown(now, previous):

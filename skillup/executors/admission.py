@@ -53,6 +53,9 @@ class Admission:
         self._waiting: dict[Group, list[tuple[int, int, int, _Waiting]]] = {}
         """By trial and place in the plan: the rest of a family that a resumed run has still to hold
         may begin with a path that comes after all others."""
+        self._best: dict[str, list[tuple[int, int, int, Group]]] = {}
+        """By engine, a heap of its waiting groups: by running trials, then as their first job. What
+        has changed since is put right when it comes to the top."""
         self._running: Counter[Group] = Counter()
         self._unfinished: set[str] = set()
 
@@ -73,6 +76,7 @@ class Admission:
         first = min(job.trial for job in jobs)
         entry = (first, self._order.get(jobs[0].id, 0), id(waiting), waiting)
         heapq.heappush(self._waiting.setdefault(group, []), entry)
+        self._rank(group)
         try:
             # Others that wait for a place since this very moment may be better.
             await anyio.lowlevel.checkpoint()
@@ -85,6 +89,7 @@ class Admission:
                 self._running[group] -= 1
                 if not self._running[group]:
                     del self._running[group]
+                self._rank(group)
                 self._unfinished.difference_update(job.id for job in jobs)
             self._let_in()
 
@@ -105,24 +110,38 @@ class Admission:
                 return
             *_, waiting = heapq.heappop(self._waiting[group])
             self._running[group] += 1
+            self._rank(group)
             self._unfinished.update(job.id for job in waiting.jobs)
             waiting.admitted.set()
 
     def _next_group(self) -> Group | None:
         """Whose first job begins next; None: nothing waits."""
-        best: tuple[tuple[int, ...], Group] | None = None
         engines: Counter[str] = Counter()
         for (engine, *_), running in self._running.items():
             engines[engine] += running
-        for group in list(self._waiting):
-            queue = self._waiting[group]
-            while queue and queue[0][-1].gone:
-                heapq.heappop(queue)
-            if not queue:
-                del self._waiting[group]
-                continue
-            trial, order, *_ = queue[0]
-            rank = (engines[group[0]], self._running[group], trial, order)
-            if best is None or rank < best[0]:
-                best = (rank, group)
-        return best[1] if best is not None else None
+        best: list[tuple[int, int, int, int, Group]] = []
+        for engine, heap in list(self._best.items()):
+            while heap and self._rank_of(heap[0][-1]) != heap[0]:
+                *_, group = heapq.heappop(heap)
+                self._rank(group)
+            if heap:
+                best.append((engines[engine], *heap[0]))
+            else:
+                del self._best[engine]
+        return min(best)[-1] if best else None
+
+    def _rank(self, group: Group) -> None:
+        """Have a group be found by what it is now."""
+        rank = self._rank_of(group)
+        if rank is not None:
+            heapq.heappush(self._best.setdefault(group[0], []), rank)
+
+    def _rank_of(self, group: Group) -> tuple[int, int, int, Group] | None:
+        queue = self._waiting.get(group, [])
+        while queue and queue[0][-1].gone:
+            heapq.heappop(queue)
+        if not queue:
+            self._waiting.pop(group, None)
+            return None
+        trial, order, *_ = queue[0]
+        return self._running[group], trial, order, group

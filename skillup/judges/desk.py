@@ -49,8 +49,8 @@ class DeskOptions:
     """The user's own environment."""
     mask: Callable[[str], str]
     """Hides secrets."""
-    profiles: Callable[[str], Profile]
-    """A profile by its name. Raises UsageError if there is none."""
+    profiles: Callable[[str, Path], Profile]
+    """A profile by its name, for a suite's root. Raises UsageError if there is none."""
     whereabouts: Callable[[Case], Whereabouts | None] = lambda _: None
     """Of a case that is about to be held; None: of this one they are not known."""
     suite_root: Callable[[Record], Path] = lambda record: Path(record.suite_root)
@@ -174,7 +174,7 @@ class JudgeDesk:
             environment=self._options.environment,
             mask=self._options.mask,
             scratch=scratch,
-            profiles=lambda name: self._options.profiles(name or own_profile),
+            profiles=lambda name: self._options.profiles(name or own_profile, suite_root),
             suite_root=suite_root,
             pacing=self.models.pacing,
             answers=self.models.answers,

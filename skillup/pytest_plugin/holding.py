@@ -77,6 +77,14 @@ class Holding:
             self.secrets,
             run_id,
         )
+        try:
+            self._open(run_id, environment)
+        except BaseException:
+            self.directory.close()
+            raise
+
+    def _open(self, run_id: str, environment: dict[str, str]) -> None:
+        plan, base = self._plan, self._asked.directory
         stopping = Stopping()
         options = RunOptions(
             run_id=run_id,
@@ -84,7 +92,7 @@ class Holding:
             secrets=self.secrets,
             parallel=1,
             stopping=stopping,
-            paces=paces_of(request, stopping),
+            paces=paces_of(self._asked.request, stopping),
         )
         cache = answer_cache(self.directory.judge_answers, base, self.secrets.mask, anew=False)
         desk = desk_of(plan, base, environment, self.secrets, cache, options.paces)
@@ -95,10 +103,11 @@ class Holding:
         observer = PlainReporter(plan, make_console(), quiet=True)
         claim = self._claims.claim if self._claims is not None else unclaimed
         self._steps = Stepwise(plan, self.directory, options, observer, self.grades, claim)
-        self._exits = ExitStack()
-        self._exits.enter_context(ProcessRegister(options.register_dir))
-        self._portal: BlockingPortal = self._exits.enter_context(start_blocking_portal())
-        self._portal.call(self._steps.open)
+        with ExitStack() as exits:
+            exits.enter_context(ProcessRegister(options.register_dir))
+            self._portal: BlockingPortal = exits.enter_context(start_blocking_portal())
+            self._portal.call(self._steps.open)
+            self._exits = exits.pop_all()
 
     def hold(self, job: Job) -> Grade | None:
         """The trial's grade, see :meth:`Stepwise.hold`. Ctrl-C ends its processes."""

@@ -42,6 +42,7 @@ class SkillupPlugin:
         self.markers = Markers(config)
         self._asked = asked_for(config)
         self._holding: Holding | None = None
+        self._unopened: SkillupError | None = None
         self._planned: Planned | None = None
         self._run_path: Path | None = None
         self._worker: dict[str, str] | None = getattr(config, "workerinput", None)
@@ -70,18 +71,31 @@ class SkillupPlugin:
 
     def holding(self) -> Holding:
         """The session's run; made when it is first asked for. Raises SkillupError."""
+        if self._unopened is not None:
+            raise self._unopened
         if self._holding is None:
+            self._holding = self._opened()
+        return self._holding
+
+    def _opened(self) -> Holding:
+        """What keeps the first item from it keeps all others from it, too."""
+        try:
             if self._asked.out is None:
                 # What no run is made for leaves no trace.
                 default_run_path(workspace_root(self._asked.directory), self._run_id)
-            self._holding = Holding(
+            return Holding(
                 self.planned().asked(self._asked),
                 self._selected_plan(),
                 self.run_path(),
                 self._run_id,
                 self._worker["workerid"] if self._worker is not None else None,
             )
-        return self._holding
+        except SkillupError as error:
+            self._unopened = error
+            raise
+        except OSError as error:
+            self._unopened = SkillupError(f"the run could not be opened: {error}")
+            raise self._unopened from error
 
     def _selected_plan(self) -> Plan:
         """What is left after `-k` and `-m`, with what it depends on."""

@@ -1,7 +1,7 @@
 """The journal of a run: one JSON object a line, only ever appended to.
 
-It tells people and tools what happened when. Nothing is decided from it: whether a trial has
-finished, its record says.
+It tells people and tools what happened when. Whether a trial has finished, its record says; that
+the record is the run's own, its SHA-256 in the journal.
 """
 
 from __future__ import annotations

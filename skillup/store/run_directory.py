@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -41,7 +42,7 @@ from skillup.store.json_text import Mask, no_mask, to_json
 from skillup.store.lock import RunLock
 from skillup.store.regular import read_regular
 from skillup.store.scratch import Scratch
-from skillup.store.trials import DamagedRecordError, TrialPlace
+from skillup.store.trials import ChangedRecordError, DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
 
 RUN_FILE = "run.json"
@@ -66,6 +67,10 @@ class RunDirectory:
         self._lock = lock
         self._scratch = Scratch(path / "scratch")
         self._journal = Journal(path / JOURNAL_FILE, mask) if lock is not None else None
+        self._written: dict[tuple[str, str], set[str]] | None = None
+        self._journal_size = 0
+        self.set_aside: list[Path] = []
+        """Records that were damaged, or not this run's own; as they are called now."""
 
     @classmethod
     def create(
@@ -232,11 +237,9 @@ class RunDirectory:
                 hint="if two case ids differ in upper and lower case only, rename one of them",
             )
         self._set_result_aside()
-        self._place_record(path, record)
+        self._place_record(path, record, job_id)
         error = record.first_error()
-        self.journal(
-            "trial_finished", durable=True, job=job_id, error=error.kind if error else None
-        )
+        self.journal("trial_finished", job=job_id, error=error.kind if error else None)
         checkpoints.drop_checkpoint(path.parent)
 
     def write_attempt(self, job_id: str, record: Record) -> None:
@@ -303,18 +306,46 @@ class RunDirectory:
         with disk_errors("write", self.blobs.directory):
             self.blobs.sync()
 
-    def _place_record(self, path: Path, record: Record) -> None:
+    def _place_record(self, path: Path, record: Record, job_id: str | None = None) -> None:
         self.sync_blobs()
-        write_atomic(path, to_json(record, self._mask, indent=None))
+        data = to_json(record, self._mask, indent=None)
+        if job_id is not None:
+            self._note_written("trial_recorded", job_id, data, durable=True)
+        write_atomic(path, data)
+
+    def _note_written(self, event: str, job_id: str, data: bytes, *, durable: bool) -> None:
+        """Before a file is placed, so that one which the journal does not know is not ours."""
+        digest = sha256(data).hexdigest()
+        if self._written is not None:
+            self._written.setdefault((event, job_id), set()).add(digest)
+        self.journal(event, durable=durable, job=job_id, sha256=digest)
+
+    def written(self, job_id: str, event: str = "trial_recorded") -> Collection[str] | None:
+        """The SHA-256 of the records that this run has written for the job; `trial_graded`: grades.
+
+        None: nobody knows, for the journal is gone.
+        """
+        journal = self.path / JOURNAL_FILE
+        size = journal.stat().st_size if journal.exists() else None
+        if size is None:
+            return None
+        # Whoever only reads a run may see it grow.
+        if self._written is None or (self._journal is None and size != self._journal_size):
+            self._written, self._journal_size = {}, size
+            for said in self.events():
+                if said.get("event") in ("trial_recorded", "trial_graded"):
+                    key = str(said["event"]), str(said.get("job"))
+                    self._written.setdefault(key, set()).add(str(said.get("sha256")))
+        return self._written.get((event, job_id), ())
 
     def read_record(self, job_id: str) -> Record:
         """The trial's record. Raises RunDirectoryError if there is none, or a damaged one."""
         path = self.trial_directory(job_id) / trials.RECORD_FILE
         try:
-            return trials.load_record(path)
-        except DamagedRecordError:
+            return trials.load_record(path, self.written(job_id))
+        except DamagedRecordError as error:
             hint = "run the trial again with skillup run --resume"
-            raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+            raise RunDirectoryError(f"{path} {what_is_wrong(error)}", hint=hint) from None
 
     def finished_jobs(self) -> set[str]:
         """The jobs that have a whole record; the journal is not asked.
@@ -341,10 +372,11 @@ class RunDirectory:
 
     def _whole_record(self, job_id: str, path: Path) -> Record | None:
         try:
-            return trials.load_record(path)
+            return trials.load_record(path, self.written(job_id))
         except DamagedRecordError:
             if self._journal is not None:
                 moved = set_aside(path, "damaged")
+                self.set_aside.append(moved)
                 self.journal("record_set_aside", job=job_id, file=moved.name)
             return None
 
@@ -352,13 +384,15 @@ class RunDirectory:
         """Stores ``grading.json`` beside the record, in place of an older one."""
         self._writing()
         path = trials.make_trial_directory(self._trials, job_id) / trials.GRADE_FILE
-        write_atomic(path, to_json(grade, self._mask, indent=2))
+        data = to_json(grade, self._mask, indent=2)
+        self._note_written("trial_graded", job_id, data, durable=False)
+        write_atomic(path, data)
 
     def read_grade(self, job_id: str) -> Grade | None:
-        """The trial's grade; None if it has none that can be read."""
+        """The trial's grade; None if it has none that can be read and is this run's own."""
         path = self.trial_directory(job_id) / trials.GRADE_FILE
         with disk_errors("read", path):
-            return trials.load_grade(path)
+            return trials.load_grade(path, self.written(job_id, "trial_graded"))
 
     def write_result(self, result: RunResult) -> None:
         """Stores ``result.json``, in place of an older one, and journals ``result_written``."""
@@ -381,6 +415,13 @@ class RunDirectory:
         if self._journal is None:
             raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
         return self._journal
+
+
+def what_is_wrong(error: DamagedRecordError) -> str:
+    """Of a record: the rest of a sentence that begins with it."""
+    if isinstance(error, ChangedRecordError):
+        return "is not what the run has written: something else changed it or put it there"
+    return "is damaged"
 
 
 def _is_same(one: Record, other: Record) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -47,6 +48,10 @@ class DamagedRecordError(Exception):
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
         self.path = path
+
+
+class ChangedRecordError(DamagedRecordError):
+    """A whole record, but not the one that the run has written there."""
 
 
 class ForeignRecordError(RunDirectoryError):
@@ -107,12 +112,13 @@ def _natural(name: str) -> tuple[int, int, str]:
     return (0, int(name), name) if name.isdecimal() else (1, 0, name)
 
 
-def load_record(path: Path) -> Record:
+def load_record(path: Path, written: Collection[str] | None = None) -> Record:
     """The record in the file.
 
-    Raises DamagedRecordError if it is no complete record, or its turns are not numbered from 1 in
-    order; ForeignRecordError if it was written by a version of skillup with another form of
-    records; RunDirectoryError if it cannot be read.
+    `written` are the SHA-256 of the contents it may have; None: any.
+    Raises ChangedRecordError if it has others; DamagedRecordError if it is no complete record, or
+    its turns are not numbered from 1 in order; ForeignRecordError if it was written by a version of
+    skillup with another form of records; RunDirectoryError if it cannot be read.
     """
     with disk_errors("read", path):
         data = read_regular(path)
@@ -130,19 +136,26 @@ def load_record(path: Path) -> Record:
         # Turns find their checks by their numbers: with others, checks would be lost or swapped.
         if turn.turn_number != number:
             raise DamagedRecordError(path)
+    if written is not None and sha256(data).hexdigest() not in written:
+        raise ChangedRecordError(path)
     return record
 
 
-def load_grade(path: Path) -> Grade | None:
-    """The grade in the file; None if there is none or a damaged one: it can be derived again."""
+def load_grade(path: Path, written: Collection[str] | None = None) -> Grade | None:
+    """The grade in the file; None if there is none or a damaged one: it can be derived again.
+
+    None, too, if it is none of those `written`, as in :func:`load_record`.
+    """
     try:
-        grade = Grade.model_validate_json(read_regular(path))
+        data = read_regular(path)
+        grade = Grade.model_validate_json(data)
         for error in (grade.error, *(turn.error for turn in grade.turns)):
             if error is not None:
                 TurnError.model_validate(error)
     except (OSError, ValidationError):
         return None
-    return grade
+    known = written is None or sha256(data).hexdigest() in written
+    return grade if known else None
 
 
 def _version(data: bytes) -> str | None:

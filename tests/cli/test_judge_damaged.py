@@ -31,7 +31,22 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(held: Path, tmp_path: Path) -> Project:
     project = Project(tmp_path)
     shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    # Which knows what the run has written: these tests are of what is read where nobody knows.
+    (project.root / "run/events.jsonl").unlink()
     return project
+
+
+def test_a_record_that_the_run_has_not_written_is_not_judged(held: Path, tmp_path: Path) -> None:
+    """S8: one that an agent had put there was believed."""
+    project = Project(tmp_path)
+    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    path = record_of(project)
+    record = json.loads(path.read_text("utf-8"))
+    record["turns"][0]["response"] = "forged"
+    path.write_text(json.dumps(record), "utf-8")
+    assert_only_the_other_is_judged(project, "its record is not what the run has written")
+    alone = project.run("judge", str(path))
+    assert (alone.exit_code, "is not what the run has written" in alone.stderr) == (2, True)
 
 
 def record_of(project: Project) -> Path:

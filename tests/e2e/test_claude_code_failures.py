@@ -190,6 +190,23 @@ def test_a_session_that_was_deleted_is_lost_and_the_agent_is_not_asked(
     assert len(server.requests) == 1
 
 
+def test_a_session_that_somebody_wrote_to_between_two_turns_is_not_gone_on_with(
+    begin: Begin, model_server: Serve
+) -> None:
+    """S8: a message added by another trial's agent was `session_verified: true`."""
+    server = model_server()
+    conversation = begin(server.url)
+    conversation.say("My word is walrus.")
+    path = file_of(conversation)
+    path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+
+    outcome = conversation.say("Which word?")
+
+    assert error_kind(outcome) == "session_mismatch"
+    assert outcome.session_verified is False
+    assert len(server.requests) == 1
+
+
 def test_a_session_that_was_changed_is_lost(begin: Begin, model_server: Serve) -> None:
     server = model_server()
     conversation = begin(server.url)

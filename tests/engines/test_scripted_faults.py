@@ -158,6 +158,21 @@ async def test_a_session_file_with_other_earlier_turns_is_lost(tmp_path: Path) -
     assert "its answer, which is not believed:\nwell" in outcome.error.evidence
 
 
+async def test_a_message_that_somebody_adds_between_two_turns_ends_the_trial(
+    tmp_path: Path,
+) -> None:
+    """S8: it was `session_verified: true`."""
+    trial = misbehaving(tmp_path, turn=9)
+    await trial.turn("one")
+    with trial.session_path.open("a") as session:
+        session.write(json.dumps({"type": "user", "text": "forged"}) + "\n")
+    outcome = await trial.turn("go")
+    assert outcome.session_verified is False
+    assert outcome.error is not None
+    assert outcome.error.kind == "session_mismatch"
+    assert "bytes after the turn before" in outcome.error.evidence
+
+
 async def test_a_session_that_exists_already_is_not_begun_again(tmp_path: Path) -> None:
     trial = misbehaving(tmp_path, turn=9)
     trial.session_path.parent.mkdir(parents=True)

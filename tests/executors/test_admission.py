@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -130,3 +132,31 @@ def test_whoever_gives_up_waiting_leaves_the_place_to_others(tmp_path: Path) -> 
 
     anyio.run(main)
     assert began == [3]
+
+
+def test_what_it_takes_to_choose_grows_with_the_jobs_and_not_with_their_square(
+    tmp_path: Path,
+) -> None:
+    """F16: 4,000 cases cost three seconds."""
+
+    def lines_for(count: int) -> int:
+        jobs = a_plan(tmp_path / str(count), {f"c{n}": {} for n in range(count)}).jobs
+        lines = 0
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal lines
+            if not frame.f_code.co_filename.endswith("admission.py"):
+                return None
+            lines += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            began, _ = held(Admission(4), jobs, lambda _: 1)
+        finally:
+            sys.settrace(before)
+        assert len(began) == count
+        return lines
+
+    assert lines_for(400) < 3 * lines_for(200)

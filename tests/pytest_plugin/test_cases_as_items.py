@@ -51,6 +51,42 @@ def suite(project: Project) -> Project:
     )
 
 
+WITHOUT_FILES = """
+import os, resource
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    # For the first item: room for the run's lock and journal, and not for an event loop.
+    if resource.getrlimit(resource.RLIMIT_NOFILE) == ORDINARY and not SEEN:
+        held = [os.dup(0) for _ in range(20)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1, ORDINARY[1]))
+        for number in held[-4:]:
+            os.close(number)
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, ORDINARY)
+    SEEN.append(item)
+
+SEEN = []
+ORDINARY = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""
+
+
+def test_what_kept_the_run_from_being_opened_is_said_of_every_item(
+    project: Project, run_pytest: Pytest
+) -> None:
+    """F14: of the second item it was "holds a run already", and the lock stayed."""
+    project.write({"cases/eval.yaml": "name: demo\n", "conftest.py": WITHOUT_FILES})
+    project.write({f"cases/{name}.yaml": PASSES for name in "ab"})
+    outcome = run_pytest(
+        "--skillup", "cases", "-v", "--skillup-out", "run", "-p", "no:cacheprovider"
+    )
+    assert outcome.exit_code == 1
+    assert outcomes(outcome) == {"a[scripted]": "ERROR", "b[scripted]": "ERROR"}
+    assert outcome.stdout.count("the run could not be opened: [Errno 24]") >= 2
+    assert "holds a run already" not in outcome.stdout
+
+
 def outcomes(outcome: Outcome) -> dict[str, str]:
     """``bad[scripted]`` → FAILED, as `-v` or `-rA` tells."""
     found = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,9 +53,32 @@ def test_what_was_written_comes_back(run: RunDirectory) -> None:
     assert again.read_result() == a_result()
     assert [event["event"] for event in again.events()] == [
         "run_created",
+        "trial_recorded",
         "trial_finished",
+        "trial_graded",
+        "trial_graded",
         "result_written",
     ]
+
+
+def test_what_the_run_has_not_written_is_no_record_and_no_grade_of_it(run: RunDirectory) -> None:
+    """S8: a record in another trial's place ended the run, and `--resume` believed it."""
+    run.write_record("forger/p/with_skill/1", a_record(response="forged"))
+    run.write_grade("forger/p/with_skill/1", a_grade(reason="forged"))
+    place, forged = run.begin_trial(JOB).directory, run.trial_directory("forger/p/with_skill/1")
+    for name in ("record.json", "grading.json"):
+        shutil.copy(forged / name, place / name)
+    reading = RunDirectory.open(run.path)
+    assert reading.finished_record(JOB) is None
+    assert reading.read_grade(JOB) is None
+    run.write_record(JOB, a_record(response="own"))
+    assert [path.name for path in run.set_aside] == ["record.json.damaged-1"]
+    run.write_grade(JOB, a_grade(reason="own"))
+    again = RunDirectory.open(run.path)
+    assert again.read_record(JOB).turns[0].response == "own"
+    shutil.copy(forged / "record.json", place / "record.json")
+    with pytest.raises(RunDirectoryError, match="is not what the run has written"):
+        again.read_record(JOB)
 
 
 def test_a_trial_is_finished_by_its_record_and_not_by_the_journal(run: RunDirectory) -> None:

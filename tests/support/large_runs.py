@@ -101,6 +101,8 @@ def write_large_run(
         run.write_result(build_result(path.name, STARTED, grades, jobs, 60_000))
     # It names this process, which has ended for those who look at the run.
     (path / "lock").unlink()
+    # It would know of none of the records.
+    (path / "events.jsonl").unlink()
     return path
 
 

@@ -1,0 +1,68 @@
+"""What several suites of one run ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from skillup.cli.judges import desk_of
+from skillup.cli.request import RunRequest
+from skillup.cli.run_plan import plan_of
+from skillup.executors.pace import Paces
+from skillup.judges.models.stored import AnswerCache
+from skillup.process.secrets import Secrets
+from tests.support.project import Project
+
+CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
+SUITES = {
+    "a/eval.yaml": "name: a\nbenchmark: {enabled: true}\ncases: {parallelism: 8}\n",
+    "a/cases/a.yaml": CASE,
+    "b/eval.yaml": "name: b\ncases: {parallelism: 3}\n",
+    "b/cases/b.yaml": CASE,
+    "c/eval.yaml": "name: c\ncases: {parallelism: 1}\n",
+    "c/cases/c.yaml": CASE,
+}
+
+
+def request(root: Path, **options: object) -> RunRequest:
+    return RunRequest(paths=(".",), directory=str(root), **options)  # type: ignore[arg-type]
+
+
+def test_a_suites_baseline_is_its_own_and_the_smallest_parallelism_counts(
+    project: Project,
+) -> None:
+    """F12: one suite's baseline was every suite's, and excluded suites counted."""
+    project.write(SUITES)
+    both = ["a/scripted/with_skill/1", "a/scripted/without_skill/1", "b/scripted/with_skill/1"]
+
+    plan, parallel = plan_of(request(project.root, cases=("a", "b")))
+    assert ([job.id for job in plan.jobs], parallel) == (both, 3)
+    plan, parallel = plan_of(request(project.root, cases=("c",)))
+    assert ([job.id for job in plan.jobs], parallel) == (["c/scripted/with_skill/1"], 1)
+    plan, _ = plan_of(request(project.root, cases=("b",), baseline=True))
+    assert [job.variant for job in plan.jobs] == ["with_skill", "without_skill"]
+
+
+def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) -> None:
+    """F17: it was looked for beside the first suite only."""
+    case = CASE[:-1] + ", judge: {type: agent_judge, engine: reviewer, criteria: [It is so]}}"
+    project.write(
+        {
+            "one/.git/HEAD": "",
+            "one/eval.yaml": "name: one\n",
+            "one/cases/a.yaml": CASE,
+            "two/.git/HEAD": "",
+            "two/engines/reviewer.yaml": "engine: scripted\n",
+            "two/eval.yaml": "name: two\n",
+            "two/cases/b.yaml": case,
+        }
+    )
+    plan, _ = plan_of(RunRequest(paths=("one", "two"), directory=str(project.root)))
+    environment = dict(os.environ)
+    secrets = Secrets.from_environment(environment)
+    desk = desk_of(plan, project.root, environment, secrets, AnswerCache(None, None), Paces())
+    problem = desk.problem(plan.jobs[1].loaded.case)
+    assert "there is no engine" not in (problem.message if problem else "")
+    (project.root / "two/engines/reviewer.yaml").unlink()
+    problem = desk.problem(plan.jobs[1].loaded.case)
+    assert "there is no engine `reviewer`" in (problem.message if problem else "")
