@@ -31,7 +31,7 @@ def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeDesk:
     options = DeskOptions(
         environment=environment,
         mask=str,
-        profiles=lambda name: Profile(name=name, engine="scripted"),
+        profiles=lambda name, root: Profile(name=name, engine="scripted"),
         whereabouts=lambda _: Whereabouts(root, "scripted"),
         suite_root=lambda _: root,
     )
@@ -105,7 +105,7 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
         raise KeyError("suite")
 
     options = DeskOptions(
-        KEYS, str, lambda name: Profile(name=name, engine="scripted"), suite_root=lost
+        KEYS, str, lambda name, root: Profile(name=name, engine="scripted"), suite_root=lost
     )
     broken = JudgeDesk(Models(ModelOptions(KEYS, str)), options)
     graded = judge(broken, case(RUBRIC, {"script": "yes.sh"}))
