@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from skillup.checks.context import CheckContext, Subject
 from skillup.checks.finding import CannotEvaluateError, Finding, broken, not_assertable
@@ -24,7 +24,7 @@ class _Manner(NamedTuple):
 
     role: CheckRole = "assertion"
     case_sensitive: bool = False
-    turn: int | None = None
+    turn: int | Literal["last"] | None = None
     """The turn that the parent names; None: the context's."""
     negated: bool = False
     """Whether it is hoped that it does not hold (`none_of`, `failure`)."""

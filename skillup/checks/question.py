@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from skillup.checks.describe import expected, key_and_spec, title, wanted
 from skillup.checks.registry import COMBINING, NAMES_ITS_TURN
@@ -26,7 +26,7 @@ class Question:
     expected: str
     weight: float
     required: bool
-    turn: int | None
+    turn: int | Literal["last"] | None
     """The turn that it names itself."""
     case_sensitive: bool | None
     """None: it does not say; as what it is part of."""

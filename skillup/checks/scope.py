@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from skillup.checks.context import CheckContext
 from skillup.schema.record import Record, TurnRecord
@@ -28,8 +29,10 @@ class Scope:
     """Why it cannot be asked; None: it can."""
 
 
-def resolve(context: CheckContext, number: int | None) -> Scope:
+def resolve(context: CheckContext, number: int | Literal["last"] | None) -> Scope:
     """The turn called `number`; without one, the context's turn; without that, all turns."""
+    if number == "last":
+        return _last(context.record)
     if number is None or (context.turn is not None and context.turn.turn_number == number):
         # The context's own object wins: while its gate is asked, a turn is not in the record yet.
         if context.turn is None:
@@ -42,6 +45,14 @@ def resolve(context: CheckContext, number: int | None) -> Scope:
     own = _one_turn(context.record, turn)
     steps = tuple(turn.executed())
     return replace(own, turns=steps, problem=own.problem or _first_problem(steps))
+
+
+def _last(record: Record) -> Scope:
+    if not record.turns:
+        return Scope("last turn", (), None, "no turn was held")
+    turn = record.turns[-1]
+    steps = tuple(turn.executed())
+    return Scope(f"turn {turn.turn_number}", steps, turn, _first_problem(steps))
 
 
 def _by_number(record: Record, number: int) -> TurnRecord | None:

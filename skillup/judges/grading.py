@@ -19,7 +19,7 @@ from skillup.judges.simulated import given_up, simulated
 from skillup.judges.sitting import Sitting
 from skillup.judges.usage import total_cost, total_usage
 from skillup.judges.verdict import Judged, Verdict, apart_from_skill_use, decide
-from skillup.judges.written import as_written, written_turns
+from skillup.judges.written import as_written, up_to_the_gate, written_turns
 from skillup.schema.case import Case
 from skillup.schema.conversation import PostCondition, Turn
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
@@ -59,7 +59,7 @@ def grade_record(
     Pure: the same record, case and answers in `sitting` always give the same grade. Without a
     sitting, what only a judge can evaluate is an ERROR.
     """
-    case = case or Case.model_validate(record.case)
+    case = up_to_the_gate(case or Case.model_validate(record.case), record)
     if sitting is not None:
         sitting.case = case
     ask = sitting.ask if sitting is not None else None

@@ -1,4 +1,4 @@
-"""Which turns a case writes down: those of a record beyond them are not judged by it."""
+"""Which turns a case is judged by: those of a record beyond them are not."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ def written_turns(case: Case) -> int | None:
     if case.input.turns is not None:
         return len(case.input.turns)
     return 1 if case.input.prompt is not None and lead_of(case) is None else None
+
+
+def up_to_the_gate(case: Case, record: Record) -> Case:
+    """`case` without what came of a gate that did not hold and leaves the verdict to the judges.
+
+    The answers before it count; of a conversation whose first gate did not hold, its only answer.
+    """
+    turns = case.input.turns or []
+    for number, (held, turn) in enumerate(zip(record.turns, turns, strict=False), start=1):
+        gate = turn.post_condition
+        if gate is None or gate.on_fail != "judge" or held.post_condition_passed is not False:
+            continue
+        first = [turn.model_copy(update={"post_condition": None, "capture": []})]
+        kept = case.input.model_copy(update={"turns": turns[: number - 1] or first})
+        return case.model_copy(update={"input": kept})
+    return case
 
 
 def as_written(record: Record, case: Case) -> Record:

@@ -165,12 +165,13 @@ def _names_in_checks(
             gate = loc[-1] == "post_condition"  # asked before its turn's captures
             number = int(loc[2]) + (not gate)
         if isinstance(keys, Check) and keys.turn is not None:
-            number = keys.turn
+            number = len(known) - 1 if keys.turn == "last" else keys.turn
         turns[loc] = number
         for key, spec in () if keys.literal else keys.given():
             if key in ("any_of", "all_of", "none_of"):
                 continue
             own = getattr(spec, "turn", None) or number
+            own = len(known) - 1 if own == "last" else own
             # Files of the suite are kept before the first turn.
             own = 0 if key in ("golden_file", "script") else min(own, len(known) - 1)
             names = templates.written_in_check(key, spec)

@@ -59,8 +59,8 @@ def _turns(case: Case) -> int:
 def _numbers(case: Case) -> Iterator[tuple[Loc, int]]:
     """Each number of a turn that a check names, and where."""
     for loc, keys, _ in all_checks(case):
-        if isinstance(keys, Check) and keys.turn is not None:
+        if isinstance(keys, Check) and isinstance(keys.turn, int):
             yield (*loc, "turn"), keys.turn
         for key, spec in keys.given():
-            if isinstance(spec, _IN_TURN):
+            if isinstance(spec, _IN_TURN) and isinstance(spec.turn, int):
                 yield (*loc, key, "turn"), spec.turn

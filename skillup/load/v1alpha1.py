@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
-from skillup.load.merge import has_checks, merge_defaults
+from skillup.load.merge import merge_defaults
 from skillup.schema import templates
 from skillup.schema.base import Model
 from skillup.schema.captures import Capture
 from skillup.schema.case import Case
+from skillup.schema.check_specs import TurnNotContains
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Turn
 from skillup.schema.judge import JudgeConfig
@@ -101,7 +102,9 @@ def merged_case(case: Case, suite: Suite, *, default_id: str) -> Case:
     Where nothing is asked of the agent at all, it has to end with exit code 0.
     """
     merged = merge_defaults(_translated(case, suite), suite, default_id=default_id)
-    if has_checks(merged) or merged.all_judges():
+    if len(merged.input.turns or ()) > 1 or merged.user_simulator is not None:
+        merged = _of_the_last_answer(merged)
+    if merged.expect is not None or merged.all_judges() or merged.checks():
         return merged
     return _with(merged, expect=CheckSet(exit_code=0))
 
@@ -118,7 +121,8 @@ def _translated(case: Case, suite: Suite) -> Case:
         changes["constraints"] = None
         changes["turn_limit"] = case.turn_limit or limits.max_turns
         changes["timeout_seconds"] = case.timeout_seconds or limits.timeout_seconds
-    turns = case.input.turns and [_turn(turn) for turn in case.input.turns]
+    given = case.input.turns
+    turns = given and [_turn(turn, last=turn is given[-1]) for turn in given]
     changes["input"] = _with(case.input, turns=turns, literal=True)
     changes["context"] = _with(case.context, literal=True)
     if case.user_simulator is not None:
@@ -127,11 +131,13 @@ def _translated(case: Case, suite: Suite) -> Case:
     return _with(case, **changes)
 
 
-def _turn(turn: Turn) -> Turn:
-    gate = turn.post_condition
+def _turn(turn: Turn, *, last: bool) -> Turn:
+    gate = _exact(turn.post_condition)
+    if gate is not None and gate.on_fail == "skip_remaining":
+        gate = _with(gate, on_fail="fail" if last else "judge")
     capture = [_capture(rule) for rule in turn.capture]
     said = {"content": _message(turn.content), "respond": _message(turn.respond)}
-    return _with(turn, post_condition=_exact(gate), capture=capture, **said)
+    return _with(turn, post_condition=gate, capture=capture, **said)
 
 
 def _message(text: str | None) -> str | None:
@@ -161,6 +167,31 @@ def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
     if judge.criteria and judge.pass_threshold is None:
         changes["pass_threshold"] = _THRESHOLD if inherited is None else inherited
     return _with(judge, **changes)
+
+
+def _of_the_last_answer(case: Case) -> Case:
+    """Of several answers only the last is looked at, also for what must not be said."""
+    judges = [
+        _with(
+            judge,
+            success=[_of_the_last(check) for check in judge.success],
+            failure=[_of_the_last(check) for check in judge.failure],
+        )
+        for judge in case.all_judges()
+    ]
+    changes: dict[str, Any] = {"judges": judges} if case.judges else {}
+    if case.judge is not None:
+        changes["judge"] = judges[0]
+    if case.expect is not None and case.expect.must_not_contain:
+        unwanted = TurnNotContains(turn="last", not_contains=case.expect.must_not_contain)
+        told = {"must_not_contain": None, "turn_response_not_contains": unwanted}
+        changes["expect"] = _with(case.expect, **told)
+    return _with(case, **changes)
+
+
+def _of_the_last(rule: Check) -> Check:
+    said = rule.turn is None and rule.key in ("output_contains", "output_matches")
+    return _with(rule, turn="last") if said else rule
 
 
 def _exact(asked: K) -> K:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AliasChoices,
@@ -97,6 +97,8 @@ Confidence = Annotated[float, Strict(), Field(ge=0, le=0.999999999)]
 NonNegative = Annotated[float, Strict(), Field(ge=0)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 TurnNumber = Annotated[int, Strict(), Field(ge=1)]
+TurnOrLast = TurnNumber | Literal["last"]
+"""`last`: the last of those that were held."""
 
 
 def one_of(owner: object, names: tuple[str, ...], *, what: str) -> str:

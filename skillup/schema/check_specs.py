@@ -29,6 +29,7 @@ from skillup.schema.base import (
     Text,
     Texts,
     TurnNumber,
+    TurnOrLast,
     one_of,
     text_list,
 )
@@ -187,7 +188,7 @@ class ToolSequence(Model):
 class TurnContains(Model):
     """skill-up's spelling: one turn's answer contains texts."""
 
-    turn: TurnNumber = Field(description="The turn, counted from 1.")
+    turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
     contains_all: Texts | None = Field(None, description="Every one of these must be found.")
     contains_any: Texts | None = Field(None, description="At least one of these must be found.")
 
@@ -203,7 +204,7 @@ class TurnContains(Model):
 class TurnNotContains(Model):
     """skill-up's spelling: one turn's answer does not contain texts."""
 
-    turn: TurnNumber = Field(description="The turn, counted from 1.")
+    turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
     not_contains: Texts = Field(min_length=1, description="None of these may be found.")
 
 

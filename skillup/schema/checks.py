@@ -13,7 +13,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from skillup.schema.base import Bool, Int, Model, NonEmptyText, NonNegative, Text, Texts, TurnNumber
+from skillup.schema.base import Bool, Int, Model, NonEmptyText, NonNegative, Text, Texts, TurnOrLast
 from skillup.schema.check_specs import (
     AnswerQualityOrThreshold,
     FileContainsList,
@@ -129,7 +129,9 @@ class Check(CheckKeys):
     case_sensitive: Bool = Field(
         False, description="Tell upper and lower case apart in texts; patterns always do."
     )
-    turn: TurnNumber | None = Field(None, description="Ask it of this turn, counted from 1.")
+    turn: TurnOrLast | None = Field(
+        None, description="Ask it of this turn, counted from 1; `last`: of the last."
+    )
     literal: Bool = Field(False, description="Its texts, and its `prompt`, are no templates.")
     prompt: NonEmptyText | None = Field(
         None, description="A follow-up message, sent only if a check beside it failed."

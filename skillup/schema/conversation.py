@@ -33,8 +33,10 @@ def _turns(value: Any) -> Any:
 class PostCondition(CheckSet):
     """A gate after a turn: if it does not hold, the conversation does not go on."""
 
-    on_fail: Literal["fail", "skip_remaining"] = Field(
-        "fail", description="fail: the case fails; skip_remaining: the case is skipped."
+    on_fail: Literal["fail", "skip_remaining", "judge"] = Field(
+        "fail",
+        description="fail: the case fails; skip_remaining: the case is skipped; judge: no more is "
+        "sent, and the checks and judges of the conversation decide on what came before.",
     )
 
     @model_validator(mode="after")

@@ -259,6 +259,8 @@ class Conversation:
             update["reason"] = f"post-condition not met: {unmet.name}: {unmet.found}"
             if gate.on_fail == "fail":
                 update["status"] = "failed"
+            else:
+                update["reason"] += f" (on_fail: {gate.on_fail})"
         return held.model_copy(update=update)
 
     async def _capture(self, held: TurnRecord, turn: Turn) -> TurnRecord:
@@ -337,5 +339,5 @@ def _why_stop(held: TurnRecord) -> str | None:
     if held.status == "failed":
         return f"not sent: turn {held.turn_number} failed its post-condition"
     if held.post_condition_passed is False:
-        return f"turn {held.turn_number}: {held.reason} (on_fail: skip_remaining)"
+        return f"turn {held.turn_number}: {held.reason}"
     return None

@@ -66,6 +66,10 @@ ASKED = turns("Q1", "Q2")
 PLAYED: Part = {"user_simulator": {"model": "scripted:evals/user.yaml"}}
 LED: Part = {"user_simulator": {"scenario": "You want tea."}}
 OUTPUT = contains("Error")
+GATED = {
+    "content": "x",
+    "post_condition": {"must_contain_any": ["Yes"], "on_fail": "skip_remaining"},
+}
 SENTENCE = {"expect": {"must_contain": ["Done"]}}
 STEPS: Part = {"scripted": [{"steps": [{"run": "true"}, {"run": "true"}], "say": "Done."}]}
 
@@ -88,6 +92,7 @@ ROWS = [
     Row("no-rules-after-expect", "PASS", {**SENTENCE, **rules()}),
     Row("no-rules", "PASS", rules(), ours="FAIL"),
     Row("nothing-asked", "PASS", {}, ours="FAIL"),
+    Row("expect-before-the-suites-judge", "FAIL", SENTENCE, suite=rules(success=[OUTPUT])),
     Row("expect-fails-before-a-judge", "FAIL", {"expect": {"must_contain": ["X"]}}, suite=rules()),
     # Agent judges: DefaultPassThreshold is 0.7, the case's own outranks the suite's.
     Row("three-of-four", "PASS", by_agent(3), ours="FAIL"),
@@ -113,6 +118,19 @@ ROWS = [
     Row("capture-no-json", "ERROR", {**turns(
         {"content": "a", "capture": [{"variable": "id", "jsonpath": "$.id"}]}, "{{id}}"),
         **SENTENCE}, ("Done.", "Done.")),
+    # FinalMessage is the last answer; a gate that skips the rest leaves the verdict to the judge.
+    Row("said-before", "PASS", {**ASKED, "expect": {"must_not_contain": ["secret"]}},
+        ("A secret.", "Done."), ours="FAIL"),
+    Row("forbidden-by-default-too", "FAIL", {**ASKED, "expect": {"must_not_contain": ["secret"]}},
+        ("Well.", "Done."), {"cases": {"defaults": {"expect": {"must_not_contain": ["Done"]}}}}),
+    Row("failure-said-before", "PASS", {**ASKED, **rules(failure=[contains("secret")])},
+        ("A secret.", "Done."), ours="FAIL"),
+    Row("gate-leaves-it-to-the-judge", "FAIL", {**turns(GATED, "b"), **rules(success=[
+        {"turn_response_contains": {"turn": 2, "contains_any": ["Done"]}}])}, ours="SKIP"),
+    Row("gate-and-the-judge-says-yes", "PASS", {**turns("a", GATED, "b"),
+        **rules(success=[contains("Well")])}, ("Well.", "Done.", "no"), ours="SKIP"),
+    Row("gate-and-no-judge", "PASS", turns(GATED, "b"), ours="SKIP"),
+    Row("gate-of-the-last-turn", "FAIL", turns("a", GATED), ("Well.", "Done."), ours="SKIP"),
     # Templates: substituteTemplate knows {{name}} of a capture, in what is said and nowhere else.
     Row("braces-are-text", "PASS", {"input": {"prompt": "Fill <<a>> and {{b}}."},
         "context": {"files": {"x": "{{c}}"}}, "expect": {"must_contain": ["<<a>> {{b}}"]}},
