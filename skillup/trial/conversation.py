@@ -41,6 +41,7 @@ class Message:
     text: str
     simulator: SimulatorInfo | None = None
     """How the simulated user came to it; None: the case has it."""
+    notes: tuple[str, ...] = ()
 
 
 class Conversation:
@@ -156,7 +157,7 @@ class Conversation:
         said = await self.user.write(number, self.turns, self.variables, instruction=asked)
         if said.error is not None or said.text is None:
             return unwritten(number, said, turn.respond)
-        return Message(said.text, said.info)
+        return Message(said.text, said.info, said.notes)
 
     def _filled_in(self, content: str, number: int, *, literal: bool) -> Message | TurnRecord:
         """`content` with its templates filled in; if a name has no value, an error."""
@@ -329,7 +330,8 @@ def _by(message: Message, turn: TurnRecord) -> TurnRecord:
     """`turn`, which says who wrote its message."""
     if message.simulator is None:
         return turn
-    return turn.model_copy(update={"source": "simulator", "simulator": message.simulator})
+    update = {"source": "simulator", "simulator": message.simulator}
+    return turn.model_copy(update={**update, "notes": [*turn.notes, *message.notes]})
 
 
 def _why_stop(held: TurnRecord) -> str | None:

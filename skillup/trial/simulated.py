@@ -71,5 +71,5 @@ async def hold_led(conversation: Conversation, lead: Lead, opening: Sequence[Tur
             turns.append(unwritten(number, replace(said, error=error)))
             return
         text = said.text or ""
-        message = Message(text, said.info)
+        message = Message(text, said.info, said.notes)
         await conversation.hold_next(Turn(content=text), of=lead.max_turns, message=message)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -17,6 +19,13 @@ from skillup.trial.message import internal_error, not_sent
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.simulator import THE_RUNS_END, SimulatorMessage, SimulatorPart
 from skillup.workspace.full_disk import refuse_full_disk
+
+_RECITED = 3
+"""Facts in one message from which on they are recited and not asked for."""
+_COPIED = 30
+"""Characters of an instruction that nobody says by chance."""
+_WORD = re.compile(r"\w+")
+_PLAYS = re.compile(r" (as an ai|language model|simulated user|my (role|objective) is) ")
 
 
 class SimulatedUser:
@@ -107,9 +116,32 @@ def _checked(said: SimulatorMessage, part: SimulatorPart, number: int) -> Simula
     elif said.stop is None and not (said.text or "").strip():
         why = "wrote an empty message"
     if why is None:
-        return said
+        return replace(said, notes=tuple(_departures(said.text or "", part)))
     error = TurnError(kind="judge", message=f"turn {number}: the simulated user {why}")
     return SimulatorMessage(info=said.info, error=error)
+
+
+def _departures(text: str, part: SimulatorPart) -> Iterator[str]:
+    """What in a message is plainly not what the user was told to say, as far as its words tell."""
+    said, chatter = _folded(text), part.chatter
+    told: list[str] = [part.scenario or "", part.instruction or ""]
+    if chatter is not None:
+        told += [chatter.role or "", chatter.objective, *chatter.behavior]
+        known = chatter.knowledge
+        facts = map(str, known.values()) if isinstance(known, dict) else known
+        wanted = {fact for fact in map(_folded, facts) if len(fact) > 3}
+        found = sum(fact in said for fact in wanted)
+        if found >= _RECITED and found * 2 > len(wanted):
+            yield f"the simulated user told {found} of the {len(wanted)} things it knows at once"
+    if any(len(piece) >= _COPIED and piece in said for piece in map(_folded, told)):
+        yield "the simulated user said its instructions word for word"
+    if _PLAYS.search(said):
+        yield "the simulated user spoke of playing a part"
+
+
+def _folded(text: str) -> str:
+    """Its words alone, with a space on either side."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _failed(kind: Any, message: str) -> SimulatorMessage:

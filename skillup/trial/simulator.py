@@ -43,6 +43,8 @@ class SimulatorMessage:
     """Why it stopped."""
     info: SimulatorInfo = field(default_factory=SimulatorInfo)
     error: TurnError | None = None
+    notes: tuple[str, ...] = ()
+    """Where the message does not keep to the part."""
 
 
 class UserSimulator(Protocol):
