@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
@@ -14,6 +14,7 @@ from skillup.interop.report import Note
 from skillup.interop.source import Source, open_sources
 from skillup.interop.write import Output, lay_out, write
 from skillup.load.suites import load_paths
+from skillup.load.trust import ALLOW
 
 _EXPLANATIONS = {
     "agentv": suite_settings.EXPLANATIONS,
@@ -58,8 +59,11 @@ def import_files(
         directory = out / unlike(slug(draft.name, "suite"), names) if len(paths) > 1 else out
         output = lay_out(draft, directory)
         imported.append(Imported(path, found, draft, tuple(notes), output))
-    write([item.output for item in imported], force=force, check=lambda: _check(imported))
-    return imported
+    trusting: list[Problem] = []
+    write(
+        [i.output for i in imported], force=force, check=lambda: trusting.extend(_check(imported))
+    )
+    return [replace(item, notes=(*item.notes, *_to_trust(item, trusting))) for item in imported]
 
 
 def _convert(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Note]]:
@@ -91,7 +95,21 @@ def _notes(sources: Iterable[Source], explanations: dict[str, str]) -> list[Note
     return [note for source in sources for note in source.notes(explanations)]
 
 
-def _check(imported: Sequence[Imported]) -> None:
-    """What was written is read back: a suite of ours that does not load would be our defect."""
+def _check(imported: Sequence[Imported]) -> list[Problem]:
+    """What was written is read back: a suite of ours that does not load would be our defect.
+
+    Returns where it reads outside of its project, as the skill that is beside the source.
+    """
     loaded = load_paths([item.output.directory / "eval.yaml" for item in imported])
-    loaded.or_raise()
+    wrong = [problem for problem in loaded.errors if problem.fix != ALLOW]
+    if wrong:
+        raise InvalidFilesError(wrong)
+    return [problem for problem in loaded.errors if problem.fix == ALLOW]
+
+
+def _to_trust(item: Imported, problems: Iterable[Problem]) -> Iterator[Note]:
+    directory = item.output.directory.resolve()
+    for at in problems:
+        if at.file.resolve().is_relative_to(directory):
+            what, instead = at.message, "run it with --trust, or import it into that project"
+            yield Note(at.file, at.line, at.column, at.field, what, instead, "changed")

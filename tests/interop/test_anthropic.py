@@ -55,7 +55,9 @@ def test_both_spellings_of_expectations_become_rubrics(skill: Path, tmp_path: Pa
     assert placed.read_text() == "form"
     assert second["id"] == "named"
     assert second["assertions"] == [{"rubric": "One thing"}]
-    assert imported.notes == ()
+    (note,) = imported.notes
+    assert note.field == "skills[0].path", "the skill lies outside of the new suite's project"
+    assert "--trust" in note.instead
 
 
 def test_a_suite_in_the_skills_own_evals_names_the_skill_from_its_root(skill: Path) -> None:
