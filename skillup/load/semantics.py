@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from skillup.errors import Problem
+from skillup.errors import InvalidFilesError, Problem
 from skillup.load.branches import branch_problems, paths_of
 from skillup.load.every_check import all_checks, walk_checks
 from skillup.load.field_names import field_name
@@ -14,6 +15,7 @@ from skillup.load.merge import has_checks
 from skillup.load.model import LoadedCase
 from skillup.load.readers import reader_problems
 from skillup.load.simulated_users import texts_of, without_limit, without_use
+from skillup.load.suggest import near_miss
 from skillup.load.turn_numbers import turn_problems
 from skillup.load.unsupported import (
     ignored_in_suite,
@@ -21,7 +23,7 @@ from skillup.load.unsupported import (
     unsupported_in_case,
     unsupported_in_suite,
 )
-from skillup.load.yaml_reader import Document
+from skillup.load.yaml_reader import Document, parse_yaml
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -29,6 +31,7 @@ from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
 MAX_FOLLOW_UP_DEPTH = 5
+_FRONT_MATTER = 10_000
 
 
 def problem_at(
@@ -64,6 +67,51 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             )  # fmt: skip
     for loc, message in (*unsupported_in_suite(suite), *ignored_in_suite(suite)):
         yield problem_at(document, loc, message, severity="warning")
+
+
+def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -> Iterator[Problem]:
+    """Checks of skills that the suite does not install: `skill_not_used` would pass every time."""
+    given = [(ref.path, ref.name) for ref in suite.skills or () if ref.source == "local_path"]
+    given += [(path, None) for path in (*suite.neighbours, *(["."] * (suite.skills is None)))]
+    known = sorted({one for path, name in given for one in _names_of_skill(root / path, name)})
+    folded = {name.casefold() for name in known}
+    found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
+    for loaded in cases if known else ():
+        context = loaded.case.context
+        may_bring_more = bool(
+            context.fixture or context.files or context.setup or suite.environment.setup_steps
+        )
+        for loc, keys, _ in all_checks(loaded.case):
+            for key, spec in keys.given():
+                if key not in ("skill_used", "skill_not_used") or templates.has_templates(spec):
+                    continue
+                name = spec.strip().casefold()
+                if not folded.isdisjoint((name, name.rpartition(":")[2])):
+                    continue
+                guess = near_miss(name, known)
+                fix = f"did you mean `{guess}`?" if guess else f"it installs: {', '.join(known)}"
+                message = f"the suite installs no skill called {spec}"
+                severity = "error" if guess and not may_bring_more else "warning"
+                where = (*loc, key)
+                problem = problem_at(loaded.document, where, message, fix, severity=severity)
+                found[problem] = None
+    yield from found
+
+
+def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
+    file = directory / "SKILL.md"
+    if not file.is_file():
+        return
+    try:
+        with file.open(encoding="utf-8-sig", errors="replace") as text:
+            lines = text.read(_FRONT_MATTER).splitlines()
+    except OSError:
+        return
+    yield name or directory.resolve().name
+    for line in lines:
+        if line.startswith("name:"):
+            with suppress(InvalidFilesError):
+                yield str(parse_yaml(line, file).data["name"])
 
 
 def case_problems(case: Case, document: Document, variables: frozenset[str]) -> Iterator[Problem]:

@@ -30,7 +30,7 @@ from skillup.load.missing_files import missing_files, scripts_outside
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
 from skillup.load.same_names import told_apart
-from skillup.load.semantics import case_problems, problem_at, suite_problems
+from skillup.load.semantics import case_problems, problem_at, skill_name_problems, suite_problems
 from skillup.load.simulated_users import nobody_plays
 from skillup.load.trust import (
     ALLOW,
@@ -134,6 +134,7 @@ def _load_suite(
     problems.extend(id_problems(cases, others))
     if not valid:
         return None
+    problems.extend(skill_name_problems(suite, root, cases))
     return LoadedSuite(suite.name or root.name, suite, document, root, tuple(cases))
 
 

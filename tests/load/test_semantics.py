@@ -250,3 +250,33 @@ def test_double_braces_are_templates_unless_the_text_is_literal(
     (line,) = told(tmp_path, f"{case}\n{CHECKS}")
     assert "}} is not defined" in line
     assert told(tmp_path, f"{fine}\n{CHECKS}") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "severity", "fix"),
+    [
+        ("log-keeper", "", None, ""),
+        ("Log-Keeper", "", None, ""),
+        ("tools:log-keeper", "", None, ""),
+        ("keeps-logs", "", None, ""),
+        ("near", "", None, ""),
+        ("'<<a>>'", "", None, ""),
+        ("log-keper", "", "error", "did you mean `log-keeper`?"),
+        ("log-keper", "context: {setup: [make skills]}\n", "warning", "did you mean `log-keeper`?"),
+        ("pdf", "", "warning", "it installs: keeps-logs, log-keeper, near"),
+    ],
+)
+def test_checks_of_skills_that_the_suite_does_not_install_are_told(
+    tmp_path: Path, name: str, context: str, severity: str | None, fix: str
+) -> None:
+    """V9: `skill_not_used` of a misspelt name passed every time."""
+    skill = "---\nname: log-keeper\n---\nKeep them.\n"
+    make_tree(tmp_path, {"s/keeps-logs/SKILL.md": skill, "s/near/SKILL.md": "Near.\n"})
+    case = f"vars: {{a: x}}\ninput: {{prompt: x}}\n{context}"
+    checks = f"assertions: [{{any_of: [{{skill_not_used: {name}}}, {{contains: x}}]}}]\n"
+    suite = "name: d\nskills: [{path: keeps-logs}]\nneighbours: [near]\n"
+
+    found = [p for p in problems(tmp_path, case + checks, suite) if "no skill" in p.message]
+
+    expected = [] if severity is None else [(severity, fix)]
+    assert [(problem.severity, problem.fix) for problem in found] == expected
