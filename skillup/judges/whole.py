@@ -12,12 +12,14 @@ from skillup.checks import describe
 from skillup.checks.describe import expected, key_and_spec
 from skillup.checks.evidence import beginning
 from skillup.judges.agents import judge_by_agent, problem_of_agent
+from skillup.judges.agents.judge import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.exhibits.subject import Exhibited, NothingToJudge, exhibited
 from skillup.judges.ledger import Ledger
 from skillup.judges.place import JudgePlace
 from skillup.judges.scripts import judge_by_script
 from skillup.judges.scripts.find import ScriptProblemError, command_of
 from skillup.judges.scripts.output import ScriptVerdict
+from skillup.judges.scripts.run import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.sitting import Inquiry
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -53,6 +55,7 @@ async def read_judge(inquiry: Inquiry, ledger: Ledger, place: JudgePlace) -> lis
     """What a `script` or `agent_judge` (`inquiry.judge`) says of the conversation; one result."""
     judge = inquiry.judge
     assert judge is not None
+    judge, used_up = _within_the_case(judge, inquiry)
     subject = exhibited(inquiry.context)
     if judge.type == "agent_judge":
         name = judge.id or "agent_judge"
@@ -70,6 +73,8 @@ async def read_judge(inquiry: Inquiry, ledger: Ledger, place: JudgePlace) -> lis
     )
     if isinstance(subject, NothingToJudge):
         return [_nothing(blank, subject)]
+    if used_up:
+        return [blank.model_copy(update={"error": used_up})]
     if judge.type == "agent_judge":
         try:
             judge = _filled_in(judge, inquiry.context.record)
@@ -93,6 +98,22 @@ def _filled_in(judge: JudgeConfig, record: Record) -> JudgeConfig:
     """The judge with its criteria filled in. Raises UnresolvedNameError."""
     variables = record.variables_after(None)
     return judge.model_copy(update={"criteria": fill("criteria", judge.criteria, variables)})
+
+
+def _within_the_case(judge: JudgeConfig, inquiry: Inquiry) -> tuple[JudgeConfig, str]:
+    """`judge` with no more time than its case has left; and why it has none, if so."""
+    record = inquiry.context.record
+    case = inquiry.case
+    if case is None and record.case.get("timeout_covers_judges"):
+        case = Case.model_validate(record.case)
+    if case is None or not case.timeout_covers_judges or case.timeout_seconds is None:
+        return judge, ""
+    left = case.timeout_seconds - record.duration_ms / 1000
+    if left <= 0:
+        return judge, f"the case's {case.timeout_seconds:g} s were used up before it; raise them"
+    usual = AGENT_SECONDS if judge.type == "agent_judge" else SCRIPT_SECONDS
+    seconds = min(judge.timeout_seconds or usual, left)
+    return judge.model_copy(update={"timeout_seconds": seconds}), ""
 
 
 async def read_scripts(

@@ -113,6 +113,7 @@ def _translated(case: Case, suite: Suite) -> Case:
     limits = case.constraints
     changes: dict[str, Any] = {
         "schema_version": None,
+        "timeout_covers_judges": True,
         "expect": _exact(case.expect),
         "judge": case.judge and _judge(case.judge, suite.judge),
         "judges": case.judges and [_judge(judge, None) for judge in case.judges],
@@ -159,6 +160,9 @@ def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
         "success": [_exact(check) for check in judge.success],
         "failure": [_exact(check) for check in judge.failure],
     }
+    if judge.criteria:
+        lines = [_with(one, outcome=templates.escape(one.outcome)) for one in judge.criteria]
+        changes["criteria"] = lines
     if judge.script_path is not None:
         changes["exit_code_decides"] = True
     elif not judge.criteria:

@@ -168,6 +168,9 @@ class Case(Model):
     pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
     trials: Trials | None = Field(None, description="How often the case is held.")
     timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
+    timeout_covers_judges: Bool = Field(
+        False, description="The conversation's time is that of its script and agent judges, too."
+    )
     max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
     turn_limit: PositiveInt | None = Field(
         None, description="The most turns of the conversation; one that needs more is an error."

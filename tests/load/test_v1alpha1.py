@@ -47,7 +47,7 @@ def by_agent(met: int, **judge: Any) -> Part:
         {"id": f"criterion-{n}", "pass": n <= met, "reason": "so", "evidence": ["Done."]}
         for n in (1, 2, 3, 4)
     ]
-    criteria = ["a", "b", "c", "d"]
+    criteria = ["a", "b", "<<c>>", "{{d}}"]
     said = [{"say": json.dumps({"criteria": told})}]
     model = {"type": "agent_judge", "model": "anthropic/m", "criteria": criteria}
     return {"judge": {**model, "scripted": said, **judge}}
@@ -100,6 +100,8 @@ ROWS = [
     Row("threshold-of-the-suite", "PASS", by_agent(2), suite={"judge": {"pass_threshold": 0.5}}),
     Row("threshold-of-the-case", "FAIL", by_agent(3, pass_threshold=0.8)),
     Row("judge-without-limit", "PASS", by_agent(4, timeout_seconds=0)),
+    Row("judge-overruns-the-case", "ERROR", {**by_agent(4, scripted=[{
+        "steps": [{"delay": 60}], "say": "no"}]), "constraints": {"timeout_seconds": 8}}),
     # Scripts: the exit code alone, script.go.
     Row("script-0", "PASS", by_script(), script="echo fine"),
     Row("script-0-says-fail", "PASS", by_script(), script="echo '{\"score\": 0.1}'", ours="FAIL"),
