@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillup.errors import InvalidFilesError, UsageError
+from skillup.errors import InvalidFilesError, SkillupError, UsageError
 from skillup.plan import is_named
 from skillup.process.secrets import masking_bytes
 from skillup.schema.case import Case
@@ -125,16 +127,37 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
     return EditedCases(tuple(found))
 
 
-def watched(paths: Sequence[Path]) -> dict[str, tuple[int, int, int]]:
-    """What tells a change: every YAML file that `paths` name or hold, with time, size and inode."""
+def watched(paths: Sequence[Path], beside: Iterable[Path] = ()) -> dict[str, tuple[int, int, int]]:
+    """What tells a change: of every file that `paths` name or hold time, size and inode.
+
+    These are YAML files, and whatever else their cases are made of or judged by (`beside`).
+    """
     state = {}
-    for file in _files(paths):
+    for file in [*_files(paths), *beside]:
         try:
             status = file.stat()
         except OSError:
             continue
         state[str(file)] = (status.st_mtime_ns, status.st_size, status.st_ino)
     return state
+
+
+def files_beside(paths: Sequence[Path]) -> list[Path]:
+    """Datasets, golden files, scripts and attachments of the cases; none while these are wrong."""
+    from skillup.trial.references import attachment_paths, golden_paths, script_paths
+
+    try:
+        with redirect_stderr(StringIO()):  # whoever judges them says what is wrong
+            edited = load_edited(paths).cases
+    except SkillupError:
+        return []
+    found: dict[Path, None] = {}
+    for one in edited:
+        suite = one.loaded_suite.suite if one.loaded_suite is not None else None
+        names = [dataset.path for dataset in suite.cases.datasets] if suite is not None else []
+        names += [*golden_paths(one.case), *script_paths(one.case), *attachment_paths(one.case)]
+        found.update(dict.fromkeys(one.root / name for name in names))
+    return list(found)
 
 
 def with_references(

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 
-from skillup.cli.judging_cases import watched
+from skillup.cli.judging_cases import files_beside, watched
 from skillup.cli.judging_output import JudgeRequest, judge_once
 from skillup.errors import InvalidFilesError, SkillupError
 from skillup.reports.problems import problem_line, shown_path
@@ -24,13 +24,14 @@ def judge_on_changes(request: JudgeRequest) -> int:
     """
     # A shell that starts it in the background has Ctrl-C ignored; here it is the only way to end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    seen = None
+    seen, beside = None, files_beside(request.cases)
     request = replace(request, last={})
     while True:
         # Looked at before it is read: what changes meanwhile is noticed the next time.
-        state = watched(request.cases)
+        state = watched(request.cases, beside)
         if state != seen:
-            seen = state
+            beside = files_beside(request.cases)
+            seen = watched(request.cases, beside)
             _judge(request)
             names = ", ".join(shown_path(path) for path in request.cases)
             now = datetime.now().astimezone()

@@ -31,6 +31,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
+from skillup.trial.references import keep_references
 from skillup.trial.request import Patience
 from skillup.trial.simulator import UserSimulator
 from skillup.workspace.full_disk import refuse_without_room
@@ -110,9 +111,18 @@ class Run:
                 ungraded.append(job)
             else:
                 await self.conclude(job, record, known, new=False)
+        await anyio.to_thread.run_sync(self._keep_references, plan)
         await self._judge_rest(ungraded)
         if self.deciding is not None:
             self._journal_decisions(self.deciding)
+
+    def _keep_references(self, plan: Plan) -> None:
+        """What trials are judged by, before any agent could change it."""
+        for job in plan.jobs:
+            case, blobs = job.loaded.case, self.directory.blobs
+            if job.id not in self.grades:
+                variables = {**case.vars, **self.options.variables}
+                keep_references(case, job.suite.root, blobs, variables)
 
     async def _judge_rest(self, jobs: Sequence[Job]) -> None:
         """Those that were held whole by an earlier start, which could not judge them."""

@@ -21,19 +21,24 @@ def keep_references(
 ) -> dict[str, FileState]:
     """Store every golden file, script and attachment the case names; see `reference_paths`.
 
-    One that cannot be read is left out; its check then fails, and says so.
+    One that cannot be read is left out; its check then fails, and says so. What is kept is what
+    the run found first: an agent that edits the suite changes nothing for the trials after its own.
     """
     kept: dict[str, FileState] = {}
     for path in reference_paths(case, variables):
         # A template may have become anything by now.
         if leaves(path, suite_root) and not is_trusted(os.environ):
             continue
-        try:
-            content = read_file(suite_root / path)
-            executable = bool((suite_root / path).stat().st_mode & 0o100)
-        except (OSError, InvalidFilesError):
-            continue
-        kept[path] = FileState(sha256=blobs.put(content), size=len(content), executable=executable)
+        file = suite_root / path
+        if file not in blobs.references:
+            try:
+                content = read_file(file)
+                executable = bool(file.stat().st_mode & 0o100)
+            except (OSError, InvalidFilesError):
+                continue
+            state = FileState(sha256=blobs.put(content), size=len(content), executable=executable)
+            blobs.references[file] = state
+        kept[path] = blobs.references[file]
     return kept
 
 

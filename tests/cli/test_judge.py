@@ -274,6 +274,27 @@ def _lines_until(stream: IO[str], wanted: Callable[[str], bool]) -> list[str]:
     raise AssertionError(f"the stream ended: {lines}")
 
 
+def test_watching_sees_what_cases_are_judged_by(project: Project) -> None:
+    """F13: an edited golden file, script or dataset was missed."""
+
+    def is_waiting(line: str) -> bool:
+        return "Ctrl-C ends" in line
+
+    path = project.root / "cases/notes.yaml"
+    judge = "judge: {type: script, script_path: judge.sh}\n"
+    path.write_text(path.read_text("utf-8") + judge, "utf-8")
+    script = project.root / "cases/judge.sh"
+    project.write({"cases/judge.sh": "#!/bin/sh\nexit 0\n"})
+    script.chmod(0o755)
+    with project.start("judge", "run", "--cases", "cases", "--watch") as process:
+        assert process.stderr is not None
+        _lines_until(process.stderr, is_waiting)
+        script.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+        assert any("PASS → FAIL" in line for line in _lines_until(process.stderr, is_waiting))
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+
+
 def test_watching_judges_after_each_change_and_outlives_broken_files(project: Project) -> None:
     def is_waiting(line: str) -> bool:
         return "Ctrl-C ends" in line

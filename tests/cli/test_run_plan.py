@@ -66,3 +66,31 @@ def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) 
     (project.root / "two/engines/reviewer.yaml").unlink()
     problem = desk.problem(plan.jobs[1].loaded.case)
     assert "there is no engine `reviewer`" in (problem.message if problem else "")
+
+
+def test_a_golden_file_that_an_agent_edits_is_for_later_trials_what_it_was(
+    project: Project,
+) -> None:
+    """S8: the second trial passed by what the first one had made of the file."""
+    golden = project.root / "golden.txt"
+    project.write(
+        {
+            "eval.yaml": "name: s\n",
+            "golden.txt": "right\n",
+            "cases/a.yaml": f"""
+                input: {{prompt: x}}
+                assertions: [{{contains: done}}]
+                scripted: [{{steps: [{{run: "echo wrong > '{golden}'"}}], say: done}}]
+                """,
+            "cases/b.yaml": """
+                depends_on: [a]
+                input: {prompt: x}
+                assertions: [{golden_file: golden.txt}]
+                scripted: [{say: wrong}]
+                """,
+        }
+    )
+    outcome = project.run("run", ".", "--json")
+    assert golden.read_text() == "wrong\n"
+    statuses = {case["case_id"]: case["status"] for case in outcome.data["cases"]}
+    assert statuses == {"a": "PASS", "b": "FAIL"}

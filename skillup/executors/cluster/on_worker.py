@@ -29,8 +29,8 @@ from skillup.executors.register import end_what_was_left
 from skillup.judges.scratch import judge_scratch
 from skillup.store.scratch import remove_tree
 
-TOPIC = "skillup"
-"""Of the events by which a worker says what goes on in a trial."""
+TOPIC = "skillup-{digest}"
+"""Of the events by which a worker says what goes on in a trial; a run's client hears its own."""
 
 _LOOKING_SECONDS = 100.0
 _KEPT_SECONDS = 24 * 3600.0
@@ -130,7 +130,8 @@ def hold(asked: dict[str, Any], digest: str) -> dict[str, Any]:
             end = event
         elif event is not None:
             # As text: an agent may say what Dask's own coding of messages has no bytes for.
-            worker.log_event(TOPIC, {"unit": asked["unit"], "said": json.dumps(event)})
+            said = {"unit": asked["unit"], "said": json.dumps(event)}
+            worker.log_event(TOPIC.format(digest=digest), said)
 
     with _in_use(digest) as place, _unit_directory(place) as directory:
         unit = _units[asked["unit"]] = _Unit(directory / "run", str(place / "root"))

@@ -14,6 +14,8 @@ from skillup.errors import SkillupError
 from skillup.executors.cluster.looking import Looked
 
 _LOOK_SECONDS = 1.0
+_LOOKS_AT_DOUBTED = 5
+"""Each sends the suites anew; whoever cannot hold trials by then gets no more of them."""
 _MORE_LOOKS = 2
 """After one of a worker that could not be asked, or could not answer."""
 _ANSWER_SECONDS = 20.0
@@ -31,6 +33,8 @@ class Worker:
     gone: anyio.Event = field(default_factory=anyio.Event)
     doubted: bool = False
     """Something was lost there: it gets no more before it has been looked at again."""
+    looks: int = 0
+    """In vain, since it is doubted."""
 
 
 class Pool:
@@ -128,6 +132,7 @@ class Pool:
     def doubt(self, worker: Worker) -> None:
         """Something was lost there; it may have begun anew, with nothing of what it was sent."""
         worker.doubted = True
+        self._tell()
 
     def leave_out(self, worker: Worker, why: str) -> None:
         """It gets no more trials of this run; those that it has go on."""
@@ -141,9 +146,11 @@ class Pool:
         looked = await self._look(worker.address)
         self._asked.remove(worker)
         if looked.problem is None:
-            worker.doubted = False
+            worker.doubted, worker.looks = False, 0
             self._tell()
-        elif not looked.passing:
+            return
+        worker.looks += 1
+        if not looked.passing or worker.looks == _LOOKS_AT_DOUBTED:
             self.leave_out(worker, looked.problem)
 
     @asynccontextmanager
@@ -233,6 +240,6 @@ class Pool:
             self._tell()
 
     def _tell(self) -> None:
-        self._resized(max(1, sum(worker.threads for worker in self.workers)))
+        self._resized(max(1, sum(w.threads for w in self.workers if not w.doubted)))
         changed, self._changed = self._changed, anyio.Event()
         changed.set()

@@ -84,9 +84,9 @@ class Unit:
     async def hold(
         self, asked: Mapping[str, Any], digest: str, told: Callable[[Any], None]
     ) -> Ended:
-        """Have it held; `told` hears what all units say. Raises Disconnected."""
+        """Have it held; `told` hears what all of the run's units say. Raises Disconnected."""
         # Once more each time: a client that had to connect anew is not told of anything any more.
-        self._client.subscribe_topic(TOPIC, told)
+        self._client.subscribe_topic(TOPIC.format(digest=digest), told)
         future = self._client.submit(
             hold,
             {**asked, "unit": self.id, "jobs": list(self._jobs), "counted": self._counted()},

@@ -123,3 +123,34 @@ def test_one_that_could_not_be_asked_is_asked_again() -> None:
         return [worker.address for worker in pool.workers]
 
     assert anyio.run(main) == ["a"]
+
+
+def test_one_that_stays_doubtful_counts_for_no_place_and_is_left_out_in_the_end() -> None:
+    """F10: it still counted, and was sent the suites a hundred times."""
+    threads: list[int] = []
+    doubtful, looks = False, 0
+
+    async def look(address: str) -> Looked:
+        nonlocal looks
+        if address == "b" or not doubtful:
+            return looked()
+        looks += 1
+        return Looked("the connection to it broke", {}, passing=True)
+
+    async def main() -> list[str]:
+        nonlocal doubtful
+        client: Any = Scheduler("a", "b")
+        pool = Pool(client, look, threads.append)
+        await pool.open()
+        doubtful = True
+        pool.doubt(next(worker for worker in pool.workers if worker.address == "a"))
+        assert threads[-1] == 2
+        async with anyio.create_task_group() as group:
+            group.start_soon(pool.watch)
+            while len(pool.workers) == 2:
+                await pool.looked_again()
+            group.cancel_scope.cancel()
+        return [worker.address for worker in pool.workers]
+
+    assert anyio.run(main) == ["b"]
+    assert looks == 5
