@@ -50,9 +50,6 @@ def judge(
     skill_dir: Annotated[
         Path | None, typer.Option("--skill-dir", help="Of a judge-debug file: the skill's folder.")
     ] = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Store the new grades beside the old ones.")
-    ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Judge again whenever a file of --cases changes.")
     ] = False,
@@ -87,11 +84,8 @@ def judge(
                 hint="give one with --cases; `skillup session to-case` writes one",
             )
         if against or labels or write_labels:
-            if watch or write:
-                raise UsageError(
-                    "--watch and --write are not for comparisons of judges",
-                    hint="keep the output of --json instead",
-                )
+            if watch:
+                raise UsageError("--watch is not for comparisons of judges")
             if judge_model:
                 raise UsageError(
                     "--judge-model is not for comparisons of judges",
@@ -103,16 +97,11 @@ def judge(
                 source, by, selection, tuple(against or ()), labels, write_labels, quiet, as_json
             )
             return compare_judges(panel)
-        if write and source.home is None:
-            raise UsageError(
-                "--write: skillup writes nothing beside the agents' own sessions",
-                hint="keep the output of --json instead",
-            )
-        request = JudgeRequest(source, by, selection, write, quiet, as_json, judge_model, parallel)
+        request = JudgeRequest(source, by, selection, quiet, as_json, judge_model, parallel)
         if not watch:
             return judge_once(request)
         if not by:
             raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
-        if as_json or write:
-            raise UsageError("--watch only shows", hint="leave --json and --write for afterwards")
+        if as_json:
+            raise UsageError("--watch only shows", hint="leave --json for afterwards")
         return judge_on_changes(request)

@@ -23,7 +23,6 @@ def input_source(path: Path, places: InputPlaces) -> Source:
     source = Source(path, "input", lambda source, *_: _read(source, blobs, places))
     room = tempfile.TemporaryDirectory(prefix="skillup-judge-", ignore_cleanup_errors=True)
     blobs = BlobStore(Path(source.holds.enter_context(room)))
-    source.home = path.parent
     return source
 
 

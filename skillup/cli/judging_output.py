@@ -1,4 +1,4 @@
-"""One judging from the request to the screen, to `--json` and to the disk."""
+"""One judging from the request to the screen or to `--json`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from skillup.errors import UsageError
 from skillup.judges.replay.regrade import Regrader
 from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lines
 from skillup.reports.folding import print_folded
-from skillup.reports.judgement import Tally, change_as_dict, judgement_chunks
+from skillup.reports.judgement import JUDGEMENT_VERSION, Tally, judgement_chunks
 from skillup.reports.panel import took_words
-from skillup.reports.problems import shown_path
 from skillup.reports.stream_console import make_console
-from skillup.reports.text import plain, shown_id
+from skillup.reports.text import shown_id
 from skillup.schema.grade import Grade
-from skillup.store.judgements import JUDGEMENT_VERSION, JudgementWriter
 from skillup.trial.message import now
 
 _MOST_PROCESSES = 4
@@ -41,7 +39,6 @@ class JudgeRequest:
     source: Source
     cases: tuple[Path, ...] = ()
     selection: Selection = field(default_factory=Selection)
-    write: bool = False
     quiet: bool = False
     as_json: bool = False
     judge_model: str | None = None
@@ -53,7 +50,7 @@ class JudgeRequest:
 
 
 def judge_once(request: JudgeRequest) -> int:
-    """Judge, show and store; the exit code.
+    """Judge and show; the exit code.
 
     Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
     there to judge.
@@ -74,7 +71,7 @@ def judge_once(request: JudgeRequest) -> int:
         judge_model=request.judge_model,
         hidden=hidden,
         workers=_processes(request),
-        whole=request.as_json or request.write or not request.quiet,
+        whole=request.as_json or not request.quiet,
         last=request.last,
     )
     tally = Tally(stopped_by_failures=request.source.stopped_by_failures)
@@ -83,8 +80,6 @@ def judge_once(request: JudgeRequest) -> int:
     if run is not None:
         judged = run.watch(judged)
     head = secrets.mask_data(_head(request))
-    if request.write:
-        judged = _written(judged, request, tally, head, run)
     if request.as_json:
         analysis = run.analysis if run is not None else None
         for chunk in judgement_chunks(head, judged, tally, analysis):
@@ -105,7 +100,7 @@ def _processes(request: JudgeRequest) -> int:
 def _judged_run(request: JudgeRequest) -> JudgedRun | None:
     """Who makes the analysis of the run; None: it is no run, or nobody will see it."""
     source = request.source
-    if source.is_single or source.run is None or not (request.write or request.as_json):
+    if source.is_single or source.run is None or not request.as_json:
         return None
     selected = bool(request.selection or request.cases)
     return JudgedRun(source, selected=selected)
@@ -122,32 +117,6 @@ def _head(request: JudgeRequest) -> dict[str, Any]:
         "tags": list(request.selection.tags),
         "judge_model": request.judge_model,
     }
-
-
-def _written(
-    judged: Iterator[Judged],
-    request: JudgeRequest,
-    tally: Tally,
-    head: dict[str, Any],
-    run: JudgedRun | None,
-) -> Iterator[Judged]:
-    """Each grade goes to disk on its way; nothing is made if there is none."""
-    assert request.source.home is not None
-    writer: JudgementWriter | None = None
-    changes: dict[str, Any] = {}
-    for job_id, grade, change in judged:
-        writer = writer or JudgementWriter(request.source.home)
-        writer.write_grade(job_id, grade)
-        if change:
-            changes[job_id] = change_as_dict(change)
-        yield job_id, grade, change
-    if writer is not None:
-        summary = tally.summary().model_dump(mode="json", by_alias=True)
-        info = {**head, "summary": summary, "changes": tally.changes(), "trials": changes}
-        if run is not None:
-            info["analysis"] = run.analysis().model_dump(mode="json")
-        writer.finish(info)
-        sys.stderr.write(plain(f"the new grades are in {shown_path(writer.path)}\n"))
 
 
 def _show(judged: Iterator[Judged], request: JudgeRequest, tally: Tally, *, compared: bool) -> None:

@@ -50,8 +50,6 @@ class Source:
     kind: str
     """run, trial, record, input or session."""
     read: Callable[[Source, Case | None, str], Iterator[Subject]]
-    home: Path | None = None
-    """Where `--write` puts judgements; None: nowhere."""
     run: Path | None = None
     """The run that the records belong to, if it is there."""
     planned: frozenset[str] = frozenset()
@@ -147,7 +145,6 @@ def _run(path: Path) -> Source:
         path,
         "run",
         _of_run,
-        home=path,
         run=path,
         planned=planned,
         not_needed=not_needed,
@@ -218,7 +215,7 @@ def _foreign(version: str) -> str:
 
 def _alone(path: Path, kind: str) -> Source:
     run = _run_of(path)
-    return Source(path, kind, _of_record, home=run or path.parent, run=run)
+    return Source(path, kind, _of_record, run=run)
 
 
 def _run_of(path: Path) -> Path | None:

@@ -51,7 +51,7 @@ _MORE = """
     invalid_request invocation
     is_error isCompactSummary isError isMeta isolation isSidechain isVisibleInTranscriptOnly
     item.completed item.started item.updated item_completed item_started judge-answers
-    judge-cache judge_cost_usd judge_model_fallback judgement.json judgement_id judgements
+    judge-cache judge_cost_usd judge_model_fallback judgement.json
     keep_alive last-prompt last_token_usage leafUuid list_dir local_command local_shell_call
     logicalParentUuid max_cost_usd max_output_tokens mcp__unknown__tool mcp_servers
     mcp_tool_call mcp_tool_use memory_saved message_refused message_sent microcompact_boundary

@@ -14,6 +14,8 @@ from skillup.schema.analysis import Analysis
 from skillup.schema.grade import BASELINE, CheckResult, Grade, Judging, Summary
 from skillup.schema.record import Usage
 
+JUDGEMENT_VERSION = "skillup.judgement/1"
+
 
 @dataclass(slots=True)
 class Tally:

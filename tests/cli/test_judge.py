@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -83,25 +83,23 @@ def edit(project: Project, old: str, new: str, name: str = "cases/notes.yaml") -
     path.write_text(before.replace(old, new), "utf-8")
 
 
-def grades(folder: Path) -> dict[str, bytes]:
-    found = (folder / "trials").rglob("grading.json")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+def grades(folder: Path) -> list[Any]:
+    return [json.loads(path.read_bytes()) for path in sorted(folder.rglob("grading.json"))]
 
 
-def test_the_same_cases_give_the_same_bytes_without_suites_engines_or_path(
+def test_the_same_cases_give_the_same_grades_without_suites_engines_or_path(
     project: Project,
 ) -> None:
     shutil.rmtree(project.root / "cases")
     before = grades(project.root / "run")
-    outcome = project.run("judge", "run", "--write", env={"PATH": "/nonexistent"})
-    assert outcome.exit_code == 0, outcome.stderr
-    assert "2 passed; nothing changed" in outcome.stderr
-    [judgement] = (project.root / "run/judgements").iterdir()
-    assert grades(judgement) == before
-    assert grades(project.root / "run").items() >= before.items()
-    head = json.loads((judgement / "judgement.json").read_text("utf-8"))
-    assert head["summary"]["pass"] == 2
-    assert head["changes"]["trials"] == 0
+    shown = project.run("judge", "run", env={"PATH": "/nonexistent"})
+    assert shown.exit_code == 0, shown.stderr
+    assert "2 passed; nothing changed" in shown.stderr
+    data = project.run("judge", "run", "--json", env={"PATH": "/nonexistent"}).data
+    assert [case["grade"] for case in sorted(data["cases"], key=lambda c: c["job_id"])] == before
+    assert grades(project.root / "run") == before
+    assert data["summary"]["pass"] == 2
+    assert data["changes"]["trials"] == 0
 
 
 def test_an_edited_case_shows_what_flipped_and_why(project: Project) -> None:
@@ -157,13 +155,11 @@ def test_a_single_record_takes_a_single_case_of_any_name(project: Project) -> No
     assert "renamed" in outcome.stderr
 
 
-def test_a_judgement_of_a_lone_record_lies_beside_it(project: Project) -> None:
+def test_a_lone_record_is_judged_as_in_its_run(project: Project) -> None:
     trial = project.root / "run/trials/other/scripted/with_skill/1"
     shutil.copytree(trial, project.root / "alone")
-    before = (project.root / "alone/grading.json").read_bytes()
-    assert project.run("judge", "alone", "--write").exit_code == 0
-    [judgement] = (project.root / "alone/judgements").iterdir()
-    assert list(grades(judgement).values()) == [before]
+    (case,) = project.run("judge", "alone", "--json").data["cases"]
+    assert [case["grade"]] == grades(project.root / "alone")
 
 
 def test_selections(project: Project) -> None:
@@ -228,8 +224,6 @@ def test_a_session_is_judged_by_a_case_even_outside_of_a_suite(project: Project)
     chosen = project.run("judge", "session.jsonl", "--cases", "cases", "-k", "notes")
     assert chosen.exit_code == 1
     assert "the workspace was not looked at" in chosen.stderr
-    written = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml", "--write")
-    assert (written.exit_code, "--write" in written.stderr) == (2, True)
 
 
 def test_a_folder_of_sessions_is_judged_at_once_each_by_its_own_id(project: Project) -> None:

@@ -176,13 +176,6 @@ def test_edited_cases_judge_it_too(project: Project) -> None:
     assert (edited.exit_code, "a fix" in edited.stderr) == (1, True)
 
 
-def test_new_grades_lie_beside_the_file(project: Project) -> None:
-    path = given(project, judge={"success": [{"contains": "bug"}]})
-    assert project.run("judge", path, "--write").exit_code == 0
-    [judgement] = (project.root / "debug/judgements").iterdir()
-    assert json.loads((judgement / "judgement.json").read_text("utf-8"))["summary"]["pass"] == 1
-
-
 def test_mistakes_are_told(project: Project) -> None:
     wrong = project.run("judge", given(project, judge={"success": [{"contians": "x"}]}))
     assert (wrong.exit_code, "did you mean `contains`?" in wrong.stderr) == (2, True)

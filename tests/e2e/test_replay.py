@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -29,9 +31,9 @@ SCRIPT = by_rules(
 )
 
 
-def _grades(folder: Path) -> dict[str, bytes]:
-    found = (folder / "trials").rglob("grading.json")
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+def _grades(folder: Path) -> dict[str, Any]:
+    found = [json.loads(path.read_bytes()) for path in (folder / "trials").rglob("grading.json")]
+    return {grade["case_id"]: grade for grade in found}
 
 
 def test_a_run_of_the_quickstart_that_was_moved_is_graded_the_same(tmp_path: Path) -> None:
@@ -44,10 +46,9 @@ def test_a_run_of_the_quickstart_that_was_moved_is_graded_the_same(tmp_path: Pat
     (project.root / "held").rename(moved)
     (project.root / "cases").rename(project.root / "other")
 
-    again = project.run("judge", "elsewhere/run", "--write", env={"PATH": "/nonexistent"})
+    again = project.run("judge", "elsewhere/run", "--json", env={"PATH": "/nonexistent"})
     assert again.exit_code == 0, again.stderr
-    [judgement] = (moved / "judgements").iterdir()
-    grades = _grades(judgement)
+    grades = {case["grade"]["case_id"]: case["grade"] for case in again.data["cases"]}
     assert len(grades) == 4
     assert grades == _grades(moved)
 
