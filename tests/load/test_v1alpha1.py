@@ -47,7 +47,7 @@ def by_agent(met: int, **judge: Any) -> Part:
         {"id": f"criterion-{n}", "pass": n <= met, "reason": "so", "evidence": ["Done."]}
         for n in (1, 2, 3, 4)
     ]
-    criteria = ["a", "b", "<<c>>", "{{d}}"]
+    criteria = ["a", "b", "c", "d"]
     said = [{"say": json.dumps({"criteria": told})}]
     model = {"type": "agent_judge", "model": "anthropic/m", "criteria": criteria}
     return {"judge": {**model, "scripted": said, **judge}}
@@ -99,6 +99,7 @@ ROWS = [
     Row("two-of-four", "FAIL", by_agent(2)),
     Row("threshold-of-the-suite", "PASS", by_agent(2), suite={"judge": {"pass_threshold": 0.5}}),
     Row("threshold-of-the-case", "FAIL", by_agent(3, pass_threshold=0.8)),
+    Row("criteria-are-text", "PASS", by_agent(4, criteria=["<<a>>", "{{b}}", "c", "d"])),
     Row("judge-without-limit", "PASS", by_agent(4, timeout_seconds=0)),
     Row("judge-overruns-the-case", "ERROR", {**by_agent(4, scripted=[{
         "steps": [{"delay": 60}], "say": "no"}]), "constraints": {"timeout_seconds": 8}}),
