@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ def _profile(tmp_path: Path, **keys: Any) -> Profile:
     other = Profile(name="other", engine="claude_code", permission="edits", base_url="http://a")
     bench = Bench(tmp_path, profiles={"other": other}, own=OWN)
     judge = JudgeConfig.model_validate({"type": "agent_judge", "criteria": "x", **keys})
-    return profile_of(judge, bench.place())
+    place = replace(bench.place(), environment={"SKILLUP_TRUST": "1"})
+    return profile_of(judge, place)
 
 
 def test_it_is_the_trials_own_or_the_one_that_is_named_but_read_only(tmp_path: Path) -> None:
