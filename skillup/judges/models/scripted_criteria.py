@@ -63,14 +63,17 @@ def _verdict(rule: JudgeCriterion, answer: str) -> dict[str, str]:
         match = find(pattern, answer)
         if match is None:
             return {"verdict": "fail", "reason": f"Nothing matches /{pattern}/.", "quote": ""}
-        reason, quote = f"This matches /{pattern}/.", _quoted(match[0])
+        reason, quote = f"This matches /{pattern}/.", _quoted(match)
     for pattern in rule.not_found:
         if match := find(pattern, answer):
-            reason, quote = f"This matches /{pattern}/.", _quoted(match[0])
+            reason, quote = f"This matches /{pattern}/.", _quoted(match)
             return {"verdict": "fail", "reason": reason, "quote": quote}
     return {"verdict": "pass", "reason": reason, "quote": quote}
 
 
-def _quoted(found: str) -> str:
-    """The first line of it: what stands on several lines may be of several messages."""
-    return found.strip().partition("\n")[0][:_LONGEST_QUOTE]
+def _quoted(match: regex.Match[str]) -> str:
+    """The line that it begins in: what stands on several lines may be of several messages."""
+    text = match.string
+    begin = text.rfind("\n", 0, match.start()) + 1
+    line = text[begin:].partition("\n")[0].strip()
+    return line if len(line) <= _LONGEST_QUOTE else match[0].partition("\n")[0][:_LONGEST_QUOTE]

@@ -66,7 +66,7 @@ def test_what_was_found_is_quoted_and_what_was_not_is_named(project: Project) ->
     case = judged(project, CASE.replace("ANSWER", "2 logs. Shall I?"))
     asks, folder, *_ = case["turns"][0]["checks"]
     assert asks["excerpt"].endswith("Shall I?")
-    assert asks["notes"] == []
+    assert asks["notes"] == []  # J8: the line, not the one sign that was found
     assert folder["found"] == "Nothing matches /data/."
 
 
