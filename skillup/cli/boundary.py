@@ -12,7 +12,7 @@ from typing import Any
 
 from skillup.cli.interrupts import is_interrupt
 from skillup.cli.standard_output import standard_output
-from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError
+from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError, UsageError
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -52,9 +52,38 @@ def _run(arguments: Sequence[str]) -> int:
         if isinstance(defect, usage_error):
             _show_wrong_usage(defect)
             return ExitCode.USAGE
+        known = _of_the_system(defect)
+        if known is not None:
+            return _told(known)
         _report_defect(defect)
         return ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.PASSED
+
+
+def _of_the_system(defect: BaseException) -> SkillupError | None:
+    """What the machine or the command line is to blame for, wherever it came up; None: we are."""
+    import errno
+    from pathlib import Path
+
+    if isinstance(defect, BaseExceptionGroup):
+        return next(filter(None, map(_of_the_system, defect.exceptions)), None)
+    if not isinstance(defect, OSError):
+        return None
+    if defect.errno == errno.ENAMETOOLONG:
+        name = str(defect.filename)
+        shown = name if len(name) < 100 else f"{name[:60]}… ({len(name)} characters)"
+        return UsageError(f"{shown}: the name is too long for this system")
+    if defect.errno in (errno.EMFILE, errno.ENFILE):
+        hint = "raise `ulimit -n`, or hold fewer trials at once (-j)"
+        return SkillupError("more files have to be open than are allowed", hint=hint)
+    try:
+        Path.cwd()
+    except OSError:
+        return UsageError("the current folder is not there any more", hint="change to one that is")
+    if sys.platform == "linux" and not Path("/proc/self/stat").exists():
+        why = "what agents start is found there, so that it can be ended"
+        return SkillupError("there is no /proc here", hint=f"mount it: {why}")
+    return None
 
 
 def _told(error: SkillupError) -> int:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from skillup.cli.options import parse_vars
 from skillup.errors import RunDirectoryError, UsageError
 
@@ -74,10 +76,12 @@ def request_from(data: dict[str, Any]) -> RunRequest:
         raise RunDirectoryError(
             "its run.json was written by another version", hint="start a new run instead"
         )
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
-    }
-    return RunRequest(**values)
+    try:
+        return TypeAdapter(RunRequest).validate_python(stored)
+    except ValidationError:
+        raise RunDirectoryError(
+            "its run.json is damaged: `request`", hint="start a new run instead"
+        ) from None
 
 
 def hidden_variables(variables: Sequence[str], mask: Callable[[str], str]) -> list[str]:
@@ -98,6 +102,10 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     if out is not None or replace(rest, variables=()) != RunRequest():
         raise _refused()
     run_info = RunDirectory.open(resume).run_info()
+    if not {"run_id", "started_at"} <= set(run_info):
+        raise RunDirectoryError(
+            f"{resume}: its run.json is damaged", hint="start a new run instead"
+        )
     stored = request_from(run_info)
     values, anew = parse_vars(list(stored.variables)), parse_vars(list(given.variables))
     hidden = set(run_info.get("hidden_variables") or ()) & set(values)

@@ -16,6 +16,8 @@ _HINTS = {
     errno.EACCES: "you may not write there: change its permissions, or choose another --out",
     errno.EPERM: "you may not write there: change its permissions, or choose another --out",
     errno.EROFS: "the file system is read-only: choose another --out",
+    errno.EMFILE: "more open files are needed: raise `ulimit -n`, or hold fewer trials (-j)",
+    errno.ENFILE: "the machine has too many open files: hold fewer trials at once (-j)",
     errno.ENAMETOOLONG: "the path is too long for this file system: choose a shorter --out",
 }
 

@@ -16,8 +16,11 @@ START_ANEW = "start the run anew"
 
 def check_shape_of_run(info: Mapping[str, Any], file: Path) -> None:
     """Raises RunDirectoryError, which names `file`, if `info` has another shape than run.json."""
-    jobs, suites = info.get("jobs") or [], info.get("suites") or {}
-    whole = isinstance(jobs, list) and all(isinstance(job, str) for job in jobs)
+    suites = info.get("suites") or {}
+    lists = [info.get(name) or [] for name in ("jobs", "hidden_variables")]
+    whole = all(isinstance(names, list) for names in lists)
+    whole = whole and all(isinstance(name, str) for names in lists for name in names)
+    whole = whole and all(isinstance(info.get(name, ""), str) for name in ("run_id", "started_at"))
     whole = whole and isinstance(suites, dict) and all(map(_is_suite, suites.values()))
     if not (whole and _is_request(info.get("request") or {})):
         raise RunDirectoryError(f"{file} is damaged", hint=START_ANEW)

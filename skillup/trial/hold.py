@@ -17,7 +17,7 @@ from skillup.trial.opening import Opened, ended, new_record, open_trial
 from skillup.trial.request import TrialRequest
 from skillup.trial.simulated import hold_led
 from skillup.trial.transcript import turns_of
-from skillup.workspace.full_disk import refuse_full_disk, refuse_without_room
+from skillup.workspace.full_disk import refuse_full_disk, refuse_without_room, what_to_do
 
 
 async def hold_trial(request: TrialRequest) -> Record:
@@ -71,7 +71,7 @@ async def whatever_happens(
     except OSError as refused:
         refuse_full_disk(refused)
         why = f"{refused.strerror or refused}{f' ({refused.filename})' if refused.filename else ''}"
-        message = f"the trial could not be held: {why}; see that the disk has room"
+        message = f"the trial could not be held: {why}; {what_to_do(refused)}"
         error = TurnError(kind="setup", message=message, evidence=trace())
     except Exception as defect:  # noqa: BLE001 - the other trials of the run must go on
         error = internal_error(defect)

@@ -26,7 +26,7 @@ from skillup.schema import templates
 from skillup.schema.conversation import Input
 from skillup.schema.record import SessionFingerprint, TurnError, TurnRecord, WorkspaceChanges
 from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
-from skillup.workspace.full_disk import refuse_full_disk
+from skillup.workspace.full_disk import refuse_full_disk, what_to_do
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class LiveSession:
         except OSError as refused:
             refuse_full_disk(refused, self.context.raw_dir)
             why = f"{refused.strerror or refused} ({refused.filename or self.context.raw_dir})"
-            message = f"the turn's output could not be kept: {why}; see that the disk has room"
+            message = f"the turn's output could not be kept: {why}; {what_to_do(refused)}"
             error = TurnError(kind="setup", message=message, evidence=trace())
             return TurnOutcome(session=self.session, error=error)
         except Exception as defect:  # noqa: BLE001 - see above

@@ -59,6 +59,8 @@ class ViewServer(ThreadingHTTPServer):
         self.answers = Answers(served, first)
         self.stopping = threading.Event()
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self.streams = threading.BoundedSemaphore(_MOST_AT_ONCE // 2)
+        """So that however many pages wait for changes, others are answered."""
         self._silent: dict[socket.socket, None] = {}
         """Connections that have not sent a whole request, the one that is so longest first."""
         try:
@@ -203,6 +205,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _tell_changes(self, changes: Changes) -> None:
         """Server-Sent Events, until the browser or the server goes."""
         self.close_connection = True
+        if not self.server.streams.acquire(blocking=False):
+            self._send(error_answer(503, "too many pages wait for changes: close some"))
+            return
+        try:
+            self._stream(changes)
+        finally:
+            self.server.streams.release()
+
+    def _stream(self, changes: Changes) -> None:
         self._head(200, "text/event-stream; charset=utf-8", _DATA_POLICY)
         self.send_header("Connection", "close")
         self.end_headers()
