@@ -20,7 +20,22 @@ CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
 TRIAL = "trials/a/scripted/with_skill/1"
 FILES = ("run.json", "result.json", "events.jsonl", f"{TRIAL}/record.json", f"{TRIAL}/grading.json")
 GONE, FEW = 'rmdir "$0" && exec "$@"', 'ulimit -n 40; exec "$@"'
-VALUES = [None, 0, -1, 1e308, True, "", [], {}, "x", [[]], {"a": 1}, "\ud800", 10**30, [None]]
+VALUES: list[Any] = [
+    None,
+    0,
+    -1,
+    1e308,
+    True,
+    "",
+    [],
+    {},
+    "x",
+    [[]],
+    {"a": 1},
+    "\ud800",
+    10**30,
+    [None],
+]
 VERBS = (
     ["judge", "damaged", "--json"],
     ["show", "damaged"],
@@ -32,7 +47,7 @@ VERBS = (
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield place
-    items = value.items() if isinstance(value, dict) else ()
+    items: Any = value.items() if isinstance(value, dict) else ()
     items = enumerate(value) if isinstance(value, list) else items
     for key, part in items:
         yield from places(part, (*place, key))
