@@ -7,7 +7,7 @@ So a check of a missing, skipped, failed or errored turn fails, and so does its 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from skillup.checks.context import CheckContext
@@ -42,17 +42,19 @@ def resolve(context: CheckContext, number: int | Literal["last"] | None) -> Scop
     if turn is None:
         why = f"there is no turn {number}; turns held: {len(context.record.turns)}"
         return Scope(f"turn {number}", (), None, why)
-    own = _one_turn(context.record, turn)
-    steps = tuple(turn.executed())
-    return replace(own, turns=steps, problem=own.problem or _first_problem(steps))
+    return _every_answer(turn, _one_turn(context.record, turn).problem)
 
 
 def _last(record: Record) -> Scope:
     if not record.turns:
         return Scope("last turn", (), None, "no turn was held")
-    turn = record.turns[-1]
+    return _every_answer(record.turns[-1], None)
+
+
+def _every_answer(turn: TurnRecord, problem: str | None) -> Scope:
+    """A turn that is named from outside: with its follow-ups."""
     steps = tuple(turn.executed())
-    return Scope(f"turn {turn.turn_number}", steps, turn, _first_problem(steps))
+    return Scope(f"turn {turn.turn_number}", steps, turn, problem or _first_problem(steps))
 
 
 def _by_number(record: Record, number: int) -> TurnRecord | None:

@@ -10,6 +10,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from skillup.schema.templates import escape
+
 SUITE = "evals/eval.yaml"
 _FIRST_WORDS = 200
 _WHEN_THE_USER = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
@@ -125,7 +127,7 @@ input:
   turns:
     - content: {_message(plan.request)}
 assertions:
-  - skill_used: {_text(plan.skill)}
+  - skill_used: {_text(escape(plan.skill))}
   # What should come of it? For example, the first two without, the third with a judge's model:
   # - contains: {{any: [done, ready]}}
   # - files_exist: ["*.md"]
@@ -151,7 +153,7 @@ input:
   turns:
     - content: {_message(request)}
 assertions:
-  - skill_not_used: {_text(plan.skill)}
+  - skill_not_used: {_text(escape(plan.skill))}
 {answer}scripted:
   - say: {_text("Gladly." if plan.other_request else "391")}
 """

@@ -107,10 +107,15 @@ def _in_items(check: CheckResult, steps: Sequence[Step]) -> Iterator[dict[str, A
 def _find(check: CheckResult, text: str) -> tuple[int, int] | None:
     if not text:
         return None
-    span = piece_in(Seen(text), check.excerpt, check.found)
-    if span is None and check.kind not in _OF_TEXTS:
-        span = piece_in(Seen(text, normal=False), check.excerpt, check.found)
-    return span
+    if check.kind in _OF_TEXTS:
+        return piece_in(Seen(text), check.excerpt, check.found)
+    # A judge's quotation begins with who said it.
+    for excerpt in (check.excerpt.partition(": ")[2], check.excerpt):
+        for seen in (Seen(text), Seen(text, normal=False)):
+            span = piece_in(seen, excerpt, check.found)
+            if span is not None:
+                return span
+    return None
 
 
 def _texts(item: dict[str, Any]) -> Iterator[tuple[str, str | None, str]]:

@@ -388,7 +388,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (17, VERDICT, "if any(check.weight for check in judged.conversation):", "if False:"),
     (18, SCOPE, 'None if turn.status == "completed" else _problem(turn)', "None"),
     (18, SCOPE, "        problem = _first_problem(turns)", "        problem = None"),
-    (18, SCOPE, "problem=own.problem or _first_problem(steps)", "problem=None"),
+    (18, SCOPE, "turn, problem or _first_problem(steps)", "turn, None"),
     (19, LEVELS, "(nested, context.about(answer))", "(nested, context.about(turn))"),
     (19, LEVELS, "evaluate_level(checks, context.about(turn))", "evaluate_level(checks, context)"),
     (20, REGISTRY, "if forbids != negated else", "if True else"),
