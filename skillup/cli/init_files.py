@@ -125,9 +125,9 @@ title: A request that the skill is for makes the agent use it
 tags: [trigger]
 input:
   turns:
-    - content: {_message(plan.request)}
+    - content: {_literal(plan.request)}
 assertions:
-  - skill_used: {_text(escape(plan.skill))}
+  - skill_used: {_literal(plan.skill)}
   # What should come of it? For example, the first two without, the third with a judge's model:
   # - contains: {{any: [done, ready]}}
   # - files_exist: ["*.md"]
@@ -151,9 +151,9 @@ title: A request that the skill is not for does not make the agent use it
 tags: [trigger]
 input:
   turns:
-    - content: {_message(request)}
+    - content: {_literal(request)}
 assertions:
-  - skill_not_used: {_text(escape(plan.skill))}
+  - skill_not_used: {_literal(plan.skill)}
 {answer}scripted:
   - say: {_text("Gladly." if plan.other_request else "391")}
 """
@@ -169,7 +169,7 @@ title: The second message is answered in the light of the first
 tags: [conversation]
 input:
   turns:
-    - content: {_message(request)}
+    - content: {_literal(request)}
       capture:                       # taken out of the answer; usable as <<job>> from here on
         - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
     - content: "What did I call this job? Change no file."
@@ -203,9 +203,9 @@ timeout_seconds: 300           # a turn's
 """
 
 
-def _message(text: str) -> str:
-    """`<<` would begin a template."""
-    return _text(text.replace("<<", "\\<<"))
+def _literal(text: str) -> str:
+    """`text` where templates are filled in."""
+    return _text(escape(text))
 
 
 def _text(text: str) -> str:
