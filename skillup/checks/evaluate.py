@@ -97,7 +97,7 @@ def _evaluate(
         passed=passed,
         score=finding.score if finding.score is not None else float(passed),
         weight=question.weight,
-        required=required or question.required,
+        required=required or question.required or _lacks_a_required_part(key, finding),
         assertable=finding.assertable,
         evaluated=finding.evaluated,
         scope=scope.label,
@@ -109,6 +109,11 @@ def _evaluate(
         error_kind=finding.error_kind,
         children=list(finding.children),
     )
+
+
+def _lacks_a_required_part(key: str, finding: Finding) -> bool:
+    """A required check has to pass wherever it stands, but for one that has to fail."""
+    return key != "none_of" and any(c.required and not c.passed for c in finding.children)
 
 
 def _variables(context: CheckContext, scope: Scope, manner: _Manner) -> dict[str, str]:

@@ -104,7 +104,8 @@ def merged_case(case: Case, suite: Suite, *, default_id: str) -> Case:
     merged = merge_defaults(_translated(case, suite), suite, default_id=default_id)
     if len(merged.input.turns or ()) > 1 or merged.user_simulator is not None:
         merged = _of_the_last_answer(merged)
-    if merged.expect is not None or merged.all_judges() or merged.checks():
+    expected = merged.expect is not None and any(True for _ in merged.expect.given())
+    if expected or merged.all_judges() or merged.checks():
         return merged
     return _with(merged, expect=CheckSet(exit_code=0))
 

@@ -100,14 +100,17 @@ class CheckKeys(Model):
     tool_not_called_in_turn: ToolMatchInTurn | None = Field(None, description="skill-up, by turn.")
 
     def given(self) -> Iterator[tuple[str, Any]]:
-        """The keys that are set, as written in YAML, with their arguments, in a fixed order."""
+        """The keys that ask something, as written in YAML, with their arguments, in a fixed order.
+
+        An empty list asks nothing, so nothing passes by it.
+        """
         # A check has one key of fifty: looking at those that are set is what keeps this cheap.
         names = [name for name in self.model_fields_set if name in _KEYS]
         if len(names) > 1:
             names.sort(key=_ORDER.__getitem__)
         for name in names:
             value = getattr(self, name)
-            if value is not None:
+            if value is not None and value != []:
                 yield _KEYS[name], value
 
 
@@ -157,7 +160,7 @@ class Check(CheckKeys):
         if self.prompt is not None and not keys:
             return self
         if not keys:
-            raise ValueError("no check is named || add one, such as `contains` or `tool_called`")
+            raise ValueError("no check asks for anything || add one, such as `contains` or `tool_called`")
         if len(keys) > 1:
             both = " and ".join(f"`{key}`" for key in keys)
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")

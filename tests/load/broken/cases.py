@@ -76,7 +76,8 @@ CASES = [
     (CHECKED + "context: {files: {a.txt: 'x\n\n  <<who>>'}}\n", "5:3", "<<who>> is not defined"),
     (turn("capture: [{variable: v, pattern: '(x)'}]").replace("hi", '"<<v>>"'), "3:17", "<<v>>"),
     # checks
-    (check("{}"), "2:14", "no check is named"),
+    (check("{}"), "2:14", "no check asks for anything"),
+    (check("{files_exist: []}"), "2:14", "no check asks for anything"),
     (check("{contians: x}"), "2:15", "did you mean `contains`?"),
     (check("{contains: x, equals: y}"), "2:14", "make each its own list item"),
     (check("{contains: {}}"), "2:15", "there is nothing to look for"),
