@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,17 +89,16 @@ async def renewed_once(
         yield lambda _: None
         return
     login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
-    await anyio.to_thread.run_sync(login.take)
-    if login.due_within(turn_seconds):
-        await login.lock()
+    with ExitStack() as at_end:
+        at_end.callback(login.unlock)
         await anyio.to_thread.run_sync(login.take)
-        if not login.due_within(turn_seconds):
-            login.unlock()
-    try:
+        if login.due_within(turn_seconds):
+            await login.lock()
+            await anyio.to_thread.run_sync(login.take)
+            if not login.due_within(turn_seconds):
+                login.unlock()
+        at_end.callback(login.give_back, NO_SECRETS)
         yield login.give_back
-    finally:
-        login.give_back(NO_SECRETS)
-        login.unlock()
 
 
 class _SharedLogin:
@@ -145,24 +144,18 @@ class _SharedLogin:
         return due is not None and due - time.time() < seconds + _RENEWED_BEFORE_SECONDS
 
     async def lock(self) -> None:
-        """Waits until nobody else holds it, here or in another process."""
-        try:
-            path = self._theirs.with_name(f"{self._theirs.name}.skillup-lock")
-            lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-        except OSError:
-            return  # nothing can be written there, a renewed login neither
-        self._lock = lock
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                try:
-                    await anyio.sleep(_LOCK_PAUSE_SECONDS)
-                except BaseException:
-                    self.unlock()
-                    raise
-            else:
-                return
+        """Waits until nobody else holds it, here or in another process.
+
+        Without a lock where there can be none: nothing can be written there, or the file system has
+        no locks.
+        """
+        path = self._theirs.with_name(f"{self._theirs.name}.skillup-lock")
+        with suppress(OSError):
+            self._lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            while True:
+                with suppress(BlockingIOError):
+                    return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                await anyio.sleep(_LOCK_PAUSE_SECONDS)
 
     def unlock(self) -> None:
         if self._lock is not None:

@@ -41,8 +41,8 @@ _NAME = re.compile(
 )
 # Under whatever name: what providers' keys, JSON Web Tokens and webhooks look like.
 _SHAPE = re.compile(
-    r"""(sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[a-z]|hf|npm|pypi|AIza|AKIA|ASIA)
-        [-_A-Za-z0-9]{16,} | eyJ[\w-]+\.eyJ[\w-]+\.[\w-]* |
+    r"""([spr]k[-_] | gh[opusr]_ | github_pat_ | glpat- | xox[a-z]- | hf_ | npm_ | pypi- | AIza)
+        (?=\S*\d)[-_A-Za-z0-9]{16,} | A[KS]IA[A-Z0-9]{16} | eyJ[\w-]+\.eyJ[\w-]+\.[\w-]* |
         https://(hooks\.slack\.com/|[^/\s]*discord(app)?\.com/api/webhooks/|
                  [^/\s]*webhook\.office\.com/)\S+""",
     re.VERBOSE,

@@ -7,6 +7,7 @@ claude's rule stands for it. The real codex is in tests/e2e/test_logins.py.
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import sys
 import time
@@ -18,7 +19,8 @@ import anyio
 import pytest
 
 from skillup.engines.base import Engine, TurnOutcome, TurnRequest
-from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.claude_code import HOME, ClaudeCode
+from skillup.engines.login import renewed_once
 from skillup.process.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.support.held_turns import error_kind, make_trial
@@ -105,3 +107,33 @@ def test_eight_trials_renew_one_login_of_claude_once(tmp_path: Path, isolation: 
     raw = [path.read_text() for path in tmp_path.glob("*/raw/*.stdout.jsonl")]
     assert len(raw) == 8
     assert not any(renewed in text for text in raw)
+
+
+def test_a_turn_that_cannot_begin_leaves_the_login_to_others(tmp_path: Path) -> None:
+    """F5: the lock was held for good if a turn failed after it had waited for it."""
+    profile = Profile(name="claude", engine="claude_code")
+    trial = replace(make_trial(tmp_path, profile), environment={"HOME": str(tmp_path / "user")})
+    due = time.time()
+    file = tmp_path / "user" / ".claude" / ".credentials.json"
+    write_login(file, claude_login("first", due + 60))
+    own = write_login(tmp_path / "own" / file.name, claude_login("first", due + 60))
+    env = {"CLAUDE_CONFIG_DIR": str(own.parent)}
+
+    async def fail() -> None:
+        with pytest.raises(FileNotFoundError):
+            async with renewed_once(trial, HOME, env, 60, by_file=True):
+                pytest.fail("its own copy could not be renewed")
+
+    async def one_after_the_other() -> None:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                async with renewed_once(trial, HOME, env, 60, by_file=True):
+                    group.start_soon(fail)
+                    await anyio.sleep(0.3)  # it waits now
+                    file.write_text(json.dumps(claude_login("second", due + 90)))
+                    shutil.rmtree(own.parent)
+            own.parent.mkdir()
+            async with renewed_once(trial, HOME, env, 60, by_file=True):
+                pass
+
+    anyio.run(one_after_the_other)

@@ -53,6 +53,8 @@ def test_values_of_credential_variables_are_masked(name: str) -> None:
         ("PWD", "where-nothing-is"),
         ("GIT_ASKPASS", "askpass-program"),
         ("COMPASS", "north-by-west"),
+        ("PROJECT", "skillup-integration-tests-2"),
+        ("CHART", "sk-learn-and-other-libraries"),
         ("API_KEY", "short"),
         ("API_KEY", ""),
     ],
