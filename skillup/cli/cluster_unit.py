@@ -36,6 +36,7 @@ from skillup.executors.cluster.spawned import NO_ROOM
 from skillup.executors.cluster.telling import Telling, watch_parent
 from skillup.executors.common_turns import with_relatives
 from skillup.judges.models.stored import AnswerCache, AnswerFolder
+from skillup.load.trust import VARIABLE
 from skillup.plan import Plan
 from skillup.store import RunDirectory
 from skillup.trial.message import now
@@ -47,6 +48,8 @@ def main() -> int:
     asked = json.loads(next(lines))
     watch_parent(asked["parent"])
     root = asked["root"]
+    # What the suites may do the client has looked at; that they are in a repository is not seen here.
+    os.environ[VARIABLE] = "1"
     try:
         request = _placed_below(root, asked["request"])
         os.chdir(request.directory)

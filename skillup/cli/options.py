@@ -11,8 +11,6 @@ import typer
 
 from skillup.errors import UsageError
 
-TRUST_VARIABLE = "SKILLUP_TRUST"
-
 _HEAD_BYTES = 128 * 1024
 RUN_HELP = "A run's directory, its id or the beginning of it, or `last`."
 Paths = Annotated[
@@ -51,7 +49,9 @@ NoJudgeCache = Annotated[
 def _trust(given: bool) -> bool:
     """For all that this command starts, judges among it, as the variable would."""
     if given:
-        os.environ[TRUST_VARIABLE] = "1"
+        from skillup.load.trust import VARIABLE
+
+        os.environ[VARIABLE] = "1"
     return given
 
 

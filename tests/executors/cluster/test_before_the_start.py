@@ -61,6 +61,25 @@ def test_workers_without_the_cli_get_no_trials(
     assert f"{sent['worker']}:" not in outcome.stderr
 
 
+def test_workers_have_the_files_of_the_repository_that_a_suite_lies_in(
+    project: Project, cluster: DaskCluster
+) -> None:
+    """S10: a worker has no `.git`, and refused what leads out of the suite's own folder."""
+    project.write(
+        {
+            ".git/HEAD": "",
+            "shared/answer.txt": "ok",
+            "skills/a/eval.yaml": "name: x\n",
+            "skills/a/a.yaml": f"{CASE}judge:\n  type: rule_based\n"
+            "  success: [{golden_file: ../../shared/answer.txt}]\n",
+        }
+    )
+    cluster.start_worker("one")
+    there = ("--executor", "dask", "--scheduler", cluster.address)
+    outcome = project.run("run", ".", *there, cwd="skills/a")
+    assert outcome.exit_code == 0, outcome.stderr
+
+
 def test_a_worker_with_another_skillup_gets_no_trials(
     project: Project, cluster: DaskCluster, tmp_path: Path
 ) -> None:
