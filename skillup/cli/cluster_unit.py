@@ -48,7 +48,7 @@ def main() -> int:
     asked = json.loads(next(lines))
     watch_parent(asked["parent"])
     root = asked["root"]
-    # What the suites may do the client has looked at; that they are in a repository is not seen here.
+    # The client has looked at what the suites may do; here is only what it sent, without `.git`.
     os.environ[VARIABLE] = "1"
     try:
         request = _placed_below(root, asked["request"])

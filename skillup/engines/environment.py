@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skillup.engines.base import TrialContext
 from skillup.engines.transcript import as_dict
+from skillup.process.secrets import json_texts
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = frozenset(
@@ -150,19 +151,10 @@ def login_secrets(login: Path | None) -> dict[str, str]:
     if login is None:
         return {}
     try:
-        data = json.loads(login.read_text("utf-8"))
+        texts = json_texts(login.read_text("utf-8").strip())
     except (OSError, ValueError):
         return {}
-    texts = (text for text in _texts_in(data) if len(text) >= 20)
     return {f"{login.name}.{number}": text for number, text in enumerate(texts)}
-
-
-def _texts_in(data: Any) -> Iterator[str]:
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, dict | list):
-        for item in data.values() if isinstance(data, dict) else data:
-            yield from _texts_in(item)
 
 
 def renewal_due(home: EngineHome, login: bytes) -> float | None:

@@ -63,11 +63,6 @@ def without_file(session_id: str) -> SessionFingerprint:
     )
 
 
-def still_holds(path: Path | None, previous: SessionFingerprint) -> bool:
-    """Whether the file begins with exactly the bytes that it had when `previous` was taken."""
-    return what_it_lost(path, previous) is None
-
-
 def what_it_lost(path: Path | None, previous: SessionFingerprint) -> str | None:
     """Why the file does not begin with the bytes that it had when `previous` was taken.
 

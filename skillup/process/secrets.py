@@ -266,12 +266,12 @@ def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) ->
         ):
             found[name] = value
             # Such as DOCKER_AUTH_CONFIG: programs show its parts rather than the whole.
-            found |= {f"{name}.{n}": text for n, text in enumerate(_json_texts(value), start=1)}
+            found |= {f"{name}.{n}": text for n, text in enumerate(json_texts(value), start=1)}
     return found
 
 
-def _json_texts(value: str) -> list[str]:
-    """The long texts within `value` if it is a JSON object."""
+def json_texts(value: str) -> list[str]:
+    """The long texts within `value` if it is a JSON object; addresses are none."""
     if not value.startswith("{"):
         return []
     try:

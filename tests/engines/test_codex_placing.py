@@ -13,7 +13,7 @@ from skillup.engines.base import Placed, SessionRef, TrialContext
 from skillup.engines.codex import CLI
 from skillup.engines.codex_placing import place_fork, place_history, seeding_problem
 from skillup.engines.codex_session import fingerprint, session_file
-from skillup.engines.session_files import of_a_history, still_holds
+from skillup.engines.session_files import of_a_history, what_it_lost
 from skillup.schema.profile import Profile
 from tests.support.held_turns import make_trial
 from tests.support.pasts import assistant, user
@@ -69,7 +69,7 @@ def test_a_history_is_one_file_that_holds_what_its_fingerprint_says(
     path = session_file(home, trial.session_id)
     assert path is not None
     assert placed.fingerprint is not None
-    assert still_holds(path, placed.fingerprint)
+    assert what_it_lost(path, placed.fingerprint) is None
     assert [file for file in home.rglob("*") if file.is_file()] == [path]
     year, month, day = path.relative_to(home).parts[1:4]
     assert path.name.startswith(f"rollout-{year}-{month}-{day}T")

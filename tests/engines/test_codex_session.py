@@ -16,7 +16,7 @@ from skillup.engines.codex_usage import (
     usage_by_totals,
     usage_of,
 )
-from skillup.engines.session_files import has_grown, still_holds, what_it_lacks, what_it_lost
+from skillup.engines.session_files import has_grown, what_it_lacks, what_it_lost
 from skillup.engines.transcript import Transcript
 
 THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
@@ -77,7 +77,7 @@ def test_a_session_that_went_on_still_holds_its_beginning(tmp_path: Path) -> Non
     assert first is not None
     assert second is not None
     assert (first.messages, second.messages) == (1, 2)
-    assert still_holds(path, first)
+    assert what_it_lost(path, first) is None
     assert has_grown(second, first)
     assert not has_grown(first, first)
     assert session_file(tmp_path, THREAD) == path
@@ -89,11 +89,11 @@ def test_a_session_that_was_rewritten_or_cut_does_not(tmp_path: Path) -> None:
     assert before is not None
 
     write(tmp_path, user("eno"), user("two"), user("three"))
-    assert not still_holds(path, before)
+    assert what_it_lost(path, before) is not None
     write(tmp_path, user("one"))
-    assert not still_holds(path, before)
+    assert what_it_lost(path, before) is not None
     path.unlink()
-    assert not still_holds(path, before)
+    assert what_it_lost(path, before) is not None
     assert fingerprint(tmp_path, THREAD) is None
 
 

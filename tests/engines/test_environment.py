@@ -92,8 +92,9 @@ def test_the_users_own_engine_home_may_be_elsewhere(tmp_path: Path) -> None:
 def test_tokens_of_a_login_file_are_secrets(tmp_path: Path) -> None:
     token = "t" * 40
     write_files(tmp_path, {"login.json": json.dumps({"a": [{"token": token}], "plan": "pro"})})
-    write_files(tmp_path, {"broken.json": "{"})
+    write_files(tmp_path, {"broken.json": "{", "deep.json": '{"a":' + "[" * 100_000})
 
     assert list(login_secrets(tmp_path / "login.json").values()) == [token]
     assert login_secrets(tmp_path / "broken.json") == {}
+    assert login_secrets(tmp_path / "deep.json") == {}
     assert login_secrets(None) == {}

@@ -9,28 +9,19 @@ from skillup.trends.statistics.exact import Counts
 from skillup.trends.statistics.proportions import Interval, wilson
 
 
-def newcombe(counts: Counts, confidence: float = 0.95) -> Interval:
-    """The hybrid score interval of the difference of two pass rates, B - A.
-
-    With the rates a and b, and Wilson's intervals (l_a, u_a) and (l_b, u_b):
-    from b - a - √((b-l_b)² + (u_a-a)²) to b - a + √((u_b-b)² + (a-l_a)²).
-
-    Source: R. G. Newcombe (1998), Interval estimation for the difference between independent
-    proportions: comparison of eleven methods, Statistics in Medicine 17, method 10. Raises
-    ValueError as :func:`wilson` does.
-    """
-    return mean_difference([counts], confidence)
-
-
 def mean_difference(cases: Sequence[Counts], confidence: float = 0.95) -> Interval:
     """The interval of the mean over cases of their differences of pass rates, B - A.
 
     The cases are taken as they are: what it leaves open is chance within the trials. Each limit
     lies from the mean by the root of the summed squares of the distances of the cases' own limits
-    (Newcombe's), divided by their number; for one case it is Newcombe's interval.
+    (Newcombe's), divided by their number. For one case, with Wilson's intervals (l_a, u_a) and
+    (l_b, u_b) of the rates a and b, it is Newcombe's hybrid score interval,
+    from b - a - √((b-l_b)² + (u_a-a)²) to b - a + √((u_b-b)² + (a-l_a)²).
 
-    Source: G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect
-    measures: a general approach, Statistics in Medicine 27. Raises ValueError without any case.
+    Sources: R. G. Newcombe (1998), Interval estimation for the difference between independent
+    proportions: comparison of eleven methods, Statistics in Medicine 17, method 10; G. Y. Zou and
+    A. Donner (2008), Construction of confidence limits about effect measures: a general approach,
+    Statistics in Medicine 27. Raises ValueError without any case.
     """
     if not cases:
         raise ValueError("no cases, no interval")

@@ -15,7 +15,7 @@ import pytest
 
 from skillup.engines.scripted_agent.replies import choose_reply
 from skillup.trends.analysis.uplift import uplift_interval
-from skillup.trends.statistics.differences import newcombe
+from skillup.trends.statistics.differences import mean_difference
 from skillup.trends.statistics.exact import Counts
 from skillup.trends.statistics.paired import bootstrap_interval
 from skillup.trends.statistics.proportions import wilson
@@ -86,9 +86,11 @@ def test_newcombes_interval_covers_the_uplift_of_a_case_as_often_as_it_says(
         p * q
         for a, p in enumerate(chances(without, trials))
         for b, q in enumerate(chances(with_skill, trials))
-        if _holds(newcombe(Counts(a, trials, b, trials)), true)
+        if _holds(mean_difference([Counts(a, trials, b, trials)]), true)
     )
-    seen = fmean(_holds(newcombe(c), true) for (c,) in _suites(agent, [rates], trials, RUNS))
+    seen = fmean(
+        _holds(mean_difference([c]), true) for (c,) in _suites(agent, [rates], trials, RUNS)
+    )
 
     assert expected == pytest.approx(0.95, abs=0.03)
     assert seen == pytest.approx(expected, abs=tolerance(expected))

@@ -9,7 +9,7 @@ import pytest
 from skillup.schema.analysis import Uplift
 from skillup.schema.grade import Grade
 from skillup.trends.analysis import analyse
-from skillup.trends.statistics.differences import newcombe
+from skillup.trends.statistics.differences import mean_difference
 from skillup.trends.statistics.exact import Counts, stratified
 from skillup.trends.statistics.paired import bootstrap_interval
 from tests.support.graded import a_grade, a_result, a_turn, grades_of
@@ -32,7 +32,7 @@ def test_one_case_has_newcombes_interval_in_its_own_row_and_that_of_its_suite() 
 
     for item in (found["a"], found[None]):
         assert item.uplift == 0.75
-        assert (item.low, item.high) == pytest.approx(newcombe(Counts(1, 4, 4, 4)))
+        assert (item.low, item.high) == pytest.approx(mean_difference([Counts(1, 4, 4, 4)]))
         assert item.p == pytest.approx(stratified([Counts(1, 4, 4, 4)]).p)
         assert (item.with_skill.passed, item.without_skill.passed) == (4, 1)
 
