@@ -160,7 +160,9 @@ class Check(CheckKeys):
         if self.prompt is not None and not keys:
             return self
         if not keys:
-            raise ValueError("no check asks for anything || add one, such as `contains` or `tool_called`")
+            raise ValueError(
+                "no check asks for anything || add one, such as `contains` or `tool_called`"
+            )
         if len(keys) > 1:
             both = " and ".join(f"`{key}`" for key in keys)
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
