@@ -189,7 +189,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
         available = finding.available
         table.add_row(
             Text(finding.verdict, style=_STYLE[finding.verdict]),
-            finding.name,
+            Text(plain(finding.name)),
             Text(available.version or "–"),
             Text(available.login or "–"),
             Text({None: "–", "ok": "ok"}.get(finding.probed, "failed")),
@@ -200,11 +200,11 @@ def print_findings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         problem = finding.available.problem
         if problem is not None:
-            console.print(Text(f"{finding.name}: {plain(problem.message)}"), soft_wrap=True)
+            console.print(Text(plain(f"{finding.name}: {problem.message}")), soft_wrap=True)
         if finding.probed not in (None, "ok"):
-            console.print(Text(f"{finding.name}: probe: {plain(finding.probed or '')}"))
+            console.print(Text(plain(f"{finding.name}: probe: {finding.probed or ''}")))
         for note in finding.notes:
-            console.print(Text(f"{finding.name}: {plain(note)}", style="dim"), soft_wrap=True)
+            console.print(Text(plain(f"{finding.name}: {note}"), style="dim"), soft_wrap=True)
 
 
 def exit_code(findings: Sequence[Finding], *, named: bool) -> ExitCode:

@@ -169,17 +169,16 @@ def with_references(
     record has them.
     """
     from skillup.judges.written import as_written
-    from skillup.trial.references import reference_paths
+    from skillup.trial.references import read_reference, reference_paths
 
     case = edited.case
     contents: dict[str, bytes] = {}
     references = dict(record.references)
     for name in reference_paths(case, as_written(record, case).initial_variables):
-        try:
-            content = masking_bytes(mask)((edited.root / name).read_bytes())
-            executable = bool((edited.root / name).stat().st_mode & 0o100)
-        except OSError:
+        found = read_reference(name, edited.root)
+        if found is None:
             continue
+        content, executable = masking_bytes(mask)(found[0]), found[1]
         sha = hashlib.sha256(content).hexdigest()
         contents[sha] = content
         references[name] = FileState(sha256=sha, size=len(content), executable=executable)

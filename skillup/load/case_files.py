@@ -103,7 +103,8 @@ def _matches(pattern: str, root: Path) -> list[Path]:
         return [path] if path.is_file() else []
     try:
         return sorted(path for path in root.glob(pattern) if path.is_file())
-    except (ValueError, NotImplementedError):  # a glob that pathlib does not know, such as `a**`
+    # A glob that pathlib does not know, such as `a**`, or of more parts than it can follow.
+    except (ValueError, NotImplementedError, RecursionError):
         return []
 
 

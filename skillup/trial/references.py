@@ -26,20 +26,31 @@ def keep_references(
     """
     kept: dict[str, FileState] = {}
     for path in reference_paths(case, variables):
-        # A template may have become anything by now.
-        if leaves(path, suite_root) and not is_trusted(os.environ):
-            continue
         file = suite_root / path
         if file not in blobs.references:
-            try:
-                content = read_file(file)
-                executable = bool(file.stat().st_mode & 0o100)
-            except (OSError, InvalidFilesError):
+            found = read_reference(path, suite_root)
+            if found is None:
                 continue
+            content, executable = found
             state = FileState(sha256=blobs.put(content), size=len(content), executable=executable)
             blobs.references[file] = state
         kept[path] = blobs.references[file]
     return kept
+
+
+def read_reference(path: str, suite_root: Path) -> tuple[bytes, bool] | None:
+    """The content of a file of the suite, and whether it is executable; None: it cannot be read.
+
+    Nothing outside of the project is, unless the user trusts the suite: a template in `path` may
+    have become anything by now. Nor is a pipe or a device, which might never end.
+    """
+    if leaves(path, suite_root) and not is_trusted(os.environ):
+        return None
+    file = suite_root / path
+    try:
+        return read_file(file), bool(file.stat().st_mode & 0o100)
+    except (OSError, InvalidFilesError):
+        return None
 
 
 def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:

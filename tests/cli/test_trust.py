@@ -107,6 +107,39 @@ def test_reading_what_is_no_file_neither_waits_nor_fills_the_memory(project: Pro
     assert "a device, not a file" in graded["reason"]
 
 
+def test_a_script_or_a_case_list_that_could_keep_a_run_busy_is_refused(project: Project) -> None:
+    """S10: a FIFO as a script, a glob of a thousand parts."""
+    project.write({"eval.yaml": "name: s\n", "a.yaml": CASE + "    expect: {script: pipe.sh}\n"})
+    os.mkfifo(project.root / "pipe.sh")
+    (graded,) = project.run_json(".")["cases"]
+    assert (graded["status"], "is no file" in graded["reason"]) == ("ERROR", True)
+
+    project.write({"eval.yaml": f"name: s\ncases: {{files: ['{'**/' * 1000}x']}}\n"})
+    refused = project.run("validate", ".")
+    assert (refused.exit_code, "matches no file" in refused.stderr) == (2, True)
+
+
+def test_edited_cases_read_no_file_outside_by_a_template_or_a_pipe(project: Project) -> None:
+    """S10: `judge --cases` looks at the suite's files as they are now."""
+    project.write(
+        {
+            "suite/eval.yaml": "name: s\n",
+            "suite/a.yaml": CASE,
+            "private/key": "x",
+        }
+    )
+    (project.root / "suite" / ".git").mkdir()
+    assert project.run("run", ".", cwd="suite").exit_code == 0
+    golden = "    vars: {up: ../private/key}\n    expect: {golden_file: '<<up>>'}\n"
+    project.write({"suite/a.yaml": CASE + golden})
+    for at in ("../private/key", "pipe"):
+        if at == "pipe":
+            os.mkfifo(project.root / "suite" / "pipe")
+            project.write({"suite/a.yaml": CASE + "    expect: {golden_file: pipe}\n"})
+        judged = project.run("judge", "last", "--cases", ".", cwd="suite")
+        assert f"the reference {at} was not found" in judged.stdout + judged.stderr
+
+
 def test_doctor_starts_no_program_of_a_folders_profile_unless_it_is_named(
     project: Project, tmp_path: Path
 ) -> None:
@@ -128,4 +161,7 @@ def test_names_in_a_listing_do_not_reach_the_terminal_as_escapes(project: Projec
         {"eval.yaml": 'name: "s\\e]0;owned\\a"\n', "a.yaml": CASE + '    tags: ["\\e[2J"]\n'}
     )
 
+    project.write({"engines/a.yaml": 'engine: scripted\nname: "\\e[31mred"\n'})
+
     assert "\x1b" not in project.run("list", ".").stdout
+    assert "\x1b" not in project.run("doctor").stdout

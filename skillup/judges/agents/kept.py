@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,10 +172,10 @@ def _attached(path: str, subject: Exhibited, suite_root: Path) -> str | None:
     kept = subject.record.references.get(path)
     if kept is not None:
         return kept.sha256
-    try:
-        return hashlib.sha256((suite_root / path).read_bytes()).hexdigest()
-    except OSError:
-        return None
+    with suppress(OSError):
+        if (suite_root / path).is_file():
+            return hashlib.sha256((suite_root / path).read_bytes()).hexdigest()
+    return None
 
 
 def _engine_of(judge: JudgeConfig, place: JudgePlace) -> dict[str, Any] | None:

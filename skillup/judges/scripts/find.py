@@ -47,7 +47,7 @@ def find_script(
     if kept is None or content is None:
         return FoundScript(command_of(own))
     try:
-        present = own.read_bytes()
+        present = own.read_bytes() if own.is_file() else None
     except OSError:
         present = None
     if present is not None and hashlib.sha256(present).hexdigest() == kept.sha256:
@@ -65,6 +65,8 @@ def command_of(script: Path) -> tuple[str, ...]:
 
     Raises ScriptProblemError.
     """
+    if script.exists() and not script.is_file():  # a pipe might never end
+        raise ScriptProblemError(f"the script {script} is no file; correct its path")
     try:
         with script.open("rb") as file:
             start = file.read(512)
