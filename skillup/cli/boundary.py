@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from skillup.cli.interrupts import is_interrupt
@@ -28,6 +29,12 @@ def run_app(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    try:
+        Path.cwd()
+    except OSError:  # it was deleted; hardly anything of Python's works in it
+        _say("error: the current directory is not there any more")
+        _say("  hint: go to another: cd")
+        return ExitCode.USAGE
     import typer
 
     from skillup.cli.app import app

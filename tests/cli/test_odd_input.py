@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -124,3 +125,19 @@ def test_names_of_files_cannot_write_to_the_terminal(project: Project) -> None:
     project.write({f"{name}/eval.yaml": "nmae: x\n"})
     assert "\x1b" not in refused(project.run("validate", name))
     assert "\x1b" not in refused(project.run("list", name))
+
+
+@pytest.mark.parametrize("verb", ["run .", "show last", "doctor", "import x --out y"])
+def test_a_current_directory_that_was_deleted_is_said(project: Project, verb: str) -> None:
+    """S13."""
+    script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m skillup {verb}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = refused(Outcome(done.returncode, done.stdout, done.stderr))
+    assert "current directory" in said

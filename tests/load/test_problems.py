@@ -53,7 +53,7 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
     assert told(TURNS, Case) == [
         (
             "7:18: input.turns[0].post_condition.on_fail: `skip` is not allowed here; "
-            "did you mean `skip_remaining`? allowed: `fail`, `skip_remaining`"
+            "did you mean `skip_remaining`? allowed: `fail`, `skip_remaining`, `judge`"
         ),
         (
             "9:11: input.turns[0].capture[0].variabel: unknown key `variabel`; "
