@@ -18,7 +18,7 @@ _ABSENT = object()
 PORTABLE_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "shell": {"command": ("cmd", "script")},
     "read": {"path": ("file_path", "notebook_path", "filename")},
-    "write": {"path": ("file_path", "filename"), "content": ("text", "file_text")},
+    "write": {"path": ("file_path", "notebook_path", "filename"), "content": ("text", "file_text")},
     "edit": {"path": ("file_path", "notebook_path", "filename")},
     "search": {"pattern": ("query", "regex")},
     "web": {"url": ("uri",), "query": ("q",)},

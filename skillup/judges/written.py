@@ -42,7 +42,7 @@ def as_written(record: Record, case: Case) -> Record:
     anew.
     """
     update: dict[str, Any] = {}
-    wanted, held = written_turns(case), record.case.get("vars", {})
+    wanted, held = written_turns(case), record.case.get("vars") or {}
     if wanted is not None and len(record.turns) > wanted:
         update["turns"] = record.turns[:wanted]
     known = record.initial_variables

@@ -59,7 +59,7 @@ class _Reading:
         record, grade = self._trial.record, self._trial.grade
         self._head()
         self._attempts()
-        system = record.case.get("input", {}).get("system")
+        system = (record.case.get("input") or {}).get("system")
         if isinstance(system, str) and system:
             self._block("system prompt", system, "bold")
         for item in record.history:

@@ -20,6 +20,7 @@ from tests.support.records import call, make_record, make_turn
         ("skill", {"name": "log-keeper"}, {"skill": "log-keeper"}),
         # V10: the name of one engine means what another calls it, too
         ("write", {"path": "PLAN.md"}, {"file_path": "PLAN.md"}),
+        ("write", {"path": "a.ipynb"}, {"notebook_path": "a.ipynb"}),
         ("write", {"content": "key=1"}, {"file_text": {"contains": "key"}}),
         ("edit", {"filename": "a.txt"}, {"file_path": "a.txt"}),
         ("shell", {"command": "rm -r x"}, {"cmd": {"contains": "rm"}}),

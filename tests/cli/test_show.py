@@ -159,6 +159,22 @@ def test_damaged_and_ungraded_trials_are_told(tmp_path: Path) -> None:
     assert "no grade  fine" in outcome.stdout
 
 
+@pytest.mark.parametrize(("key", "value"), [("input", "x"), ("vars", [1]), ("user_simulator", 1)])
+def test_a_record_whose_case_is_none_is_damaged(tmp_path: Path, key: str, value: object) -> None:
+    """S13: it was a defect of ours."""
+    project = Project(tmp_path).write(SUITE)
+    project.run("run", "s")
+    path = project.latest_run() / "trials/fails/scripted/with_skill/1/record.json"
+    record = json.loads(path.read_text("utf-8"))
+    record["case"][key] = value
+    path.write_text(json.dumps(record), "utf-8")
+
+    outcome = project.run("show")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "fails/scripted/with_skill/1: its record is damaged" in outcome.stdout
+
+
 def test_on_a_terminal_nothing_is_broken_within_a_word(tmp_path: Path) -> None:
     words = "nobody reads a word that is broken in two, so lines end where a word does " * 4
     case = f"input: {{prompt: hi}}\nassertions: [{{contains: x}}]\nscripted: [{{say: '{words}'}}]\n"
