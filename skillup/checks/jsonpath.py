@@ -36,9 +36,14 @@ def _compiled(path: str) -> JSONPath:
         raise CannotEvaluateError(str(trouble)) from None
 
 
+def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
+    """Whether the answer holds JSON as `spec` wants it, and its value."""
+    return (whole_json if spec.whole else answer_json)(answer)
+
+
 def json_value(spec: JsonMatch, subject: Subject) -> Finding:
     """A value inside the answer, read as JSON; an answer that holds none fails."""
-    is_json, root = (whole_json if spec.whole else answer_json)(subject.answer)
+    is_json, root = root_of(spec, subject.answer)
     if not is_json:
         _compiled(spec.path)
         what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"

@@ -9,7 +9,7 @@ from typing import Any
 from skillup.checks import compound, files, golden, jsonpath, limits, skills, text, tools
 from skillup.checks.context import Subject
 from skillup.checks.finding import Finding, not_assertable
-from skillup.schema.check_specs import GoldenFile, TextSet
+from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.grade import CheckResult
 
 LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
@@ -81,7 +81,7 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
     ask = LOOKING[key]
     if key not in OF_ANSWERS:
         found = ask(spec, subject)
-        nothing = (key in _FORBIDDING) != negated and found.passed != negated
+        nothing = _forbids(key, spec) != negated and found.passed != negated
         unknown = _nothing_done(subject) if nothing else None
         if unknown is None and key in _OF_CALLS and _for_want_of_a_call(key, spec, found):
             unknown = _unread(subject)
@@ -89,6 +89,9 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
     findings = []
     for part, forbids in _parts(key, spec):
         answers = subject.turns if forbids != negated else subject.turns[-1:]
+        if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
+            with_json = (turn for turn in answers if jsonpath.root_of(spec, turn.response)[0])
+            answers = tuple(with_json) or answers[-1:]
         each = [(turn, ask(part, replace(subject, answered=turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
@@ -111,7 +114,7 @@ def _nothing_done(subject: Subject) -> str | None:
 
 def _for_want_of_a_call(key: str, spec: Any, found: Finding) -> bool:
     """Whether another call could have changed what was found."""
-    if key in _FORBIDDING:
+    if _forbids(key, spec):
         return found.passed
     most = getattr(spec, "max", None) is not None or getattr(spec, "mode", None) == "exact"
     return most or not found.passed
@@ -131,7 +134,13 @@ def _parts(key: str, spec: Any) -> list[tuple[Any, bool]]:
         if not (spec.any or spec.all):
             return [(forbidden, True)]
         return [(spec.model_copy(update={"none": None}), False), (forbidden, True)]
-    return [(spec, key in _FORBIDDING or getattr(spec, "exists", None) is False)]
+    return [(spec, _forbids(key, spec))]
+
+
+def _forbids(key: str, spec: Any) -> bool:
+    if isinstance(spec, ToolCount):  # `max: 0`, or `min: 0` with a `max`, holds without a call
+        return spec.max == 0 or spec.min == 0
+    return key in _FORBIDDING or getattr(spec, "exists", None) is False
 
 
 COMBINING: dict[str, Callable[[Sequence[CheckResult]], Finding]] = {

@@ -59,12 +59,14 @@ def grade_record(
     Pure: the same record, case and answers in `sitting` always give the same grade. Without a
     sitting, what only a judge can evaluate is an ERROR.
     """
-    case = up_to_the_gate(case or Case.model_validate(record.case), record)
+    case = case or Case.model_validate(record.case)
     if sitting is not None:
         sitting.case = case
     ask = sitting.ask if sitting is not None else None
+    context = CheckContext(as_written(record, case), None, read_file, ask)
+    case = up_to_the_gate(case, record, lambda turn, gate: _gate_fails(turn, gate, context))
     written = as_written(record, case)
-    context = CheckContext(written, None, read_file, ask)
+    context = replace(context, record=written)
     wanted = dict(enumerate(case.input.all_turns(), start=1))
     turns = [grade_turn(turn, wanted.get(turn.turn_number), context) for turn in record.turns]
     held = {turn.turn_number for turn in written.turns}
@@ -131,6 +133,12 @@ def _gate_results(
     # turn `failed`.
     gated = turn.model_copy(update={"status": "completed"}) if turn.status == "failed" else turn
     return evaluate_set(gate, context.about(gated), role="post_condition", required=True)
+
+
+def _gate_fails(turn: TurnRecord, gate: PostCondition, context: CheckContext) -> bool:
+    results = _gate_results(turn, gate, context)
+    failed = any(not result.passed for result in results)
+    return failed and turn.status == "completed" and not any(result.error for result in results)
 
 
 def _follow_up(level: Level, levels: Sequence[Level]) -> FollowUpGrade:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from skillup.judges.reading.dispatch import READ_BY_MODEL
+from skillup.load.every_check import all_checks
 from skillup.schema.case import Case
-from skillup.schema.checks import Check, CheckKeys
-from skillup.schema.conversation import Turn
+from skillup.schema.checks import CheckKeys
 
 
 def first_read(case: Case) -> CheckKeys | None:
@@ -22,32 +22,11 @@ def embedding_models(case: Case) -> list[str]:
 
 
 def checks_of(case: Case) -> Iterator[CheckKeys]:
-    """Every check of `case`, wherever it stands; checks within checks too."""
-    if case.expect is not None:
-        yield from _all([case.expect])
-    yield from _all(case.checks())
-    for judge in case.all_judges():
-        yield from _all([*judge.success, *judge.failure])
-    yield from _in_turns(case.input.all_turns())
-
-
-def _in_turns(turns: Iterable[Turn]) -> Iterator[CheckKeys]:
-    for turn in turns:
-        if turn.post_condition is not None:
-            yield from _all([turn.post_condition])
-        yield from _all(turn.checks())
-        for branch in turn.branches:
-            yield from _in_turns(branch.turns)
-            yield from _all(branch.assertions)
-
-
-def _all(checks: Iterable[CheckKeys]) -> Iterator[CheckKeys]:
-    for check in checks:
-        yield check
-        for children in (check.any_of, check.all_of, check.none_of):
-            yield from _all(children or [])
-        if isinstance(check, Check):
-            yield from _all(check.assertions or [])
+    """Every check of `case`, wherever it stands; checks within checks and expected outputs too."""
+    yield from (check for _, check, _ in all_checks(case))
+    yield from case.checks()[len(case.assertions) :]
+    for turn in case.input.all_turns():
+        yield from turn.checks()[len(turn.assertions) :]
 
 
 def _is_read(check: CheckKeys) -> bool:

@@ -104,8 +104,6 @@ def _within_the_case(judge: JudgeConfig, inquiry: Inquiry) -> tuple[JudgeConfig,
     """`judge` with no more time than its case has left; and why it has none, if so."""
     record = inquiry.context.record
     case = inquiry.case
-    if case is None and record.case.get("timeout_covers_judges"):
-        case = Case.model_validate(record.case)
     if case is None or not case.timeout_covers_judges or case.timeout_seconds is None:
         return judge, ""
     left = case.timeout_seconds - record.duration_ms / 1000

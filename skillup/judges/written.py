@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from skillup.schema.case import Case
-from skillup.schema.record import Record
+from skillup.schema.conversation import PostCondition
+from skillup.schema.record import Record, TurnRecord
 from skillup.schema.simulation import lead_of
 
 
@@ -19,15 +21,17 @@ def written_turns(case: Case) -> int | None:
     return 1 if case.input.prompt is not None and lead_of(case) is None else None
 
 
-def up_to_the_gate(case: Case, record: Record) -> Case:
-    """`case` without what came of a gate that did not hold and leaves the verdict to the judges.
+def up_to_the_gate(
+    case: Case, record: Record, fails: Callable[[TurnRecord, PostCondition], bool]
+) -> Case:
+    """`case` without what came of a gate that `fails` and leaves the verdict to the judges.
 
     The answers before it count; of a conversation whose first gate did not hold, its only answer.
     """
     turns = case.input.turns or []
     for number, (held, turn) in enumerate(zip(record.turns, turns, strict=False), start=1):
         gate = turn.post_condition
-        if gate is None or gate.on_fail != "judge" or held.post_condition_passed is not False:
+        if gate is None or gate.on_fail != "judge" or not fails(held, gate):
             continue
         first = [turn.model_copy(update={"post_condition": None, "capture": []})]
         kept = case.input.model_copy(update={"turns": turns[: number - 1] or first})

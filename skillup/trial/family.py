@@ -12,20 +12,12 @@ import anyio.to_thread
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnRecord
 from skillup.trial.conversation import Conversation
-from skillup.trial.forking import copy_streams, fork_trial
+from skillup.trial.forking import INHERITED, copy_streams, fork_trial
 from skillup.trial.hold import close_trial, conversation_of, whatever_happens
 from skillup.trial.opening import Opened, ended, new_record, open_trial
 from skillup.trial.request import TrialRequest
 
-_OF_THE_START = (
-    "skills",
-    "initial_files",
-    "initial_variables",
-    "history",
-    "execution_mode",
-    "started_at",
-    "notes",
-)
+_OF_THE_START = (*INHERITED, "notes")
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ async def fork_trial(
     ]
     record = new_record(request).model_copy(
         update={
-            **{name: getattr(parent.record, name) for name in _INHERITED},
+            **{name: getattr(parent.record, name) for name in INHERITED},
             "references": keep_references(
                 case, request.job.suite.root, request.blobs, parent.record.initial_variables
             ),
@@ -78,7 +78,7 @@ async def fork_trial(
     return Opened(request, record, forked, turns, variables, tuple(conversation.turns))
 
 
-_INHERITED = (
+INHERITED = (
     "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",
 )  # fmt: skip
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError
+from skillup.load.every_check import all_checks
 from skillup.load.file_text import read_file
 from skillup.load.trust import is_trusted, leaves
 from skillup.schema import templates
@@ -64,14 +65,14 @@ def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> l
 
 def golden_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
     """Each reference file once, in the order of its first use."""
-    found = (_filled_in(check, "golden_file", case, variables) for check in _checks(case))
+    found = (_filled_in(check, "golden_file", case, variables) for _, check, _ in all_checks(case))
     return list(dict.fromkeys(path for path in found if path is not None))
 
 
 def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
     """Each script that judges once: those of judges, then those of checks."""
     judges = (judge.script_path for judge in case.all_judges() if judge.type == "script")
-    checks = (_filled_in(check, "script", case, variables) for check in _checks(case))
+    checks = (_filled_in(check, "script", case, variables) for _, check, _ in all_checks(case))
     return list(dict.fromkeys(path for path in (*judges, *checks) if path is not None))
 
 
@@ -93,24 +94,3 @@ def attachment_paths(case: Case) -> list[str]:
     contexts = (judge.context for judge in case.all_judges())
     found = (item.path for context in contexts if context for item in context.attachments)
     return list(dict.fromkeys(found))
-
-
-def _checks(case: Case) -> Iterator[Check | CheckSet]:
-    if case.expect is not None:
-        yield from _in([case.expect])
-    yield from _in(case.assertions)
-    for judge in case.all_judges():
-        yield from _in([*judge.success, *judge.failure])
-    for turn in case.input.all_turns():
-        if turn.post_condition is not None:
-            yield from _in([turn.post_condition])
-        yield from _in(turn.assertions)
-
-
-def _in(checks: Sequence[Check | CheckSet]) -> Iterator[Check | CheckSet]:
-    for check in checks:
-        yield check
-        for children in (check.any_of, check.all_of, check.none_of):
-            yield from _in(children or [])
-        if isinstance(check, Check):
-            yield from _in(check.assertions or [])

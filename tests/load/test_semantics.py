@@ -85,6 +85,7 @@ TWO = "input: {turns: [a, b]}\n"
         ("judge: {success: [{contains: x, turn: 3}]}\n", "2:39"),
         ("judges: [{success: [{contains: x}]}, {success: [{contains: y, turn: 3}]}]\n", "2:69"),
         ("expect: {tool_called_in_turn: {turn: 3, kind: shell}}\n", "2:38"),
+        ("expect: {any_of: [{all_of: [{contains: x, turn: 3}]}]}\n", "2:49"),
     ],
 )
 def test_a_turn_that_the_case_does_not_have_is_told_wherever_it_is_asked(

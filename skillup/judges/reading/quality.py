@@ -7,13 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skillup.checks.scoring import reaches
 from skillup.judges.reading.answer_fields import AnswerForm, Number, Reason
 from skillup.judges.reading.asking import Asking, Sample
 from skillup.judges.reading.material import material_of
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question, assembled
 from skillup.judges.reading.results import part_result, result_of
 from skillup.judges.reading.subject import Subject
-from skillup.judges.reading.votes import Vote, by_mean, no_vote, reaches, stability_of
+from skillup.judges.reading.votes import Vote, by_mean, no_vote, stability_of
 from skillup.schema.check_specs import AnswerQuality, Aspect
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole

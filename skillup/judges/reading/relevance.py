@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import anyio
 from pydantic import Field
 
+from skillup.checks.scoring import reaches
 from skillup.judges.reading.answer_fields import AnswerForm, Reason
 from skillup.judges.reading.asking import Asking, Sample
 from skillup.judges.reading.exchanges import Exchange
@@ -28,7 +29,7 @@ from skillup.judges.reading.material import Material, material_of
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question, assembled
 from skillup.judges.reading.results import part_result, result_of
 from skillup.judges.reading.subject import Subject
-from skillup.judges.reading.votes import Vote, by_majority, no_vote, reaches, stability_of
+from skillup.judges.reading.votes import Vote, by_majority, no_vote, stability_of
 from skillup.judges.reading.window import Window, windows_of
 from skillup.schema.check_specs import Relevance
 from skillup.schema.checks import Check

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skillup.checks.evidence import beginning
+from skillup.checks.scoring import reaches
 from skillup.judges.reading.answer_fields import AnswerForm, Number, Reason
 from skillup.judges.reading.asking import Asking
 from skillup.judges.reading.exchanges import Exchange, Part
@@ -16,7 +17,7 @@ from skillup.judges.reading.material import material_of
 from skillup.judges.reading.prompt import HOW_TO_QUOTE, HOW_TO_REASON, Question, assembled
 from skillup.judges.reading.results import evidence_of, result_of, said
 from skillup.judges.reading.subject import Subject
-from skillup.judges.reading.votes import Vote, by_mean, no_vote, reaches
+from skillup.judges.reading.votes import Vote, by_mean, no_vote
 from skillup.schema.check_specs import Similar
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillup.checks.scoring import reaches as reaches
+from skillup.checks.scoring import reaches
 from skillup.schema.grade import CheckResult
 
 

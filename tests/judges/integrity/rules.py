@@ -21,6 +21,7 @@ from typing import Any
 YES, NO = {"contains": "yes"}, {"contains": "absent"}
 ASKED = "Is polite"  # of a reader, whom nobody asks here: an error
 AGAIN = {"prompt": "Again.", "assertions": [{"contains": "fine"}]}
+SAID_NO = {"contains": "no"}
 SKIP_REST = {"contains": "yes", "on_fail": "skip_remaining"}
 
 
@@ -146,6 +147,9 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
     7: [
         is_("SKIP", gate(SKIP_REST, NO, then=1), "no", STOPPED),
         is_("SKIP", {**gate(SKIP_REST, then=1), "assertions": [REQUIRED]}, "no", STOPPED),
+        # a gate of an edited case, which was not there when the turns were held
+        is_("PASS", gate({**YES, "on_fail": "judge"}, then=1, assertions=[SAID_NO]), "no", "bye"),
+        is_("FAIL", gate({**YES, "on_fail": "judge"}, then=1, assertions=[SAID_NO]), "yes", "bye"),
     ],
     8: [
         is_("FAIL", turns([])),
@@ -243,6 +247,9 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         found(False)(whole({"not_glob": "hunter*"}), "hunter2", "bye"),
         found(False)(whole({"contains": {"all": ["bye"], "none": ["hunter2"]}}), "hunter2", "bye"),
         found(False)(whole({"json": {"path": "$.k", "exists": False}}), '{"k": 1}', "{}"),
+        found(False)(whole({"json": {"path": "$.k", "exists": False}}), '{"k": 1}', "bye"),
+        found(True)(whole({"json": {"path": "$.k", "exists": False}}), "Which one?", "{}"),
+        found(False)(whole({"json": {"path": "$.k", "exists": False}}), "Which one?", "bye"),
         lambda: not graded(whole(TELLS), followed("a", (0, "hunter2")), "bye").assertions[0].passed,
         lambda: not graded(
             whole({**TELLS, "turn": 1}), followed("a", (0, "hunter2"), (0, "b")), "bye"
@@ -258,6 +265,7 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
     22: [
         found(False, False)(whole(TELLS, {"none_of": [TELLS]}), "", ""),
         found(False, False)(whole({"skill_not_used": "x"}, {"tool_not_called": "x"}), "", ""),
+        found(False)(whole({"tool_called": {"name": "x", "max": 0}}), "", ""),
         lambda: not graded(
             whole({"tool_not_called": "x"}, of=1), {"response": "a", "unread_lines": 1}
         ).assertions[0].passed,
