@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from skillup.checks.evidence import one_line
-from skillup.checks.scoring import weighted_mean
+from skillup.checks.scoring import reaches, weighted_mean
 from skillup.judges.reading.asking import Asking
 from skillup.judges.reading.criteria import (
     Line,
@@ -25,7 +25,6 @@ from skillup.judges.reading.votes import (
     Vote,
     by_majority,
     no_vote,
-    reaches,
     stability_of,
 )
 from skillup.schema.checks import Check
