@@ -15,12 +15,11 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.interop.judge_input_turns import turns_of
-from skillup.load.document import Document
 from skillup.load.file_text import read_text
 from skillup.load.problems import problems_from
 from skillup.load.suggest import near_miss
 from skillup.load.v1alpha1 import merged_case
-from skillup.load.yaml_builder import Places
+from skillup.load.yaml_reader import Document
 from skillup.schema.case import Case
 from skillup.schema.record import EngineInfo, FileState, ProcessInfo, Record, TurnRecord
 from skillup.schema.suite import Suite
@@ -159,7 +158,7 @@ def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
     written = {key: data[key] for key in _OF_THE_CASE if data.get(key) not in (None, "", {}, [])}
     written["id"] = data.get("case_id") or path.stem
     written["input"] = {"prompt": said[0]} if len(said) == 1 else {"turns": said}
-    document = Document(path, "", written, lambda _: Places())
+    document = Document(path, "", written)
     try:
         case = Case.model_validate(written)
     except ValidationError as error:

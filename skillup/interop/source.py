@@ -11,9 +11,8 @@ from typing import Any, Protocol
 from skillup.errors import InvalidFilesError, Problem
 from skillup.interop.json_text import JsonText
 from skillup.interop.report import Ledger, Loc, Note, unused
-from skillup.load.field_names import field_name
 from skillup.load.file_text import read_text, refuse
-from skillup.load.yaml_reader import parse_yaml
+from skillup.load.yaml_reader import field_name, parse_yaml
 
 JSON_LINES = {".jsonl", ".ndjson"}
 _YAML = {".yaml", ".yml"}

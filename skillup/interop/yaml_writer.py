@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from skillup.load.scalars import resolve_plain
+from skillup.load.yaml_reader import resolve_plain
 
 _WIDTH = 100
 # What a block of text cannot hold without an indentation indicator, an escape or a lost blank.

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillup.load.document import Document
 from skillup.load.model import LoadedCase
+from skillup.load.yaml_reader import Document
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Branch, Turn
@@ -122,11 +122,11 @@ def _linear(loaded: LoadedCase, line: _Line) -> LoadedCase:
         document.path,
         document.text,
         document.data,
-        document.find_places,
         document,
         places,
         line.check_places,
         line.branch,
+        place=document.place,
     )
     return replace(
         loaded,

@@ -8,9 +8,8 @@ from pathlib import Path
 from skillup.errors import Problem
 from skillup.load.datasets import templates_of
 from skillup.load.discover import IsCase, SuiteRequest
-from skillup.load.document import Document
-from skillup.load.field_names import field_name
 from skillup.load.trust import ALLOW, is_trusted, leaves, project_of
+from skillup.load.yaml_reader import Document, field_name
 
 _ENDINGS = (".yaml", ".yml")
 Loc = tuple[str | int, ...]

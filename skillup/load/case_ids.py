@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from skillup.errors import Problem
 from skillup.load.branches import PathDocument
-from skillup.load.field_names import field_name
 from skillup.load.model import LoadedCase
 from skillup.load.suggest import near_miss
+from skillup.load.yaml_reader import field_name
 
 _MOST_NAMED = 12
 

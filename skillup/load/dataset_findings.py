@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from skillup.errors import Problem
 from skillup.load.dataset_items import QUERY
-from skillup.load.document import Document
+from skillup.load.yaml_reader import Document
 from skillup.schema.templates import written_in
 
 _LEADS = ("prompt", "turns", "conversation", "transcript")

@@ -12,13 +12,11 @@ from pydantic import ValidationError
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load.dataset_findings import Findings, message_never_said
 from skillup.load.dataset_items import QUERY, DatasetItem, read_items
-from skillup.load.document import Document
 from skillup.load.merge import merge_defaults
 from skillup.load.model import LoadedCase
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems, problem_at
-from skillup.load.yaml_builder import Places
-from skillup.load.yaml_reader import read_yaml
+from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
 from skillup.schema.templates import escape, written_in
@@ -55,7 +53,7 @@ def dataset_cases(
 def dataset_suite(path: Path) -> Document:
     """The suite of a dataset that is run by itself: its items, and nothing besides."""
     data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
-    return Document(path, "", data, lambda _: Places())
+    return Document(path, "", data)
 
 
 def templates_of(data: Mapping[Any, Any], root: Path) -> set[Path]:
@@ -74,7 +72,7 @@ def _template(
     problems: list[Problem],
 ) -> Document | None:
     if dataset.case is None:
-        return Document(root / dataset.path, "", {}, lambda _: Places())
+        return Document(root / dataset.path, "", {})
     path = root / dataset.case
     if not path.is_file():
         message = f"no such file: {dataset.case} (paths start from {root.name}/)"
@@ -102,8 +100,8 @@ def _cases(
     found = Findings(len(items))
     for item in items:
         data = case_of(item, template.data)
-        own = ItemDocument(path, "", data, lambda _: Places(), item.line)
-        written = Document(template.path, template.text, data, template.find_places)
+        own = ItemDocument(path, "", data, item.line)
+        written = Document(template.path, template.text, data, place=template.place)
         place = written if template.text else own
         try:
             case = Case.model_validate(data)

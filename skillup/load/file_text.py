@@ -6,7 +6,6 @@ Every function raises InvalidFilesError with one located problem.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import NoReturn
@@ -15,7 +14,6 @@ from skillup.errors import InvalidFilesError, Problem
 
 MAX_BYTES = 16 * 1024 * 1024
 
-_BREAK = re.compile(r"\r\n?|\n")
 _UTF8 = "save it as UTF-8"
 _WIDE_MARKS = {
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -53,10 +51,8 @@ def decode(data: bytes, path: Path) -> str:
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
     """Where the character at `offset` stands, both counted from 1."""
-    line, start = 1, 0
-    for match in _BREAK.finditer(text, 0, offset):
-        line, start = line + 1, match.end()
-    return line, offset - start + 1
+    before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int = 1) -> NoReturn:

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from skillup.errors import Problem
-from skillup.load.document import Document
-from skillup.load.field_names import field_name
 from skillup.load.model_walk import (
     Loc,
     Walk,
@@ -24,6 +22,7 @@ from skillup.load.model_walk import (
 )
 from skillup.load.problem_words import EXPECTED, key_words, words_for, wrong_kind
 from skillup.load.suggest import near_miss
+from skillup.load.yaml_reader import Document, field_name
 
 _MOST_PROBLEMS = 200
 _MOST_ERRORS = 1000

@@ -9,11 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.field_names import field_name
 from skillup.load.problems import problems_from
 from skillup.load.suggest import near_miss
 from skillup.load.variables import BadReferenceError, MissingVariableError, expand
-from skillup.load.yaml_reader import read_yaml
+from skillup.load.yaml_reader import field_name, read_yaml
 from skillup.schema.profile import HOME_VARIABLES, Profile
 
 Loc = tuple[str | int, ...]

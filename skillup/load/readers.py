@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from skillup.errors import Problem
-from skillup.load.document import Document
-from skillup.load.field_names import field_name
+from skillup.load.yaml_reader import Document, field_name
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
 from skillup.schema.judge_prompts import PROMPT_VARIABLES, unknown_variables

@@ -10,7 +10,6 @@ from pathlib import Path
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load.branches import branch_problems, paths_of
 from skillup.load.every_check import all_checks, walk_checks
-from skillup.load.field_names import field_name
 from skillup.load.merge import has_checks
 from skillup.load.model import LoadedCase
 from skillup.load.readers import reader_problems
@@ -23,7 +22,7 @@ from skillup.load.unsupported import (
     unsupported_in_case,
     unsupported_in_suite,
 )
-from skillup.load.yaml_reader import Document, parse_yaml
+from skillup.load.yaml_reader import Document, field_name, parse_yaml
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.checks import Check

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from skillup.errors import Problem
 from skillup.load.every_check import all_checks
-from skillup.load.field_names import field_name
 from skillup.load.model import LoadedCase
+from skillup.load.yaml_reader import field_name
 from skillup.schema.case import Case
 from skillup.schema.check_specs import (
     ToolCountInTurn,

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.interop.yaml_writer import to_yaml
-from skillup.load.scalars import resolve_plain
-from skillup.load.yaml_reader import parse_yaml
+from skillup.load.yaml_reader import parse_yaml, resolve_plain
 
 HERE = Path("written.yaml")
 TRICKY = [
