@@ -40,9 +40,9 @@ def compare(
     from skillup.reports.stream_console import make_console
     from skillup.store.place import runs_folder
     from skillup.trends.gates import check_gates, gates_by_suite, given_gates
-    from skillup.trends.index.finding import PREVIOUS, find_run, run_before
-    from skillup.trends.index.place import index_url
-    from skillup.trends.index.standing_in import compare_with_index
+    from skillup.trends.index.baseline import compare_with_index, run_before
+    from skillup.trends.index.database import index_url
+    from skillup.trends.index.run_lookup import PREVIOUS, find_run
 
     given = given_gates(gate or ())
     root = workspace_root(Path())

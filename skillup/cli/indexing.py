@@ -60,12 +60,12 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
     """
     try:
         from skillup.load.discover import workspace_root
-        from skillup.trends.index.place import index_url
+        from skillup.trends.index.database import index_url
 
         url = index_url(given, os.environ, workspace_root(start), write=True)
         if not url:
             return
-        from skillup.trends.index.writing import add_run
+        from skillup.trends.index.queries import add_run
         from skillup.trends.reading import read_run
 
         add_run(url, read_run(path))

@@ -64,8 +64,9 @@ def _beside(name: str, run: Path, index: str | None) -> Path:
     from skillup.cli.runs_named import run_path
     from skillup.errors import UsageError
     from skillup.load.discover import workspace_root
-    from skillup.trends.index.finding import PREVIOUS, run_before
-    from skillup.trends.index.place import index_url
+    from skillup.trends.index.baseline import run_before
+    from skillup.trends.index.database import index_url
+    from skillup.trends.index.run_lookup import PREVIOUS
     from skillup.trends.reading import read_run
 
     if name == PREVIOUS:

@@ -50,17 +50,13 @@ def _named(name: str) -> Path:
 
 
 def _last(folder: Path, ids: list[str]) -> Path | None:
-    """The newest run, as `compare` has it too; SQLAlchemy is imported only if there is an index."""
+    """The newest run, as `compare` has it too."""
     from skillup.load.discover import workspace_root
-    from skillup.trends.index.place import index_url
+    from skillup.trends.index.database import index_url
+    from skillup.trends.index.run_lookup import last_place
 
-    newest = folder / ids[-1] if ids else None
     url = index_url(None, os.environ, workspace_root(Path()), write=False)
-    if not url or ("://" not in url and not Path(url).is_file()):
-        return newest
-    from skillup.trends.index.finding import last_place
-
-    return last_place(url, folder, newest)
+    return last_place(url, folder, folder / ids[-1] if ids else None)
 
 
 def _say_which(run: Path) -> None:

@@ -51,9 +51,8 @@ def trends(
     from skillup.reports.trends_json import trends_json
     from skillup.store.place import runs_folder
     from skillup.trends.history import Wanted, histories
-    from skillup.trends.index.database import open_index
-    from skillup.trends.index.place import index_url
-    from skillup.trends.index.reading import tallies_of_all_runs
+    from skillup.trends.index.database import index_url, open_index
+    from skillup.trends.index.queries import tallies_of_all_runs
 
     if variant not in (None, "with_skill", "without_skill"):
         raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
@@ -97,7 +96,7 @@ def _known(keys: Sequence[CaseKey], wanted: Wanted) -> str:
 
 def _rebuild(url: str, folder: Path) -> None:
     from skillup.reports.text import plain
-    from skillup.trends.index.writing import rebuild
+    from skillup.trends.index.queries import rebuild
 
     indexed = 0
     for path, error in rebuild(url, folder):

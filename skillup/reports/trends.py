@@ -10,7 +10,7 @@ from skillup.reports.compare_totals import p_value
 from skillup.reports.marks import Row, print_marked
 from skillup.reports.text import money, plain, seconds, shown_id
 from skillup.trends.history import CaseHistory, FailingSince, Fall, SuiteHistory, SuiteState
-from skillup.trends.index.reading import RunHead
+from skillup.trends.index.queries import RunHead
 from skillup.trends.outcomes import WITH_SKILL
 from skillup.trends.relevance import most_telling
 from skillup.trends.statistics.change_point import Passes

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillup.trends.index.reading import CaseInRun, RunHead
+from skillup.trends.index.queries import CaseInRun, RunHead
 from skillup.trends.outcomes import WITH_SKILL, CaseKey
 from skillup.trends.statistics.change_point import Passes, fall, rise
 from skillup.trends.statistics.clusters import interval_over_cases

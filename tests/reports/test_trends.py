@@ -10,7 +10,7 @@ from rich.console import Console
 
 from skillup.reports.trends import MOST_CASES, print_trends
 from skillup.trends.history import Wanted, histories
-from skillup.trends.index.reading import CaseInRun, RunHead
+from skillup.trends.index.queries import CaseInRun, RunHead
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_run
 

@@ -39,7 +39,7 @@ _IMPORTED = (
     "skillup.reports.conversation",
     "skillup.reports.orderly_console",
     "skillup.trends.history",
-    "skillup.trends.index.reading",
+    "skillup.trends.index.queries",
 )
 _SERVE = "import sys; from tests.support.forked import serve; serve(int(sys.argv[1]))"
 

@@ -54,7 +54,7 @@ def server(bin_directory: Path) -> Iterator[str]:
         postgres = run("postgres", "-k", home, "-c", "listen_addresses=", "-c", "fsync=off")
         try:
             _wait_for(Path(home) / ".s.PGSQL.5432", postgres)
-            yield f"postgresql+psycopg://skillup@/postgres?host={home}"
+            yield f"postgresql://skillup@/postgres?host={home}"
         finally:
             postgres.terminate()
             postgres.wait(_GUARD_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillup.trends.history import CaseHistory, SuiteHistory, Wanted, histories
-from skillup.trends.index.reading import CaseInRun, RunHead
+from skillup.trends.index.queries import CaseInRun, RunHead
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.statistics.clusters import interval_over_cases
 from skillup.trends.tallies import by_case

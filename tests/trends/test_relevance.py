@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillup.trends.history import SuiteHistory, Wanted, histories
-from skillup.trends.index.reading import CaseInRun, RunHead
+from skillup.trends.index.queries import CaseInRun, RunHead
 from skillup.trends.outcomes import CaseKey
 from skillup.trends.relevance import most_telling
 from skillup.trends.tallies import by_case

@@ -47,7 +47,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     They are compared as by `skillup compare`, with the same `index` and the gates that B recorded.
     Raises RunDirectoryError if one of them holds nothing that can be compared.
     """
-    from skillup.trends.index.standing_in import compare_with_index
+    from skillup.trends.index.baseline import compare_with_index
 
     earlier, later = read_run(a.path), read_run(b.path)
     gates = gates_by_suite(later, {})

@@ -15,8 +15,8 @@ _RUNS = 20
 
 def index_url_of(run: Path, index: str | None) -> str:
     """The index that knows the run, as ``--index``: by default that of its own workspace."""
-    from skillup.trends.index.place import index_url
-    from skillup.trends.index.whose import workspace_of
+    from skillup.trends.index.database import index_url
+    from skillup.trends.index.run_lookup import workspace_of
 
     return index_url(index, os.environ, workspace_of(run), write=False)
 
@@ -31,14 +31,14 @@ def history_data(run: Path, index: str | None) -> list[dict[str, Any]] | None:
         return None
     try:
         return _read(run, url)
-    except (IndexTroubleError, RunDirectoryError, ImportError):
+    except (IndexTroubleError, RunDirectoryError):
         return None
 
 
 def _read(run: Path, url: str) -> list[dict[str, Any]]:
     from skillup.trends.history import Wanted, histories
     from skillup.trends.index.database import open_index
-    from skillup.trends.index.reading import CaseInRun, RunHead, tallies_of_all_runs
+    from skillup.trends.index.queries import CaseInRun, RunHead, tallies_of_all_runs
     from skillup.trends.reading import read_run
     from skillup.trends.tallies import by_case
 

@@ -1,148 +1,198 @@
-"""Opening the index: SQLite or PostgreSQL through SQLAlchemy, its version checked."""
+"""Where the index of past runs is, and one transaction in it: an SQLite file, or PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from typing import Any, NamedTuple
 
 from skillup.errors import IndexTroubleError
-from skillup.trends.index.place import NO_INDEX
-from skillup.trends.index.tables import INDEX_VERSION, about, metadata
+from skillup.store.place import default_index_path
 
-_PATIENCE_SECONDS = 30
-"""To wait for another run that is writing, or for a server to answer."""
+INDEX_VARIABLE = "SKILLUP_INDEX"
+NO_INDEX = "none"
+INDEX_VERSION = 2
+_TIMEOUT_SECONDS = 30
+"""For another run that is writing, and for a server to answer."""
+
+# Times are UTC in ISO 8601, so that they sort as text. Suite, case and number of a trial are no
+# key: two suites may have the same name.
+_TABLES = (
+    "CREATE TABLE skillup_index (version INTEGER PRIMARY KEY)",
+    """CREATE TABLE skillup_runs (
+        run_id TEXT PRIMARY KEY, started_at TEXT NOT NULL, path TEXT NOT NULL,
+        finished BOOLEAN NOT NULL, gates TEXT NOT NULL, until_decided BOOLEAN NOT NULL,
+        asked TEXT, narrowed BOOLEAN)""",
+    "CREATE INDEX skillup_runs_by_start ON skillup_runs (started_at)",
+    """CREATE TABLE skillup_trials (
+        run_id TEXT NOT NULL REFERENCES skillup_runs (run_id), position INTEGER NOT NULL,
+        suite TEXT NOT NULL, case_id TEXT NOT NULL, engine TEXT NOT NULL, variant TEXT NOT NULL,
+        trial INTEGER NOT NULL, status TEXT NOT NULL, score DOUBLE PRECISION NOT NULL,
+        cost_usd DOUBLE PRECISION, duration_ms INTEGER NOT NULL, reason TEXT NOT NULL,
+        PRIMARY KEY (run_id, position))""",
+    "CREATE INDEX skillup_trials_of_case ON skillup_trials (suite, case_id, engine, variant)",
+)
+_POSTGRESQL_URL = re.compile(
+    r"(?P<scheme>postgres(?:ql)?(?:\+psycopg)?)://(?:(?P<user>[^:@/\s]*)(?::[^@/\s]*)?@)?"
+    r"(?P<server>[^@/?\s]*(?:/[^@/?\s]*)?)(?:\?[^@\s]*)?"
+)
+
+
+def index_url(
+    given: str | None, environment: Mapping[str, str], workspace_root: Path, *, write: bool
+) -> str:
+    """The index that `--index`, else SKILLUP_INDEX names, else the file beside the runs.
+
+    A path or the URL of a PostgreSQL database; empty for `none`. With `write`, the directory of
+    the default one is made; raises RunDirectoryError if that cannot be.
+    """
+    url = given or environment.get(INDEX_VARIABLE)
+    if not url:
+        return str(default_index_path(workspace_root, make=write))
+    return "" if url == NO_INDEX else url
+
+
+class Index:
+    """One transaction in an index; its SQL is what SQLite and PostgreSQL have in common."""
+
+    def __init__(self, connection: Any, placeholder: str) -> None:
+        self._connection = connection
+        self._placeholder = placeholder
+
+    def execute(self, sql: str, *values: object) -> list[Any]:
+        """The rows that the statement gives; `?` in it stands for each of `values`."""
+        cursor = self._connection.cursor()
+        cursor.execute(sql.replace("?", self._placeholder), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """All of `rows`, which have the same columns."""
+        if rows:
+            places = ", ".join([self._placeholder] * len(rows[0]))
+            sql = f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({places})"  # noqa: S608
+            self._connection.cursor().executemany(sql, [tuple(row.values()) for row in rows])
+
+
+class _Database(NamedTuple):
+    """What differs between the two."""
+
+    shown: str
+    """Its path or URL, without a password."""
+    connect: Callable[[], Any]
+    """A connection that begins no transaction by itself."""
+    error: type[Exception]
+    placeholder: str
+    begin: str
+    has_tables: str
+    """A query for one value, which is NULL if nothing was ever written."""
+    hint: str
 
 
 @contextmanager
-def open_index(url: str, *, write: bool) -> Iterator[Connection]:
-    """A connection in one transaction, committed at the end if nothing was raised.
+def open_index(url: str, *, write: bool) -> Iterator[Index]:
+    """A transaction, committed at the end if nothing was raised.
 
-    With `write`, the tables are made if they are not there, and an SQLite file is locked from the
-    start, so that writers wait for each other. Raises IndexTroubleError, also for what is raised by
-    the database within the block, and for an empty `url`, which means that none is kept.
+    With `write`, the tables are made if they are not there, and writers wait for each other.
+    Raises IndexTroubleError, also for what the database raises within the block, and for an empty
+    `url`, which means that none is kept.
     """
     if not url:
         raise IndexTroubleError("there is no index", hint=f"`{NO_INDEX}` was said: name another")
-    place = _place(url)
-    shown = place.database or "" if _is_file(place) else place.render_as_string(hide_password=True)
-    if not write and place.database and _is_file(place) and not Path(place.database).exists():
-        raise IndexTroubleError(
-            f"there is no index at {place.database}",
-            hint="runs are indexed as they end; `skillup trends --rebuild` indexes older ones",
-        )
-    if place.database and _is_file(place) and Path(place.database).is_dir():
-        hint = "give the path of a file that is an index, or is to become one"
-        raise IndexTroubleError(f"the index {shown} is a directory", hint=hint)
-    engine = _engine(place, shown, write=write)
+    database = _postgresql(url, write=write) if "://" in url else _sqlite(url, write=write)
     try:
-        with engine.begin() as connection:
-            if write and engine.dialect.name == "postgresql":
-                # Tables that two runs make at once, and a run that two processes index.
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(795247108)")
-            _check_version(connection, shown, write=write)
-            yield connection
-    except SQLAlchemyError as error:
+        with closing(database.connect()) as connection:  # which rolls back what is not committed
+            index = Index(connection, database.placeholder)
+            index.execute(database.begin)
+            _check_version(index, database, write=write)
+            yield index
+            index.execute("COMMIT")
+    except database.error as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise IndexTroubleError(
-            f"the index {shown}: {_reason(error)}", hint=_hint(place, write=write)
+            f"the index {database.shown}: {reason}", hint=database.hint
         ) from error
-    finally:
-        engine.dispose()
 
 
-def _place(url: str) -> URL:
-    if "://" not in url:
-        return URL.create("sqlite", database=str(Path(url).absolute()))
+def _sqlite(url: str, *, write: bool) -> _Database:
+    path = Path(url).absolute()
+    if path.is_dir():
+        hint = "give the path of a file that is an index, or is to become one"
+        raise IndexTroubleError(f"the index {path} is a directory", hint=hint)
+    if not write and not path.exists():
+        raise IndexTroubleError(f"there is no index at {path}", hint=_REBUILD)
+    return _Database(
+        shown=str(path),
+        connect=lambda: sqlite3.connect(path, timeout=_TIMEOUT_SECONDS, isolation_level=None),
+        error=sqlite3.Error,
+        placeholder="?",
+        begin="BEGIN IMMEDIATE" if write else "BEGIN",  # who began by reading could not wait
+        has_tables="SELECT max(name) FROM sqlite_master WHERE name = 'skillup_index'",
+        hint=f"can {path} be {'written' if write else 'read'}? If it is damaged, move it away: "
+        "`skillup trends --rebuild` makes another from the runs that are there",
+    )
+
+
+def _postgresql(url: str, *, write: bool) -> _Database:
+    # Not shown as it is: there may be a password in it.
+    unreadable = IndexTroubleError(
+        "the index is neither the path of a file nor the URL of a PostgreSQL database",
+        hint="for example postgresql://user@host/database; in a password, @ and / are %40 and %2F",
+    )
+    parts = _POSTGRESQL_URL.fullmatch(url)
+    if parts is None:
+        raise unreadable
+    shown = f"postgresql://{parts['user'] + '@' if parts['user'] else ''}{parts['server']}"
     try:
-        return make_url(url)
-    except (ArgumentError, ValueError):
-        # Not shown as it is: there may be a password in it.
-        raise IndexTroubleError(
-            "the index is no URL that can be read",
-            hint="for example postgresql+psycopg://user@host/database, or the path of a file",
-        ) from None
-
-
-def _is_file(place: URL) -> bool:
-    return place.get_backend_name() == "sqlite"
-
-
-def _engine(place: URL, shown: str, *, write: bool) -> Engine:
-    arguments: dict[str, Any] = {}
-    if _is_file(place):
-        arguments["timeout"] = _PATIENCE_SECONDS
-    elif place.drivername.partition("+")[2] in ("", "psycopg", "psycopg2"):
-        # Else a database in SQL_ASCII would give bytes for texts.
-        arguments |= {"connect_timeout": _PATIENCE_SECONDS, "client_encoding": "utf8"}
-    try:
-        engine = create_engine(place, connect_args=arguments, poolclass=NullPool)
-    except (NoSuchModuleError, ImportError) as error:
+        import psycopg
+    except ImportError as error:
         raise IndexTroubleError(
             f"the index {shown}: its driver is not installed ({error})",
-            hint="for PostgreSQL: pip install 'skillup-eval[postgresql]', and a URL that begins "
-            "with postgresql+psycopg://",
+            hint="pip install 'skillup-eval[postgresql]'",
         ) from error
-    if _is_file(place):
-        _lock_from_the_start(engine, "BEGIN IMMEDIATE" if write else "BEGIN")
-    return engine
 
-
-def _lock_from_the_start(engine: Engine, begin: str) -> None:
-    """Python's driver begins when it sees fit; a writer that began by reading cannot wait."""
-
-    @event.listens_for(engine, "connect")
-    def _(connection: Any, _record: object) -> None:
-        connection.isolation_level = None
-
-    @event.listens_for(engine, "begin")
-    def _(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
-
-
-def _check_version(connection: Connection, shown: str, *, write: bool) -> None:
-    """Raises IndexTroubleError unless the tables are of this version; makes them if need be."""
-    if not inspect(connection).has_table(about.name):
-        if not write:
-            raise IndexTroubleError(
-                f"the index {shown} holds nothing yet",
-                hint="runs are indexed as they end; `skillup trends --rebuild` indexes older ones",
+    def connect() -> Any:
+        try:
+            return psycopg.connect(
+                "postgresql" + url[parts.end("scheme") :],
+                autocommit=True,
+                connect_timeout=_TIMEOUT_SECONDS,
+                client_encoding="utf8",  # else a database in SQL_ASCII would give bytes for texts
             )
-        metadata.create_all(connection)
-        connection.execute(about.insert().values(version=INDEX_VERSION))
+        except psycopg.ProgrammingError:
+            raise unreadable from None
+
+    # The lock: for tables that two runs make at once, and a run that two processes index.
+    lock = "; SELECT pg_advisory_xact_lock(795247108)" if write else ""
+    return _Database(
+        shown=shown,
+        connect=connect,
+        error=psycopg.Error,
+        placeholder="%s",
+        begin="BEGIN" + lock,
+        has_tables="SELECT to_regclass('skillup_index')::text",
+        hint="is the server there, and are name, password and database right?",
+    )
+
+
+_REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
+
+
+def _check_version(index: Index, database: _Database, *, write: bool) -> None:
+    """Raises IndexTroubleError unless the tables are of this version; makes them if need be."""
+    if index.execute(database.has_tables)[0][0] is None:
+        if not write:
+            raise IndexTroubleError(f"the index {database.shown} holds nothing yet", hint=_REBUILD)
+        for statement in _TABLES:
+            index.execute(statement)
+        index.insert("skillup_index", [{"version": INDEX_VERSION}])
         return
-    version = connection.execute(select(about.c.version)).scalar()
-    if version == INDEX_VERSION:
-        if write:
-            metadata.create_all(connection)  # a table that came later
-        return
-    if version is not None and version > INDEX_VERSION:
+    version = index.execute("SELECT max(version) FROM skillup_index")[0][0]
+    if version != INDEX_VERSION:
         raise IndexTroubleError(
-            f"the index {shown} has version {version}; this skillup knows {INDEX_VERSION}",
-            hint="a newer skillup made it: use that one, or another index with --index",
+            f"the index {database.shown} has version {version}; this skillup knows {INDEX_VERSION}",
+            hint="name another with --index, and fill it with `skillup trends --rebuild`"
+            + ("" if (version or 0) < INDEX_VERSION else "; a newer skillup made this one"),
         )
-    raise IndexTroubleError(
-        f"the index {shown} has version {version}, which is none",
-        hint="name another with --index, and fill it with `skillup trends --rebuild`",
-    )
-
-
-def _reason(error: SQLAlchemyError) -> str:
-    original = getattr(error, "orig", None)
-    text = str(original if original is not None else error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
-
-
-def _hint(place: URL, *, write: bool) -> str:
-    if not _is_file(place):
-        return "is the server there, and are name, password and database right?"
-    doing = "written" if write else "read"
-    return (
-        f"can {place.database} be {doing}? If it is damaged, move it away: "
-        "`skillup trends --rebuild` makes another from the runs that are there"
-    )

@@ -31,6 +31,6 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
     url: str = request.getfixturevalue("postgresql")
     name = f"index_{secrets.token_hex(4)}"
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"'.encode())
     return url.replace("/postgres?", f"/{name}?")

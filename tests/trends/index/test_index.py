@@ -13,9 +13,15 @@ import pytest
 
 from skillup.errors import IndexTroubleError
 from skillup.trends.index.database import open_index
-from skillup.trends.index.reading import newest_runs, stored_run, tallies_of_all_runs
-from skillup.trends.index.tables import about, selections, until_decided
-from skillup.trends.index.writing import add_run, rebuild
+from skillup.trends.index.queries import (
+    add_run,
+    newest_runs,
+    rebuild,
+    selections,
+    stored_run,
+    tallies_of_all_runs,
+    until_decided_runs,
+)
 from skillup.trends.selection import Selection
 from skillup.trends.tallies import by_case
 from tests.support.outcomes import a_key, a_run
@@ -28,21 +34,17 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
         assert stored_run(connection, "run") == run
 
 
-def test_how_a_run_was_held_is_kept_also_in_an_index_of_before(index: str) -> None:
+def test_what_a_run_was_asked_for_is_kept(index: str) -> None:
     asked = Selection('{"cases": ["one"]}', narrowed=True)
     run = replace(a_run("run", {"one": "p"}), until_decided=True, selection=asked)
     add_run(index, a_run("old", {"one": "p"}))
-    with open_index(index, write=True) as connection:
-        until_decided.drop(connection)
-        selections.drop(connection)
-    with open_index(index, write=False) as connection:
-        assert not stored_run(connection, "old").until_decided
-        assert stored_run(connection, "old").selection is None
     add_run(index, run)
     add_run(index, run)
     with open_index(index, write=False) as connection:
         assert stored_run(connection, "run") == run
-        assert not stored_run(connection, "old").until_decided
+        assert until_decided_runs(connection) == {"run"}
+        assert selections(connection) == {"run": asked}
+        assert stored_run(connection, "old").selection is None
 
 
 def test_a_run_that_comes_again_replaces_itself(index: str) -> None:
@@ -96,22 +98,24 @@ def test_a_directory_whose_name_is_no_text_is_no_trouble(index: str) -> None:
     assert (run.path, run.trials[0].key.case_id) == ("/runs/caf?", "half ?")
 
 
-def test_an_index_of_a_newer_version_is_left_alone(index: str) -> None:
+@pytest.mark.parametrize("version", [1, 99])
+def test_an_index_of_another_version_is_left_alone(index: str, version: int) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with open_index(index, write=True) as connection:
-        connection.execute(about.update().values(version=99))
+        connection.execute("UPDATE skillup_index SET version = ?", version)
     for write in (True, False):
         with (
-            pytest.raises(IndexTroubleError, match="version 99; this skillup knows 1"),
+            pytest.raises(IndexTroubleError, match=f"version {version}; .* knows 2") as raised,
             open_index(index, write=write),
         ):
             pass
+        assert ("a newer skillup" in (raised.value.hint or "")) == (version == 99)
 
 
 def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with suppress(ZeroDivisionError), open_index(index, write=True) as connection:
-        connection.execute(about.update().values(version=99))
+        connection.execute("UPDATE skillup_index SET version = 99")
         raise ZeroDivisionError
     with open_index(index, write=False) as connection:
         assert len(newest_runs(connection)) == 1
@@ -119,7 +123,7 @@ def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
 
 WRITER = """
 import sys
-from skillup.trends.index.writing import add_run
+from skillup.trends.index.queries import add_run
 from tests.support.outcomes import a_run
 index, name = sys.argv[1:]
 for number in range(5):
@@ -197,7 +201,7 @@ def test_another_programs_database_is_not_taken_for_ours(tmp_path: Path) -> None
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE skillup_index (version INTEGER)")
     connection.close()
-    with pytest.raises(IndexTroubleError, match="which is none"):
+    with pytest.raises(IndexTroubleError, match="has version None"):
         add_run(str(path), a_run("run", {"one": "p"}))
 
 
@@ -211,11 +215,24 @@ def test_odd_names_of_files_are_paths_not_urls(tmp_path: Path) -> None:
     ("url", "said"),
     [
         ("postgresql+psycopg://me:hidden@127.0.0.1:1/none", "127.0.0.1"),
-        ("nosuch://me:hidden@host/db", "driver is not installed"),
-        ("sqlite://me:hid den@@host:port/db", "no URL"),
+        ("postgresql://me:hidden@/none?host=/no/such/folder", "/no/such/folder"),
+        ("postgres://me:hid%zz@127.0.0.1:1/none", "neither"),
+        ("postgresql://me:hid@den@127.0.0.1:1/none", "neither"),
+        ("postgresql://me:hid/den@127.0.0.1:1/none", "neither"),
+        ("postgresql://me:hid?den@127.0.0.1:1/none", "me@127.0.0.1"),
+        ("nosuch://me:hidden@host/db", "neither"),
+        ("sqlite://me:hid den@@host:port/db", "neither"),
     ],
 )
 def test_trouble_with_an_address_never_shows_the_password(url: str, said: str) -> None:
     with pytest.raises(IndexTroubleError, match=said) as raised:
         add_run(url, a_run("run", {"one": "p"}))
     assert "hid" not in f"{raised.value.message} {raised.value.hint}"
+
+
+def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(IndexTroubleError, match="driver is not installed") as raised:
+        add_run("postgresql://me:hidden@host/db", a_run("run", {"one": "p"}))
+    assert raised.value.hint == "pip install 'skillup-eval[postgresql]'"
+    assert "hidden" not in raised.value.message

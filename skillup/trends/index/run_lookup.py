@@ -1,24 +1,24 @@
-"""Runs by name: a directory, an id or its beginning, `last`, `previous`."""
+"""Runs by name (directory, id or its beginning, `last`), and whose runs those of the index are."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
+from skillup.load.discover import workspace_root
+from skillup.store.place import HOME_DIRECTORY
+from skillup.store.place import runs_folder as runs_folder_of
 from skillup.store.runs_in_order import is_run, runs_in
-from skillup.trends.index.database import open_index
-from skillup.trends.index.nearness import Kin, Nearness
-from skillup.trends.index.reading import RunHead, newest_runs, places, stored_run
-from skillup.trends.index.whose import is_from_here, is_of_neighbours
+from skillup.trends.index.database import Index, open_index
+from skillup.trends.index.queries import RunHead, newest_runs, places, stored_run
 from skillup.trends.outcomes import RunOutcomes
-from skillup.trends.reading import read_run, run_told_in
+from skillup.trends.reading import read_run, run_told_in, start_told_in
 
 LAST = "last"
 PREVIOUS = "previous"
 _SHOWN = 5
+_HINT = "`skillup trends --rebuild` indexes the runs that are there"
 
 
 def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
@@ -42,12 +42,12 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
             hint=f"`skillup compare {PREVIOUS} RUN`: give B's directory or id, or `{LAST}`",
         )
     try:
-        with open_index(url, write=False) as connection:
-            heads = newest_runs(connection)
+        with open_index(url, write=False) as index:
+            heads = newest_runs(index)
             found = {head.run_id for head in heads if head.run_id.startswith(name)}
             chosen = _only(name, {*found, *with_id}, heads)
             if chosen not in with_id:
-                return _as_it_is_now(connection, chosen)
+                return as_it_is_now(index, chosen)
     except IndexTroubleError:
         if not with_id:
             raise
@@ -55,9 +55,9 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     return read_run(with_id[chosen])
 
 
-def _as_it_is_now(connection: Connection, run_id: str) -> RunOutcomes:
+def as_it_is_now(index: Index, run_id: str) -> RunOutcomes:
     """As its directory says, or the index, where that is not there, or now holds another run."""
-    stored = stored_run(connection, run_id)
+    stored = stored_run(index, run_id)
     path = Path(stored.path)
     if is_run(path) and run_told_in(path) == (stored.started_at, stored.run_id):
         return read_run(path)
@@ -75,8 +75,8 @@ def last_place(url: str, runs_folder: Path, newest: Path | None) -> Path | None:
         return newest
     try:
         told = None if newest is None else run_told_in(newest)
-        with open_index(url, write=False) as connection:
-            for head, path in places(connection):
+        with open_index(url, write=False) as index:
+            for head, path in places(index):
                 began = (head.started_at, head.run_id)
                 if told is not None and began <= told:
                     break
@@ -95,43 +95,11 @@ def _last_run(url: str, runs_folder: Path) -> RunOutcomes:
     path = last_place(url, runs_folder, runs_folder / names[-1] if names else None)
     if path is not None:
         return read_run(path)
-    with open_index(url, write=False) as connection:
-        for head, gone in places(connection):
+    with open_index(url, write=False) as index:
+        for head, gone in places(index):
             if not is_of_neighbours(Path(gone), runs_folder):
-                return stored_run(connection, head.run_id)
+                return stored_run(index, head.run_id)
     raise UsageError("no run of this workspace is indexed yet", hint=_HINT)
-
-
-def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
-    """The newest run that began before `later` and was asked for the same, or planned all of its
-    cases on the same engines; else the one that planned most of them.
-
-    A run of chosen cases (`-k` and the like) is none that a whole one is compared with: what failed
-    in both would be no news to any night. Raises UsageError if there is no such run,
-    RunDirectoryError if it cannot be read, and IndexTroubleError.
-    """
-    with open_index(url, write=False) as connection:
-        kin = Kin(connection, later)
-        best: tuple[Nearness, str] | None = None
-        for head in newest_runs(connection):
-            if (head.started_at, head.run_id) >= (later.started_at, later.run_id):
-                continue
-            near = kin.nearness(head.run_id)
-            if near is not None and near.unnarrowed and (best is None or near > best[0]):
-                best = (near, head.run_id)
-            if best is not None and best[0].same_kind:
-                break
-        if best is not None:
-            return _as_it_is_now(connection, best[1])
-    less = any(near is not None for near in kin.known.values())
-    raise UsageError(
-        f"no earlier run in the index held a suite of {later.run_id} on the same engine"
-        + (": only chosen cases of it (-k, --tag and the like)" if less else ""),
-        hint="name a run, or index older ones with `skillup trends --rebuild`",
-    )
-
-
-_HINT = "`skillup trends --rebuild` indexes the runs that are there"
 
 
 def _folders(name: str, runs_folder: Path) -> dict[str, Path]:
@@ -156,3 +124,56 @@ def _only(name: str, found: set[str], heads: list[RunHead]) -> str:
     newest = ", ".join(head.run_id for head in heads[:_SHOWN])
     known = f"the newest ones: {newest}" if newest else _HINT
     raise UsageError(f"there is no run {name}", hint=known)
+
+
+def is_from_here(path: Path, began: tuple[str, str], runs_folder: Path) -> bool:
+    """Whether the run that began so (time and id) is in `path`, and this workspace's.
+
+    `runs_folder` is that of the workspace: the run is in it, or was started from within the
+    workspace, and written to no other workspace's.
+    """
+    if not is_run(path):
+        return False
+    try:
+        if run_told_in(path) != began:
+            return False  # a later run was written to its place
+        start = start_told_in(path)
+    except RunDirectoryError:
+        return False
+    if _is_runs_folder(path.parent):
+        return path.parent.resolve() == runs_folder.resolve()
+    if start is None:
+        return False
+    return runs_folder_of(workspace_root(start)).resolve() == runs_folder.resolve()
+
+
+def workspace_of(path: Path) -> Path:
+    """The workspace of the run in `path`: whose folder it is in, else where it was started."""
+    folder = path.absolute().parent
+    if _is_runs_folder(folder):
+        return folder.parent.parent
+    try:
+        start = start_told_in(path)
+    except RunDirectoryError:
+        start = None
+    return workspace_root(start if start is not None and start.is_dir() else path)
+
+
+def is_of_neighbours(path: Path, runs_folder: Path) -> bool:
+    """Whether the run that was written to `path` is another workspace's of this machine.
+
+    What is still there and not from here is; and what was in the folder of one that is there. Of
+    other machines' runs the index has all there is.
+    """
+    if is_run(path):
+        return True
+    folder = path.parent
+    try:
+        there = _is_runs_folder(folder) and folder.is_dir()
+    except OSError:
+        return False
+    return there and folder.resolve() != runs_folder.resolve()
+
+
+def _is_runs_folder(folder: Path) -> bool:
+    return folder == runs_folder_of(folder.parent.parent) and folder.parent.name == HOME_DIRECTORY

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
-from skillup.trends.index.finding import find_run, run_before
-from skillup.trends.index.writing import add_run, rebuild
+from skillup.trends.index.baseline import run_before
+from skillup.trends.index.queries import add_run, rebuild
+from skillup.trends.index.run_lookup import find_run
 from tests.support.outcomes import a_key, a_run
 
 
