@@ -116,7 +116,10 @@ def tallies_of_all_runs(
     for run_id, started_at, suite, case_id, engine, variant, *numbers in rows:
         # PostgreSQL gives means of whole numbers as decimals.
         score, cost, duration = (None if mean is None else float(mean) for mean in numbers[5:8])
-        tally = Tally(*numbers[:5], score, cost, duration, priced=numbers[8])
+        passed, failed, errors, skipped, not_run = numbers[:5]
+        tally = Tally(
+            passed, failed, errors, skipped, not_run, score, cost, duration, priced=numbers[8]
+        )
         found.append(
             CaseInRun(RunHead(run_id, started_at), CaseKey(suite, case_id, engine, variant), tally)
         )
