@@ -385,7 +385,7 @@ class Record(Model):
             for key in path:
                 given = given.get(key) or {}
                 if not isinstance(given, dict):
-                    raise ValueError(f"`{key}` of the case is no mapping")
+                    raise ValueError(f"`{key}` of the case is no mapping")  # noqa: TRY004  pydantic reports these
         return case
 
     @model_serializer(mode="wrap")
