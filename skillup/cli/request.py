@@ -97,11 +97,13 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     anything else is given besides, RunDirectoryError if it is no run.
     """
     from skillup.store import RunDirectory
+    from skillup.store.run_shape import check_shape_of_run
 
     rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
     if out is not None or replace(rest, variables=()) != RunRequest():
         raise _refused()
     run_info = RunDirectory.open(resume).run_info()
+    check_shape_of_run(run_info, resume / "run.json")
     if not {"run_id", "started_at"} <= set(run_info):
         raise RunDirectoryError(
             f"{resume}: its run.json is damaged", hint="start a new run instead"

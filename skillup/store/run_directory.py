@@ -41,7 +41,7 @@ from skillup.store.journal import Journal, read_journal
 from skillup.store.json_text import Mask, no_mask, to_json
 from skillup.store.lock import RunLock
 from skillup.store.regular import read_regular
-from skillup.store.run_shape import START_ANEW, check_shape_of_run
+from skillup.store.run_shape import START_ANEW
 from skillup.store.scratch import Scratch
 from skillup.store.trials import ChangedRecordError, DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
@@ -155,7 +155,6 @@ class RunDirectory:
             value = None
         if not isinstance(value, dict):
             raise RunDirectoryError(f"{path} is damaged", hint=START_ANEW)
-        check_shape_of_run(value, path)
         return value
 
     def write_run_info(self, run_info: Mapping[str, Any]) -> None:

@@ -72,6 +72,7 @@ def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(held: Project
     (path,) = (held.root / "r/trials").rglob("grading.json")
     grade = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**grade, "variant": "../../../away"}), "utf-8")
+    (held.root / "r/events.jsonl").unlink()  # it knows what the run has written
 
     outcome = held.run("export", "r", "--format", "anthropic", "--out", "ws")
 
