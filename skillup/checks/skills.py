@@ -49,6 +49,10 @@ def _find(spec: str, subject: Subject, *, wanted: bool) -> Finding:
             named.extend(_names(call, True))
         if doubtful is None and skill.may_be_used_by(call, result):
             doubtful = call
+    for turn in subject.turns:
+        for result in turn.tool_results:  # also of one whose call is not known
+            if skill.is_shown_by(result):
+                return Finding(wanted, "used", result.content[:200])
     if doubtful is not None:
         why = "what it printed is not known, or not what the skill's file holds"
         return not_assertable(f"{show_call(doubtful)} may have read the skill: {why}")
@@ -95,6 +99,10 @@ class _Skill:
                 return True
             if call.kind == "read" and self._has_its_file(call):
                 return True
+        return self.is_shown_by(result)
+
+    def is_shown_by(self, result: ToolResult) -> bool:
+        """Whether the lines of its file stand in the result."""
         return self._stands_in(plain(result.content))
 
     def may_be_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:

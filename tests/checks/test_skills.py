@@ -85,3 +85,23 @@ def test_what_a_command_printed_decides_whether_it_used_the_skill(
 
     assert evaluate(Check(skill_used="tidy"), recorded.context()).passed is used
     assert evaluate(Check(skill_not_used="tidy"), recorded.context()).passed is not used
+
+
+@pytest.mark.parametrize("ids", [("other",), ("c", "c")])
+def test_a_result_shows_the_skill_whatever_call_it_answers(ids: tuple[str, ...]) -> None:
+    """V9: of two results of one call the last counted, and one of no known call did not."""
+    arguments = {"command": "cat $d/*.md"}
+    call = ToolCall(id="c", name="Bash", kind="shell", arguments=arguments)
+    contents = (SKILL, "done")[: len(ids)]
+    results = [
+        ToolResult(call_id=name, status="success", content=content)
+        for name, content in zip(ids, contents, strict=True)
+    ]
+    items = [
+        TranscriptItem(type="tool_call", tool_call=call),
+        *(TranscriptItem(type="tool_result", tool_result=result) for result in results),
+    ]
+    recorded = make_record(make_turn(transcript=items), initial_files=file_states({FILE: SKILL}))
+
+    assert evaluate(Check(skill_used="tidy"), recorded.context()).passed
+    assert not evaluate(Check(skill_not_used="tidy"), recorded.context()).passed

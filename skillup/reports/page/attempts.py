@@ -11,6 +11,9 @@ from skillup.reports.page.advice import error_data
 from skillup.reports.page.raw_files import RawFiles, TurnLinks
 from skillup.schema.record import Record
 
+_MOST = 1000
+"""More than that no trial takes: a larger number stands in a damaged record."""
+
 Turns = Callable[[Record, TurnLinks], list[dict[str, Any]]]
 
 
@@ -22,7 +25,7 @@ def earlier_attempts(
     `error` is of the whole of it, or of the turn that it ended in; without one, `reason` is what
     that turn says. An attempt whose record is damaged has its files alone.
     """
-    return [_attempt(raw, job, number, turns_of) for number in range(1, attempt)]
+    return [_attempt(raw, job, number, turns_of) for number in range(1, min(attempt, _MOST))]
 
 
 def _attempt(raw: RawFiles, job: str, number: int, turns_of: Turns) -> dict[str, Any]:
