@@ -83,10 +83,6 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
     if defect.errno in (errno.EMFILE, errno.ENFILE):
         hint = "raise `ulimit -n`, or hold fewer trials at once (-j)"
         return SkillupError("more files have to be open than are allowed", hint=hint)
-    try:
-        Path.cwd()
-    except OSError:
-        return UsageError("the current folder is not there any more", hint="change to one that is")
     if sys.platform == "linux" and not Path("/proc/self/stat").exists():
         why = "what agents start is found there, so that it can be ended"
         return SkillupError("there is no /proc here", hint=f"mount it: {why}")

@@ -19,6 +19,7 @@ from skillup.schema.case import Case
 from skillup.schema.record import RECORD_VERSION, FileState, Record
 from skillup.store import RunDirectory, trials
 from skillup.store.run_directory import RUN_FILE, what_is_wrong
+from skillup.store.run_shape import check_shape_of_run
 
 ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
@@ -139,6 +140,7 @@ def _by_name(target: str) -> Source:
 
 
 def _run(path: Path) -> Source:
+    check_shape_of_run(RunDirectory.open(path).run_info(), path / RUN_FILE)
     not_needed, stopped = _left_out(path)
     planned = frozenset(_jobs_of(path)) - not_needed
     return Source(

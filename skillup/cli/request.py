@@ -103,12 +103,12 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     if out is not None or replace(rest, variables=()) != RunRequest():
         raise _refused()
     run_info = RunDirectory.open(resume).run_info()
+    stored = request_from(run_info)
     check_shape_of_run(run_info, resume / "run.json")
     if not {"run_id", "started_at"} <= set(run_info):
         raise RunDirectoryError(
             f"{resume}: its run.json is damaged", hint="start a new run instead"
         )
-    stored = request_from(run_info)
     values, anew = parse_vars(list(stored.variables)), parse_vars(list(given.variables))
     hidden = set(run_info.get("hidden_variables") or ()) & set(values)
     if set(anew) - hidden:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 import traceback
@@ -131,6 +132,12 @@ async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) 
 
 def internal_error(defect: Exception) -> TurnError:
     """For a defect that is being handled: ours, or an engine's."""
+    cause: BaseException = defect
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE):
+        message = f"the turn could not be held: {cause.strerror}; {what_to_do(cause)}"
+        return TurnError(kind="setup", message=message, evidence=trace())
     message = f"skillup itself failed: {type(defect).__name__}: {defect}; please report it"
     return TurnError(kind="internal", message=message, evidence=trace())
 

@@ -1,4 +1,4 @@
-"""Damaged files, folders that are gone, limits of the system: a clear message each."""
+"""Damaged files, limits of the system: a clear message each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.project import GUARD_SECONDS, Project
 CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
 TRIAL = "trials/a/scripted/with_skill/1"
 FILES = ("run.json", "result.json", "events.jsonl", f"{TRIAL}/record.json", f"{TRIAL}/grading.json")
-GONE, FEW = 'rmdir "$0" && exec "$@"', 'ulimit -n 40; exec "$@"'
+FEW = 'ulimit -n 40; exec "$@"'
 VALUES: list[Any] = [
     None,
     0,
@@ -100,20 +100,6 @@ def test_a_name_that_is_too_long_is_the_users(project: Project, verb: str) -> No
     outcome = project.run(verb, "x" * 100_000)
     assert outcome.exit_code == 2
     assert "itself failed" not in outcome.stderr
-
-
-@pytest.mark.parametrize("verb", [["run", "."], ["show", "last"], ["doctor"], ["validate", "."]])
-def test_a_folder_that_is_gone_is_said(project: Project, verb: list[str]) -> None:
-    """S13."""
-    gone = project.root / "gone"
-    gone.mkdir()
-    done = subprocess.run(
-        ["sh", "-c", GONE, str(gone), sys.executable, "-P", "-m", "skillup", *verb],
-        cwd=gone, env=project.environment(), capture_output=True,
-        timeout=GUARD_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert b"the current folder is not there any more" in done.stderr
 
 
 def test_too_few_open_files_are_not_called_a_full_disk(project: Project) -> None:
