@@ -213,7 +213,8 @@ def literal_checks(checks: Any) -> Any:
         return [literal_checks(check) for check in checks]
     inner = {k: literal_checks(checks[k]) for k in _CHECK_LISTS if k in checks}
     own = {key: value for key, value in checks.items() if key not in inner}
-    _mark(own, own)
+    # The message of a follow-up has the names of ours that it needs.
+    _mark(own, {key: text for key, text in own.items() if key != "prompt" or "rubric" in own})
     return {**own, **inner}
 
 

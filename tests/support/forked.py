@@ -191,7 +191,10 @@ def _receive(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """The next message and its files; nothing where the other side has gone."""
     data, files = b"", list[int]()
     while not data.endswith(b"\n"):
-        part, more, _, _ = socket.recv_fds(line, 1 << 16, 3)
+        # The next message may be there already; it is left for the next call.
+        waiting = line.recv(1 << 16, socket.MSG_PEEK)
+        size = waiting.find(b"\n") + 1 or len(waiting)
+        part, more, _, _ = socket.recv_fds(line, max(size, 1), 3)
         if not part:
             return {}, files
         data += part
