@@ -79,11 +79,11 @@ _MORE = """
     text_elements thinking_tokens thread.started thread_goal_updated thread_name_updated
     thread_settings_applied thread_spawn time_seconds timestamp titles todo_list token_count
     token_usage_record tool_name tool_progress tool_result tool_search_call tool_search_output
-    tool_use_summary total_cost_usd total_token_usage total_tokens trial_continued
-    trial_finished trial_forked trial_left trial_lost trial_not_continued trial_retried
-    trial_sent trial_started trials_from_turn turn.completed turn.failed turn.started
-    turn_aborted turn_complete turn_context turn_diff turn_duration turn_ended turn_finished
-    turn_id turn_started turnId undo_completed undo_started unified_exec until_decided
+    tool_use_summary total_cost_usd total_token_usage total_tokens trial_continued trial_finished
+    trial_forked trial_graded trial_left trial_lost trial_not_continued trial_recorded trial_retried
+    trial_sent trial_started trials_from_turn turn.completed turn.failed turn.started turn_aborted
+    turn_complete turn_context turn_diff turn_duration turn_ended turn_finished turn_id turn_started
+    turnId undo_completed undo_started unified_exec until_decided
     user_facing_hint user_message userType versions view_image_tool_call wait_agent waited
     web_search_begin web_search_call web_search_end wire_api workspace-write worktree-state
     world_state write_file write_stdin writes

@@ -27,6 +27,7 @@ KEYS = {
     "ANTHROPIC_API_KEY": "sk-lab-anthropic",
     "OPENAI_API_KEY": "sk-lab-openai",
     "LAB_KEY": "sk-lab-codex",
+    "SKILLUP_TRUST": "1",
 }
 CRITERION = "the-criterion-nobody-may-tell"
 FACT = "member-4711-of-the-library"
@@ -73,7 +74,7 @@ def by_agent(request: ModelRequest) -> Reply:
     if "you begin" in request.latest:
         return Text("Please renew my card.")
     if "cannot be read" in request.latest:
-        return Text('Sorry:\n```json\n{"message": "Please renew my card."}\n```')
+        return Text('```json\n{"message": "Please renew my card."}\n```')
     return Text(json.dumps(move_of(request)))
 
 

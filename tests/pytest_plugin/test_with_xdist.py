@@ -127,11 +127,10 @@ def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
 def test_warnings_are_told_with_workers_as_without(
     suite: Project, run_pytest: Pytest, workers: str
 ) -> None:
-    literal = PASSES.replace("contains: done", "contains: <<folder>>")
-    suite.write({"cases/bad.yaml": "vars: {folder: x}\n" + literal})
+    suite.write({"cases/bad.yaml": "input: {prompt: go}\nscripted: [{say: done}]\n"})
     ordinary = {"DEPLOY_TOKEN": "completed"}
     told = run_pytest("--skillup", "cases/bad.yaml", "-n", workers, env=ordinary).stdout
-    assert "\nskillup: cases/bad.yaml:3:25: warning: " in told
+    assert "\nskillup: cases/bad.yaml:1:1: warning: nothing is checked" in told
     assert "\nskillup: warning: DEPLOY_TOKEN holds an ordinary word; it cannot be masked\n" in told
 
 
