@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import sys
@@ -16,6 +17,7 @@ from skillup.engines.codex import Codex
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, error_kind, make_trial
 from tests.support.lab_engines import codex_conversation, file_of, state_of
+from tests.support.lab_profiles import KEYS
 from tests.support.model_server import (
     Answer,
     CutStream,
@@ -32,10 +34,18 @@ from tests.support.model_server import (
     by_rules,
 )
 from tests.support.model_server import Usage as Tokens
+from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 Serve = Callable[..., ModelServer]
 Begin = Callable[..., Conversation]
+# Codex takes a bubblewrap on PATH that has these options.
+NO_NAMESPACES = """
+    #!/bin/sh
+    [ "$1" != --help ] || exec printf "%s\\n" --argv0 --perms --ro-bind-fd --as-pid-1
+    echo "bwrap: setting up uid map: Permission denied" >&2
+    exit 1
+    """
 NO_THREAD = "3f0e7a54-0000-4000-8000-000000000000"
 
 
@@ -266,3 +276,36 @@ def test_a_warning_is_a_notice_not_a_failure(begin: Begin, model_server: Serve) 
     assert error_kind(outcome) is None
     assert outcome.response == "Turn 1: hello"
     assert any("no-such-model" in notice for notice in outcome.notices)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="codex takes no other sandbox there")
+@pytest.mark.parametrize("commands", [["echo one"], ["echo one", "touch two"]], ids=len)
+def test_a_sandbox_that_lets_no_command_run_is_an_error_of_the_machine(
+    project: Project,
+    lab_profiles: Callable[..., dict[str, str]],
+    model_server: Serve,
+    commands: list[str],
+) -> None:
+    """S2: a bubblewrap that may make no namespace; codex shows no event for its commands."""
+    script = by_rules(Rule("go", [*map(Shell, commands), Text("I could not.")]))
+    case = "input: {prompt: go}\nassertions: [{contains: done}, {tool_not_called: {kind: shell}}]\n"
+    project.write(
+        lab_profiles(model_server(script).url, "permission: edits\n")
+        | {
+            "cases/eval.yaml": "name: lab\n",
+            "cases/one.yaml": case,
+            "bin/bwrap": NO_NAMESPACES,
+        }
+    )
+    (project.root / "bin/bwrap").chmod(0o755)
+    path = f"{project.root / 'bin'}:{os.environ['PATH']}"
+
+    outcome = project.run("run", "cases", "-e", "codex", "--json", env={**KEYS, "PATH": path})
+
+    (grade,) = outcome.data["cases"]
+    assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "setup"), outcome.stderr
+    assert "bwrap: setting up uid map: Permission denied" in grade["error"]["message"]
+    record = project.record("one/codex/with_skill/1")
+    (turn,) = record["turns"]
+    tried = [i["tool_call"]["arguments"] for i in turn["transcript"] if i["tool_call"]]
+    assert tried == [{"command": command} for command in commands]
