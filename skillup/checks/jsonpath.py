@@ -50,7 +50,8 @@ def json_value(spec: JsonMatch, subject: Subject) -> Finding:
         return Finding(False, what, beginning(subject.answer))
     values = find_values(spec.path, root)
     if "equals" in spec.model_fields_set:
-        hit = [value for value in values if same_value(spec.equals, value)]
+        exact = subject.case_sensitive
+        hit = [one for one in values if same_value(spec.equals, one, case_sensitive=exact)]
         return _say(bool(hit), values, hit, root)
     if spec.matches is not None:
         return _matching(spec.matches, values, root)

@@ -11,6 +11,7 @@ from skillup.checks.context import Subject
 from skillup.checks.finding import Finding, not_assertable
 from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.grade import CheckResult
+from skillup.schema.record import TurnRecord
 
 LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
     "contains": text.contains,
@@ -97,8 +98,9 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
         of_a_file = isinstance(spec, GoldenFile) and spec.file is not None
         if forbids != negated and found.passed == forbids and not of_a_file:
-            if not any(turn.response.strip() for turn in answers):
-                found = not_assertable("the agent gave no answer")
+            unanswered = _without(subject, lambda turn: bool(turn.response.strip()))
+            if unanswered is not None:
+                found = not_assertable(f"the agent gave no answer{unanswered}")
         elif turn is not subject.last:
             found = replace(found, found=f"turn {turn.turn_number}: {found.found}")
         findings.append(found)
@@ -107,9 +109,17 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
 
 def _nothing_done(subject: Subject) -> str | None:
     """That something was left alone says nothing of an agent that did not even answer."""
-    if any(turn.response.strip() or turn.tool_calls for turn in subject.turns):
+    idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
+    return None if idle is None else f"the agent neither answered nor called a tool{idle}"
+
+
+def _without(subject: Subject, has_some: Callable[[TurnRecord], bool]) -> str | None:
+    """The first turn that has none, as words to add; None: each has. Commands need not answer."""
+    turns = [turn for turn in subject.turns if not turn.slash_command] or subject.turns
+    turn = next((turn for turn in turns if not has_some(turn)), None)
+    if turn is None:
         return None
-    return "the agent neither answered nor called a tool"
+    return f" in turn {turn.turn_number}" if len(subject.turns) > 1 else ""
 
 
 def _for_want_of_a_call(key: str, spec: Any, found: Finding) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from skillup.checks.evidence import around
@@ -13,13 +14,14 @@ from skillup.schema.check_specs import ArgMatch
 from skillup.schema.record import ToolCall
 
 _ABSENT = object()
-
+_FILE = ("file_path", "notebook_path", "filename")
+_PATHS = frozenset({"path", *_FILE})
 
 PORTABLE_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "shell": {"command": ("cmd", "script")},
-    "read": {"path": ("file_path", "notebook_path", "filename")},
-    "write": {"path": ("file_path", "notebook_path", "filename"), "content": ("text", "file_text")},
-    "edit": {"path": ("file_path", "notebook_path", "filename")},
+    "read": {"path": _FILE},
+    "write": {"path": _FILE, "content": ("text", "file_text")},
+    "edit": {"path": _FILE},
     "search": {"pattern": ("query", "regex")},
     "web": {"url": ("uri",), "query": ("q",)},
     "skill": {"skill": ("name", "command")},
@@ -34,28 +36,25 @@ def argument(call: ToolCall, path: str) -> Any:
 
     What is not there is a value of its own, different from null: see :func:`is_there`.
     """
-    found = _by_path(call.arguments, path)
-    if found is not _ABSENT:
-        return found
-    for portable, own in PORTABLE_ARGUMENTS.get(call.kind, {}).items():
-        names = (portable, *own)
-        if path in names:
-            return next((call.arguments[one] for one in names if one in call.arguments), _ABSENT)
-    return _ABSENT
-
-
-def _by_path(arguments: Mapping[str, Any], path: str) -> Any:
-    if path in arguments:
-        return arguments[path]
-    here: Any = arguments
+    if path in call.arguments:
+        return call.arguments[path]
+    here: Any = call.arguments
     for step in path.split("."):
-        if isinstance(here, Mapping) and step in here:
-            here = here[step]
+        if isinstance(here, Mapping):
+            names = (step, *_other_names(call.kind, step))
+            here = next((here[name] for name in names if name in here), _ABSENT)
         elif isinstance(here, list) and step.isdecimal() and int(step) < len(here):
             here = here[int(step)]
         else:
             return _ABSENT
     return here
+
+
+def _other_names(kind: str, name: str) -> tuple[str, ...]:
+    for portable, own in PORTABLE_ARGUMENTS.get(kind, {}).items():
+        if name == portable or name in own:
+            return (portable, *own)
+    return ()
 
 
 def is_there(value: Any) -> bool:
@@ -70,6 +69,20 @@ def argument_text(value: Any) -> str:
     return as_text(value)
 
 
+def names_a_file(path: str, value: Any) -> bool:
+    """Whether the argument `path` of a call is a path of a file."""
+    return isinstance(value, str) and path.rpartition(".")[2] in _PATHS
+
+
+def in_workspace(path: str, workspaces: Iterable[str]) -> str:
+    """`path` without detours, and relative if it lies in the workspace."""
+    path = posixpath.normpath(path.replace("\\", "/"))
+    for root in workspaces:
+        if path.startswith(f"{root}/"):
+            return path[len(root) + 1 :]
+    return path
+
+
 def argument_matches(
     wanted: ArgMatch, value: Any, searcher: Searcher, *, case_sensitive: bool
 ) -> bool:
@@ -78,7 +91,9 @@ def argument_matches(
         return wanted.exists is False and wanted.model_fields_set == {"exists"}
     if wanted.exists is False:
         return False
-    if "equals" in wanted.model_fields_set and not same_value(wanted.equals, value, partly=True):
+    if "equals" in wanted.model_fields_set and not same_value(
+        wanted.equals, value, case_sensitive=case_sensitive, partly=True
+    ):
         return False
     if wanted.contains is not None:
         haystack = Haystack(argument_text(value), case_sensitive=case_sensitive)

@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from skillup.checks.context import Subject
 from skillup.checks.evidence import beginning, listed
 from skillup.checks.patterns import Searcher
-from skillup.checks.tool_args import argument, argument_excerpt, argument_matches
+from skillup.checks.tool_args import (
+    argument,
+    argument_excerpt,
+    argument_matches,
+    in_workspace,
+    names_a_file,
+)
 from skillup.checks.tool_names import same_tool
 from skillup.checks.values import shown
-from skillup.schema.check_specs import ToolMatch
+from skillup.schema.check_specs import ArgMatch, ToolMatch
 from skillup.schema.record import ToolCall
 
 
 class CallMatcher:
     """Tells, for one check, which calls match. Its patterns share one time limit."""
 
-    __slots__ = ("_case_sensitive", "_searcher")
+    __slots__ = ("_case_sensitive", "_searcher", "_workspaces")
 
-    def __init__(self, *, case_sensitive: bool) -> None:
-        self._case_sensitive = case_sensitive
+    def __init__(self, subject: Subject) -> None:
+        self._case_sensitive = subject.case_sensitive
+        self._workspaces = {turn.workspace for turn in subject.turns if turn.workspace}
         self._searcher = Searcher()
 
     def matches(self, wanted: ToolMatch, call: ToolCall) -> bool:
         """Whether `call` is of the wanted name, kind and arguments."""
         return self.is_meant(wanted, call) and all(
-            argument_matches(
-                match,
-                argument(call, path),
-                self._searcher,
-                case_sensitive=self._case_sensitive,
-            )
+            self._is_as_wanted(match, path, argument(call, path))
             for path, match in wanted.args.items()
         )
+
+    def _is_as_wanted(self, match: ArgMatch, path: str, value: Any) -> bool:
+        """Of a path, in the engine's spelling or as the shortest that names the same file."""
+        exact, searcher = self._case_sensitive, self._searcher
+        if argument_matches(match, value, searcher, case_sensitive=exact):
+            return True
+        if not names_a_file(path, value):
+            return False
+        if isinstance(match.equals, str):
+            match = match.model_copy(
+                update={"equals": in_workspace(match.equals, self._workspaces)}
+            )
+        value = in_workspace(value, self._workspaces)
+        return argument_matches(match, value, searcher, case_sensitive=exact)
 
     def is_meant(self, wanted: ToolMatch, call: ToolCall) -> bool:
         """Whether `call` is of the wanted name and kind, whatever its arguments."""

@@ -13,7 +13,7 @@ from skillup.schema.check_specs import ToolCount, ToolMatch, ToolSequence
 
 def tool_called(spec: ToolCount, subject: Subject) -> Finding:
     """A tool was called, as often as wanted: at least once, unless the check says otherwise."""
-    matcher = CallMatcher(case_sensitive=subject.case_sensitive)
+    matcher = CallMatcher(subject)
     calls = subject.calls
     hits = [call for call in calls if matcher.matches(spec, call)]
     least = spec.min if spec.min is not None else int(spec.max != 0)
@@ -28,7 +28,7 @@ def tool_called(spec: ToolCount, subject: Subject) -> Finding:
 
 def tool_not_called(spec: ToolMatch, subject: Subject) -> Finding:
     """No such call was made."""
-    matcher = CallMatcher(case_sensitive=subject.case_sensitive)
+    matcher = CallMatcher(subject)
     calls = subject.calls
     hits = [call for call in calls if matcher.matches(spec, call)]
     if hits:
@@ -42,7 +42,7 @@ def _times(count: int) -> str:
 
 def tool_sequence(spec: ToolSequence, subject: Subject) -> Finding:
     """Tools were called in an order (or, with `any_order`, each by a call of its own)."""
-    matcher = CallMatcher(case_sensitive=subject.case_sensitive)
+    matcher = CallMatcher(subject)
     calls = subject.calls
     made = show_calls(calls)
     if spec.mode == "any_order":

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
-from skillup.checks.folding import plain
+from skillup.checks.folding import folded
 
 
-def same_value(wanted: Any, actual: Any, *, partly: bool = False) -> bool:
-    """Equal as JSON means it: 1 is 1.0, true is not 1, text is compared exactly.
+def same_value(wanted: Any, actual: Any, *, case_sensitive: bool, partly: bool = False) -> bool:
+    """Equal as JSON means it: 1 is 1.0, true is not 1. Keys of mappings always respect case.
 
     With `partly`, a mapping may have more keys than are wanted of it.
     """
     if isinstance(wanted, bool) or isinstance(actual, bool):
         return wanted is actual
     if isinstance(wanted, str) and isinstance(actual, str):
-        return wanted == actual or plain(wanted) == plain(actual)
+        wanted = folded(wanted, case_sensitive=case_sensitive)
+        return wanted == folded(actual, case_sensitive=case_sensitive)
+    same = partial(same_value, case_sensitive=case_sensitive, partly=partly)
     if isinstance(wanted, dict) and isinstance(actual, dict):
         if not (wanted.keys() <= actual.keys() if partly else wanted.keys() == actual.keys()):
             return False
-        return all(same_value(v, actual[k], partly=partly) for k, v in wanted.items())
+        return all(same(v, actual[k]) for k, v in wanted.items())
     if isinstance(wanted, list) and isinstance(actual, list):
         return len(wanted) == len(actual) and all(
-            same_value(w, a, partly=partly) for w, a in zip(wanted, actual, strict=True)
+            same(w, a) for w, a in zip(wanted, actual, strict=True)
         )
     return bool(wanted == actual)
 

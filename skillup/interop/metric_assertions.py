@@ -114,7 +114,7 @@ def _field(node: Node, expected: Any) -> tuple[Check, float] | None:
             detail.use()
     weight_node, required = node.get("weight"), node.get("required")
     weight = weight_node.number() if weight_node is not None else 1
-    check: Check = {"json": {"path": f"$.{path}", "equals": value}}
+    check: Check = {"json": {"path": f"$.{path}", "equals": value}, "case_sensitive": True}
     if required is not None and required.take() is True:
         check["required"] = True
     return check, float(1 if weight is None else weight)

@@ -164,6 +164,7 @@ def _turn(
         response=turn.response,
         transcript=turn.items,
         session_id=summary.session_id,
+        workspace=summary.cwd,
         usage=usage,
         model=summary.model,
         started_at=turn.started,

@@ -108,7 +108,7 @@ def equals(assertion: Assertion) -> Parts:
     if wanted is None:
         return assertion.drop("there is nothing to compare with", "left out")
     if isinstance(wanted, dict | list):
-        return one({"json": {"path": "$", "equals": wanted}})
+        return one({"json": {"path": "$", "equals": wanted}, "case_sensitive": True})
     text = as_text(wanted)
     if assertion.background.promptfoo:
         assertion.node.changed("`equals` compares every blank", "here both sides are trimmed")

@@ -85,7 +85,8 @@ def tool_args(assertion: Assertion) -> Parts:
     ignored = value.get("ignore")
     names = ignored if isinstance(ignored, list) else [ignored]
     kept = {key: item for key, item in args.items() if key not in names}
-    return one({"tool_called": {**_tool(value), "args": _args(kept, assertion.node, exact=exact)}})
+    wanted = {**_tool(value), "args": _args(kept, assertion.node, exact=exact)}
+    return one({"tool_called": wanted, "case_sensitive": True})
 
 
 def _args(args: dict[Any, Any], node: Node, *, exact: bool = False) -> Check:
@@ -145,7 +146,8 @@ def old_trajectory(assertion: Assertion) -> Parts:
         return assertion.drop("`mode: subset`: no other tools than these", "left out")
     if calls:
         ours = {"exact": "exact", "in_order": "in_order"}.get(mode, "any_order")
-        checks.append({"tool_sequence": {"calls": calls, "mode": ours}})
+        exact = {"case_sensitive": True} if any("args" in call for call in calls) else {}
+        checks.append({"tool_sequence": {"calls": calls, "mode": ours}, **exact})
     matching = node.get("args_match", "argsMatch")
     if matching is not None:
         _args_match(matching)

@@ -25,7 +25,7 @@ from skillup.load.unsupported import (
 from skillup.load.yaml_reader import Document, field_name, parse_yaml
 from skillup.schema import templates
 from skillup.schema.case import Case
-from skillup.schema.checks import Check
+from skillup.schema.checks import Check, CheckSet
 from skillup.schema.suite import Suite
 
 Loc = tuple[str | int, ...]
@@ -265,6 +265,21 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
         if follows and loc[:2] != ("input", "turns"):
             yield problem_at(document, (*loc, "prompt"), "a follow-up outside of a turn",
                              "put it among the `assertions` of a turn")  # fmt: skip
+        if loc[:2] == ("input", "turns"):
+            yield from _later_turns(loc, keys, int(loc[2]) + 1, document)
         if depth > MAX_FOLLOW_UP_DEPTH:
             yield problem_at(document, loc, f"follow-ups nested {depth} deep",
                              f"the limit is {MAX_FOLLOW_UP_DEPTH}")  # fmt: skip
+
+
+def _later_turns(
+    loc: Loc, keys: Check | CheckSet, own: int, document: Document
+) -> Iterator[Problem]:
+    """A turn's own check is asked when the turn has ended: it cannot look at a later one."""
+    named = [(loc, keys.turn)] if isinstance(keys, Check) else []
+    named += [((*loc, key), getattr(spec, "turn", None)) for key, spec in keys.given()]
+    for place, turn in named:
+        if turn == "last" or (turn is not None and turn > own):
+            message = f"a check of turn {own} cannot look at turn `{turn}`"
+            fix = "leave `turn` out for this turn, or move the check to the case's `assertions`"
+            yield problem_at(document, (*place, "turn"), message, fix)

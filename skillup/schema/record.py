@@ -251,6 +251,12 @@ class TurnRecord(Model):
         description="Lines of the stream that are no JSON and may have been events: what is not in "
         "the transcript may have happened.",
     )
+    workspace: str | None = Field(
+        None, description="The agent's directory, as its calls name it; None: not known."
+    )
+    slash_command: bool = Field(
+        False, description="The message was a command of the CLI, which need not answer."
+    )
     process: ProcessInfo | None = Field(None, description="How the agent's process went.")
     error: TurnError | None = Field(None, description="Why the turn could not be held.")
     simulator: SimulatorInfo | None = Field(

@@ -75,6 +75,8 @@ class LiveSession:
             notes=[*outcome.notices, *self.snapshot.notes],
             unknown_events=outcome.unknown_events,
             unread_lines=outcome.unread_lines,
+            workspace=str(self.context.workspace),
+            slash_command=request.slash_command,
             process=outcome.process,
             error=error,
         )

@@ -25,12 +25,34 @@ from tests.support.records import call, make_record, make_turn
         ("edit", {"filename": "a.txt"}, {"file_path": "a.txt"}),
         ("shell", {"command": "rm -r x"}, {"cmd": {"contains": "rm"}}),
         ("search", {"regex": "x"}, {"query": "x"}),
+        ("shell", {"cmd": ["bash", "-lc"]}, {"command.1": "-lc"}),
+        ("edit", {"edits": [{"filename": "a.txt"}]}, {"edits.0.path": "a.txt"}),
+        # V10: spellings of one path, whatever the tool
+        *(
+            (kind, {name: written}, {wanted_name: wanted})
+            for written in ("data/a.txt", "./data/a.txt", "/w/s/data//a.txt", "data/../data/a.txt")
+            for kind, name, wanted_name in (
+                ("write", "file_path", "path"),
+                ("mcp", "path", "path"),
+                ("search", "path", "path"),
+            )
+            for wanted in (
+                "data/a.txt",
+                "./DATA/a.txt",
+                "/w/s/data/a.txt",
+                {"matches": r"^data/a\.txt$"},
+                {"contains": "data/a"},
+            )
+        ),
+        # V5: literal text, wherever in the value
+        ("write", {"path": "b.txt"}, {"path": "B.TXT"}),
+        ("mcp", {"a": [{"b": "x"}, 1, True, None]}, {"a": [{"b": "X"}, 1.0, True, None]}),
     ],
 )
 def test_a_portable_name_means_what_the_engine_calls_it(
-    kind: ToolKind, arguments: dict[str, str], wanted: dict[str, object]
+    kind: ToolKind, arguments: dict[str, object], wanted: dict[str, object]
 ) -> None:
-    recorded = make_record(make_turn(calls=[call("Tool", kind, **arguments)]))
+    recorded = make_record(make_turn(calls=[call("Tool", kind, **arguments)], workspace="/w/s"))
     check = Check.model_validate({"tool_called": {"kind": kind, "args": wanted}})
     assert evaluate(check, recorded.context()).passed
     absent = Check.model_validate({"tool_not_called": {"kind": kind, "args": wanted}})
@@ -48,3 +70,36 @@ def test_a_name_that_is_portable_for_one_kind_means_nothing_for_another() -> Non
     recorded = make_record(make_turn(calls=[call("Bash", "shell", file_path="x")]))
     check = Check.model_validate({"tool_called": {"kind": "shell", "args": {"path": "x"}}})
     assert not evaluate(check, recorded.context()).passed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ({"path": "/w/other/a.txt"}, {"path": "a.txt"}),
+        ({"path": "/w/sa.txt"}, {"path": "a.txt"}),
+        ({"path": "../a.txt"}, {"path": "a.txt"}),
+        ({"note": "./a.txt"}, {"note": "a.txt"}),
+        ({"a": True}, {"a": 1}),
+        ({"a": "1"}, {"a": 1}),
+        ({"a": None}, {"a": ""}),
+        ({"a": {"B": "x"}}, {"a": {"b": "x"}}),
+    ],
+)
+def test_other_files_and_values_stay_others(
+    arguments: dict[str, object], wanted: dict[str, object]
+) -> None:
+    """V5, V10: only letter case and the spelling of a path do not matter."""
+    recorded = make_record(make_turn(calls=[call("Tool", "mcp", **arguments)], workspace="/w/s"))
+    spec = {"kind": "mcp", "args": wanted}
+    assert not evaluate(Check.model_validate({"tool_called": spec}), recorded.context()).passed
+    assert evaluate(Check.model_validate({"tool_not_called": spec}), recorded.context()).passed
+
+
+@pytest.mark.parametrize("wanted", ["B.TXT", {"equals": "B.TXT"}, {"contains": "B.TXT"}])
+def test_case_of_an_argument_matters_if_the_check_says_so(wanted: object) -> None:
+    """V5: one switch for all texts."""
+    recorded = make_record(make_turn(calls=[call("Write", "write", path="b.txt")]))
+    spec = {"tool_not_called": {"kind": "write", "args": {"path": wanted}}}
+    for exact in (True, False):
+        check = Check.model_validate({**spec, "case_sensitive": exact})
+        assert evaluate(check, recorded.context()).passed is exact

@@ -281,3 +281,26 @@ def test_checks_of_skills_that_the_suite_does_not_install_are_told(
 
     expected = [] if severity is None else [(severity, fix)]
     assert [(problem.severity, problem.fix) for problem in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("check", "at", "later"),
+    [
+        ("{contains: x, turn: last}", "turn", "last"),
+        ("{contains: x, turn: 2}", "turn", "2"),
+        ("{any_of: [{contains: x, turn: 2}]}", "any_of[0].turn", "2"),
+        ("{turn_response_contains: {turn: last, contains_any: x}}",
+         "turn_response_contains.turn", "last"),
+        ("{prompt: Again., assertions: [{contains: x, turn: last}]}", "assertions[0].turn", "last"),
+        ("{contains: x, turn: 1}", "", ""),
+    ],
+)  # fmt: skip
+def test_a_turns_own_check_cannot_look_at_a_later_turn(
+    tmp_path: Path, check: str, at: str, later: str
+) -> None:
+    """S6: such a check was asked of what was not there yet."""
+    case = f"input:\n  turns:\n    - content: a\n      assertions: [{check}]\n    - b\n"
+    said = [line.partition(": ")[2] for line in told(tmp_path, case + CHECKS)]
+    where = f"input.turns[0].assertions[0].{at}"
+    wanted = f"{where}: a check of turn 1 cannot look at turn `{later}`"
+    assert [line.partition("; ")[0].partition("\n")[0] for line in said] == [wanted] * bool(later)

@@ -86,6 +86,11 @@ ROWS = [
     Row("file-is-exact", "FAIL", {"expect": {"file_contains": [{"path": "a", "content": "HI"}]},
         "scripted": [{"steps": [{"write": {"path": "a", "content": "hi"}}], "say": "Done."}]},
         ours="PASS"),
+    Row("argument-is-exact", "FAIL", {**rules(success=[{"tool_called": {
+        "kind": "shell", "args": {"command": {"equals": "TRUE"}}}}]), **STEPS}, ours="PASS"),
+    Row("argument-is-exact-in-a-turn", "PASS", {**turns("a"), **rules(success=[contains("Done"), {
+        "tool_not_called_in_turn": {"turn": 1, "kind": "shell", "args": {"command": "TRUE"}}}]),
+        **STEPS}, ours="FAIL"),
     # Rules: evaluateAssertion, and NewResult(nil): no assertions is a pass.
     Row("failure-only", "PASS", rules(failure=[OUTPUT]), ours="FAIL"),
     Row("failure-only-matched", "FAIL", rules(failure=[OUTPUT]), ("An Error.",)),

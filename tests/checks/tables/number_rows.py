@@ -58,7 +58,8 @@ ROWS = [
     row(False, "json", {"path": "$.usage"}, "this is no JSON at all"),  # V6
     row(False, "json", {"path": "$.ok", "equals": 1}, JSON),
     row(False, "json", {"path": "$.items[0]", "equals": {"id": 1}}, JSON),
-    row(False, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON),
+    row(True, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON),  # V5
+    row(False, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON, case_sensitive=True),
     row(False, "json", {"path": "$.items[*].name", "matches": "Z"}, JSON),
     row(False, "json", {"path": "$.nothing"}, JSON),
     row(False, "json", {"path": "$"}, "no JSON here"),

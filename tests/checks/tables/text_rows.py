@@ -30,7 +30,7 @@ ROWS = [
     row(False, "tool_not_called", "Write", make_record("")),  # S6
     row(False, "skill_not_used", "tidy", make_record("")),  # S6
     row(True, "tool_not_called", "Write", make_record(make_turn("", calls=[call("Bash")]))),
-    row(True, "not_contains", "x", make_record("", "a", ""), turn=None),
+    row(False, "not_contains", "x", make_record("", "a", ""), turn=None),  # S6
     row(False, "not_contains", "x", make_record("", ""), turn=None),  # S6
     row(True, "not_contains", "Deleted", "deleted", case_sensitive=True),
     row(False, "not_contains", "deleted", "I Deleted it."),

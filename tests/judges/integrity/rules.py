@@ -108,6 +108,10 @@ ERROR = {"response": "", "status": "error"}
 REQUIRED = {**NO, "required": True}
 TELLS = {"not_contains": "hunter2"}
 
+CALL = {"id": "1", "name": "W", "kind": "write", "arguments": {"path": "b.txt", "tags": ["new", 1]}}
+WROTE = {"response": "yes", "transcript": [{"type": "tool_call", "tool_call": CALL}]}
+WRONG_PATH = {"tool_not_called": {"kind": "write", "args": {"path": "B.TXT", "tags": ["NEW", 1]}}}
+
 EXAMPLES: dict[int, list[Callable[[], bool]]] = {
     1: [
         is_("FAIL", gate(NO), "yes"),
@@ -269,7 +273,15 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         lambda: not graded(
             whole({"tool_not_called": "x"}, of=1), {"response": "a", "unread_lines": 1}
         ).assertions[0].passed,
-        found(True, True)(whole(TELLS, {"tool_not_called": "x"}), "", "bye"),
+        *(
+            found(False, passes)(whole(TELLS, {"tool_not_called": "x"}), *said)
+            for silent, passes in (("", False), ({**WROTE, "response": ""}, True))
+            for said in ((silent, "bye"), ("bye", silent))
+        ),
+        found(True, True)(
+            whole(TELLS, {"tool_not_called": "x"}), {"response": "", "slash_command": True}, "bye"
+        ),
+        found(False)(whole({"json": {"path": "$.k", "exists": False}}), "", "{}"),
     ],
     23: [
         is_("PASS", turns([{"contains": "YES"}]), "Yes"),
@@ -277,6 +289,11 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         is_("FAIL", turns([{"contains": "YES", "case_sensitive": True}]), "yes"),
         is_("FAIL", turns([{"matches": "YES"}]), "yes"),
         is_("PASS", turns([{"matches": "(?i)YES"}]), "yes"),
+        is_("PASS", turns([{"json": {"path": "$.a", "equals": ["YES"]}}]), '{"a": ["yes"]}'),
+        is_("FAIL", turns([{**WRONG_PATH, "case_sensitive": False}]), WROTE),
+        is_("PASS", turns([{**WRONG_PATH, "case_sensitive": True}]), WROTE),
+        is_("FAIL", turns([{"golden_file": "g"}]), "YES", references={"g": "yes"}),
+        is_("PASS", turns([{"golden_file": "g"}]), "yes", references={"g": "yes"}),
     ],
     24: [
         is_("FAIL", whole(judge={"success": [YES, NO]}, of=1, pass_threshold=0), "yes"),
@@ -412,9 +429,15 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (21, REGISTRY, "if forbids != negated else", "if forbids or negated else"),
     (22, REGISTRY, "_nothing_done(subject) if nothing else None", "None"),
     (22, REGISTRY, "if lines == 0:", "if True:"),
-    (22, REGISTRY, "if not any(turn.response.strip() for turn in answers):", "if False:"),
+    (22, REGISTRY, "if unanswered is not None:", "if False:"),
+    (22, REGISTRY, "if not turn.slash_command] or subject.turns", "] or subject.turns"),
+    (22, REGISTRY, "] or subject.turns\n", "][-1:] or subject.turns\n"),
+    (22, REGISTRY, "turn.response.strip() or turn.tool_calls", "turn.response.strip()"),
     (23, FOLDING, "self.text if case_sensitive else", "self.text if True else"),
     (23, FOLDING, "self.text if case_sensitive else", "self.text if False else"),
+    (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if True else"),
+    (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if False else"),
+    (23, "skillup.checks.golden", "in plain(text).strip()", "in plain(text).casefold().strip()"),
     (24, GRADING, "absent = result.assertable and", "absent ="),
     (24, GRADING, "result.error is None and not result.passed", "True"),
     (24, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillup.checks import evaluate
 from skillup.judges import grade_record
 from skillup.schema.case import Case
+from skillup.schema.checks import Check
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record, TurnRecord, TurnStatus
 from skillup.store.trials import DamagedRecordError, ForeignRecordError, load_record
@@ -218,6 +220,16 @@ def test_nothing_passes_with_a_turn_that_is_missing_or_was_not_completed(
         c.passed for c in places
         if c.scope == own and not (gated and c.role == "post_condition") and c.role != "failure"
     )  # fmt: skip
+
+
+@given(st.lists(answers(), min_size=1, max_size=3))
+def test_what_is_forbidden_in_a_conversation_is_forbidden_in_each_turn(held: list[Any]) -> None:
+    """S6: it passes only if it would pass at each of the turns it looks at."""
+    recorded = make_record(*held)
+    for spec in (*NEGATIVE[:3], NEGATIVE[4]):
+        check = Check.model_validate(spec)
+        alone = [evaluate(check, recorded.context(n)).passed for n, _ in enumerate(held, start=1)]
+        assert evaluate(check, recorded.context()).passed == all(alone)
 
 
 def damaged(value: Any, luck: random.Random) -> Any:
