@@ -266,20 +266,21 @@ def _check_problems(case: Case, document: Document) -> Iterator[Problem]:
             yield problem_at(document, (*loc, "prompt"), "a follow-up outside of a turn",
                              "put it among the `assertions` of a turn")  # fmt: skip
         if loc[:2] == ("input", "turns"):
-            yield from _later_turns(loc, keys, int(loc[2]) + 1, document)
+            later = range(int(loc[2]) + 2, len(case.input.turns or ()) + 1)
+            yield from _later_turns(loc, keys, later, document)
         if depth > MAX_FOLLOW_UP_DEPTH:
             yield problem_at(document, loc, f"follow-ups nested {depth} deep",
                              f"the limit is {MAX_FOLLOW_UP_DEPTH}")  # fmt: skip
 
 
 def _later_turns(
-    loc: Loc, keys: Check | CheckSet, own: int, document: Document
+    loc: Loc, keys: Check | CheckSet, later: range, document: Document
 ) -> Iterator[Problem]:
     """A turn's own check is asked when the turn has ended: it cannot look at a later one."""
     named = [(loc, keys.turn)] if isinstance(keys, Check) else []
     named += [((*loc, key), getattr(spec, "turn", None)) for key, spec in keys.given()]
     for place, turn in named:
-        if turn == "last" or (turn is not None and turn > own):
-            message = f"a check of turn {own} cannot look at turn `{turn}`"
+        if turn == "last" or turn in later:
+            message = f"a check of turn {later.start - 1} cannot look at turn `{turn}`"
             fix = "leave `turn` out for this turn, or move the check to the case's `assertions`"
             yield problem_at(document, (*place, "turn"), message, fix)
