@@ -17,8 +17,8 @@ def same_value(wanted: Any, actual: Any, *, case_sensitive: bool, partly: bool =
     if isinstance(wanted, bool) or isinstance(actual, bool):
         return wanted is actual
     if isinstance(wanted, str) and isinstance(actual, str):
-        wanted = folded(wanted, case_sensitive=case_sensitive)
-        return wanted == folded(actual, case_sensitive=case_sensitive)
+        one, other = (folded(text, case_sensitive=case_sensitive) for text in (wanted, actual))
+        return one == other
     same = partial(same_value, case_sensitive=case_sensitive, partly=partly)
     if isinstance(wanted, dict) and isinstance(actual, dict):
         if not (wanted.keys() <= actual.keys() if partly else wanted.keys() == actual.keys()):
