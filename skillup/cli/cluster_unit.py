@@ -127,6 +127,7 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
         "started_at": now(),
         "request": asdict(request),
         "jobs": [job.id for job in jobs],
+        "references": asked["references"],
     }
     with RunDirectory.create(Path(asked["directory"]), info, mask=secrets.mask) as directory:
         own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)

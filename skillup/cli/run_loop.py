@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from skillup.cli.departure import Departure
-from skillup.errors import InterruptedRunError, SkillupError
+from skillup.errors import InterruptedRunError, SkillupError, UsageError
 
 _RESUME = "skillup run --resume"
 
@@ -41,6 +41,8 @@ def run_until_stopped(
         refused = first_refusal(group)
         if refused is None:
             raise
+        if isinstance(refused, UsageError):
+            raise refused from group
         raise SkillupError(refused.message, hint=_with_command(refused.hint, go_on)) from group
 
 

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
+from skillup.errors import UsageError
 from skillup.executors.admission import Admission
 from skillup.executors.deciding import Deciding
 from skillup.executors.losses import recall_losses
@@ -31,9 +32,10 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
-from skillup.trial.references import keep_references
+from skillup.trial.references import keep_references, reference_paths
 from skillup.trial.request import Patience
 from skillup.trial.simulator import UserSimulator
+from skillup.workspace import BlobStore
 from skillup.workspace.full_disk import refuse_without_room
 
 NOT_JUDGED = "held, but not judged: --resume has it judged"
@@ -71,6 +73,8 @@ class Run:
         self.unplayable: dict[str, TurnError] = {}
         self.stopping = options.stopping
         self.deciding = options.deciding
+        self.references: dict[str, dict[str, str | None]] = {}
+        """By case and path, the SHA-256 of files that judging needs; as `run.json` has them."""
         self.admission = Admission(
             options.parallel,
             has_room=self.stopping.leaves_room,
@@ -117,12 +121,26 @@ class Run:
             self._journal_decisions(self.deciding)
 
     def _keep_references(self, plan: Plan) -> None:
-        """What trials are judged by, before any agent could change it."""
+        """What trials are judged by, before any agent could change it.
+
+        Raises UsageError if it is not what an earlier start of the run has found.
+        """
+        info, blobs = self.directory.run_info(), self.directory.blobs
+        self.references = info.get("references") or {}
         for job in plan.jobs:
-            case, blobs = job.loaded.case, self.directory.blobs
-            if job.id not in self.grades:
-                variables = {**case.vars, **self.options.variables}
-                keep_references(case, job.suite.root, blobs, variables)
+            case, name = job.loaded.case, case_of(job.id)
+            # What was held whole is judged by what is kept with its record.
+            if job.id in self.grades or self.directory.finished_record(job.id) is not None:
+                continue
+            variables = {**case.vars, **self.options.variables}
+            kept = keep_references(case, job.suite.root, blobs, variables)
+            for path in reference_paths(case, variables):
+                sha = kept[path].sha256 if path in kept else None
+                before = self.references.setdefault(name, {}).setdefault(path, sha)
+                if before != sha:
+                    raise _changed_reference(f"{path}, which {name} is judged by,", before, blobs)
+        if self.references:
+            self.directory.write_run_info({**info, "references": self.references})
 
     async def _judge_rest(self, jobs: Sequence[Job]) -> None:
         """Those that were held whole by an earlier start, which could not judge them."""
@@ -332,6 +350,16 @@ class Run:
             return await anyio.to_thread.run_sync(grade_record, record, read_file)
         ledger = Ledger(of_grade=True, goes_on=goes_on)
         return await grade(record, read_file, reader, ledger=ledger)
+
+
+def _changed_reference(what: str, before: str | None, blobs: BlobStore) -> UsageError:
+    copy = blobs.path_of(before) if before else None  # a worker of a cluster has none
+    back = f" (copy {copy} there)" if copy is not None and copy.exists() else ""
+    return UsageError(
+        f"{what} is not what it was when the run began: the rest of the run would be judged by it",
+        hint=f"put it back as it was{back}, or start a new run; what was held, "
+        "`skillup judge RUN --cases PATH` grades by the new file",
+    )
 
 
 def case_of(job_id: str) -> str:

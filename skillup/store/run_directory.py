@@ -69,7 +69,7 @@ class RunDirectory:
         self._scratch = Scratch(path / "scratch")
         self._journal = Journal(path / JOURNAL_FILE, mask) if lock is not None else None
         self._written: dict[tuple[str, str], set[str]] | None = None
-        self._journal_size = 0
+        self._journal_size: int | None = 0
         self.set_aside: list[Path] = []
         """Records that were damaged, or not this run's own; as they are called now."""
 
@@ -100,13 +100,15 @@ class RunDirectory:
             lock.release()
             raise
         run.journal("run_created", durable=True)
+        run.written("")
         return run
 
     @classmethod
     def open(cls, path: Path, *, writable: bool = False, mask: Mask = no_mask) -> Self:
         """Opens an existing run; ``writable`` to resume it or to grade it anew.
 
-        Raises RunDirectoryError if there is no run, or if another process writes it.
+        Raises RunDirectoryError if there is no run, or if another process writes it; for writing
+        also if its journal is gone, which alone knows the records that are the run's own.
         """
         path = path.absolute()
         if not (path / RUN_FILE).is_file():
@@ -117,6 +119,12 @@ class RunDirectory:
             return cls(path, None, mask)
         lock = RunLock(path / LOCK_FILE)
         try:
+            held = trials.directories_with_records(path / "trials")
+            if not (path / JOURNAL_FILE).exists() and any(held):
+                raise RunDirectoryError(
+                    f"{path / JOURNAL_FILE} is missing: it knows which records are the run's own",
+                    hint="put it back, or start a new run; `skillup judge` shows what is recorded",
+                )
             remove_temporary_files(path)
             BlobStore(path / "blobs").remove_temporary_files()
             run = cls(path, lock, mask)
@@ -124,6 +132,7 @@ class RunDirectory:
             lock.release()
             raise
         run.journal("run_reopened")
+        run.written("")  # an agent may remove the journal
         return run
 
     def __enter__(self) -> Self:
@@ -328,7 +337,7 @@ class RunDirectory:
         """
         journal = self.path / JOURNAL_FILE
         size = journal.stat().st_size if journal.exists() else None
-        if size is None:
+        if size is None and self._journal is None:
             return None
         # Whoever only reads a run may see it grow.
         if self._written is None or (self._journal is None and size != self._journal_size):

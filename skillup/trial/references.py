@@ -29,13 +29,14 @@ def keep_references(
     for path in reference_paths(case, variables):
         file = suite_root / path
         if file not in blobs.references:
+            blobs.references[file] = None
             found = read_reference(path, suite_root)
-            if found is None:
-                continue
-            content, executable = found
-            state = FileState(sha256=blobs.put(content), size=len(content), executable=executable)
-            blobs.references[file] = state
-        kept[path] = blobs.references[file]
+            if found is not None:
+                sha, size = blobs.put(found[0]), len(found[0])
+                blobs.references[file] = FileState(sha256=sha, size=size, executable=found[1])
+        state = blobs.references[file]
+        if state is not None:
+            kept[path] = state
     return kept
 
 

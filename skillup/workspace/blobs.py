@@ -31,8 +31,8 @@ class BlobStore:
         self._set_lock = threading.Lock()
         self._sync_lock = threading.Lock()
         self._unsynced: set[Path] = set()
-        self.references: dict[Path, FileState] = {}
-        """Files that judging needs, as they were before the first trial could change them."""
+        self.references: dict[Path, FileState | None] = {}
+        """What judging needs, as it was before the first trial; None: it could not be read."""
 
     def put(self, content: bytes | Path) -> str:
         """Stores bytes, or those of a file (read once, in pieces); returns their SHA-256 in hex."""

@@ -17,7 +17,7 @@ from skillup.executors.cluster.on_worker import TOPIC, hold, pass_in, send
 from skillup.executors.cluster.pool import Worker
 from skillup.executors.cluster.spawned import NO_ROOM
 from skillup.executors.cluster.telling import event_of
-from skillup.executors.run import Run
+from skillup.executors.run import Run, case_of
 from skillup.executors.shared_costs import note_shared
 from skillup.plan import Job
 from skillup.workspace.full_disk import FULL
@@ -85,11 +85,14 @@ class Unit:
         self, asked: Mapping[str, Any], digest: str, told: Callable[[Any], None]
     ) -> Ended:
         """Have it held; `told` hears what all of the run's units say. Raises Disconnected."""
+        # What they are judged by: an agent may have changed it there.
+        known = self._run.references
+        files = {"references": {case: known.get(case, {}) for case in map(case_of, self._jobs)}}
         # Once more each time: a client that had to connect anew is not told of anything any more.
         self._client.subscribe_topic(TOPIC.format(digest=digest), told)
         future = self._client.submit(
             hold,
-            {**asked, "unit": self.id, "jobs": list(self._jobs), "counted": self._counted()},
+            {**asked, **files, "unit": self.id, "jobs": [*self._jobs], "counted": self._counted()},
             digest,
             key=f"skillup-{self.id}",
             workers=[self._worker.address],

@@ -42,9 +42,8 @@ def find_script(
     Raises ScriptProblemError if it is nowhere or cannot be started.
     """
     kept = record.references.get(path)
-    content = read_file(kept) if kept is not None else None
     own = suite_root / path
-    if kept is None or content is None:
+    if kept is None:
         return FoundScript(command_of(own))
     try:
         present = own.read_bytes() if own.is_file() else None
@@ -52,6 +51,12 @@ def find_script(
         present = None
     if present is not None and hashlib.sha256(present).hexdigest() == kept.sha256:
         return FoundScript(command_of(own))
+    content = read_file(kept)
+    if content is None:
+        raise ScriptProblemError(
+            f"the script {own} is not what it was, and the copy kept with the record is gone; "
+            "put it back, or judge by what it is now: `skillup judge RUN --cases PATH`"
+        )
     copy = scratch / "script" / Path(path).name
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_bytes(content)

@@ -69,3 +69,29 @@ def test_one_whose_disk_is_full_gets_no_more_trials_and_others_hold_them(
     (warning,) = outcome.data["warnings"]
     assert "No space left on device" in warning
     assert "it gets no trials" in outcome.stderr
+
+
+def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    """S8: the golden file that an earlier trial had edited there was what the next one met."""
+    project, place = Project(tmp_path), tmp_path / "there"
+    place.mkdir()
+    edit = f"for f in $(find '{place}' -name golden.txt); do echo wrong > $f; done"
+    project.write(
+        {
+            "eval.yaml": "name: x\n",
+            "golden.txt": "right\n",
+            "a.yaml": CASE.replace('"STEP"', json.dumps(edit)),
+            "b.yaml": """
+                depends_on: [a]
+                input: {prompt: go}
+                assertions: [{golden_file: golden.txt}]
+                scripted: [{say: wrong}]
+                """,
+        }
+    )
+    cluster.start_worker("one", env={"TMPDIR": str(place)})
+    first, second = project.run(*on(cluster)).data["cases"]
+    assert (first["status"], second["status"]) == ("PASS", "ERROR")
+    assert "golden.txt, which b is judged by, is not what it was" in second["error"]["message"]
