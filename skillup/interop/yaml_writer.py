@@ -10,9 +10,13 @@ import yaml
 from skillup.load.yaml_reader import resolve_plain
 
 _WIDTH = 100
-# What a block of text cannot hold without an indentation indicator, an escape or a lost blank.
-_NOT_IN_A_BLOCK = re.compile(r"\A[ \n]|[ \t]$|[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe"
-                             r"\uff00-\ufffd\U00010000-\U0010ffff]", re.MULTILINE)  # fmt: skip
+# What a block of text cannot hold without an indentation indicator, an escape or a lost blank; nor
+# blank lines at its end, after which PyYAML ends the document.
+_NOT_IN_A_BLOCK = re.compile(
+    r"\A[ \n]|[ \t]$|\n\n\Z|"
+    r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
+    re.MULTILINE,
+)
 
 
 class _Dumper(yaml.SafeDumper):

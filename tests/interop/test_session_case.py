@@ -82,6 +82,18 @@ def test_messages_stay_what_they_were(tmp_path: Path) -> None:
     )
 
 
+def test_blank_lines_at_the_end_of_a_message_do_not_end_the_case(tmp_path: Path) -> None:
+    """S13: found with damaged sessions."""
+    said = (
+        ("user", "one\n\n"),
+        ("assistant", text("1")),
+        ("user", "two"),
+        ("assistant", text("2")),
+    )
+    case = made(tmp_path, *said)
+    assert [turn.content for turn in case_in(case).input.all_turns()] == ["one\n\n", "two"]
+
+
 @pytest.mark.parametrize("blank", ["\n", " ", "\u3000\t"])
 def test_a_message_without_text_is_left_out_and_that_is_said(tmp_path: Path, blank: str) -> None:
     case = made(

@@ -24,6 +24,7 @@ from tests.judges.integrity.checks import case as whole_case
 from tests.judges.integrity.mutations import MUTATIONS
 from tests.judges.integrity.reference import reference
 from tests.judges.integrity.test_integrity import graded as graded_reference
+from tests.support.damaged import damaged
 from tests.support.records import Recorded, call, make_record, make_turn
 
 POSITIVE: list[dict[str, Any]] = [
@@ -230,24 +231,6 @@ def test_what_is_forbidden_in_a_conversation_is_forbidden_in_each_turn(held: lis
         check = Check.model_validate(spec)
         alone = [evaluate(check, recorded.context(n)).passed for n, _ in enumerate(held, start=1)]
         assert evaluate(check, recorded.context()).passed == all(alone)
-
-
-def damaged(value: Any, luck: random.Random) -> Any:
-    """`value` as JSON with a field dropped, of another type, or cut short, somewhere."""
-    if isinstance(value, dict) and value:
-        key = luck.choice(list(value))
-        if luck.random() < 0.4:
-            return {k: v for k, v in value.items() if k != key}
-        return {**value, key: damaged(value[key], luck)}
-    if isinstance(value, list) and value:
-        place = luck.randrange(len(value))
-        if luck.random() < 0.4:
-            return luck.choice([value[:place], value[:place] + value[place + 1 :], value[::-1]])
-        return [*value[:place], damaged(value[place], luck), *value[place + 1 :]]
-    if isinstance(value, str) and value and luck.random() < 0.8:
-        return value[: luck.randrange(len(value))]
-    others: list[Any] = [None, True, -1, 0, 10**30, 1e308, "", "\ud800", [], {}, [[]], {"a": []}]
-    return luck.choice([one for one in others if type(one) is not type(value)])
 
 
 FAILING = {

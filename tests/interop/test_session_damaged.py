@@ -1,0 +1,220 @@
+"""Session files of both CLIs with something wrong in them: read or refused, and never believed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.engines import claude_session, codex_session
+from skillup.engines.claude_fork import Place, fork_session
+from skillup.engines.codex_fork import fork_problem, forked_lines
+from skillup.engines.codex_usage import part_of_last_turn
+from skillup.engines.session_files import what_it_lacks, what_it_lost
+from skillup.engines.session_head import read_head
+from skillup.engines.session_transcript import SessionTranscript, detect_format
+from skillup.errors import UsageError
+from skillup.interop.session_case import case_of_session, suite_text
+from skillup.interop.session_origin import revision_of
+from skillup.interop.session_record import read_session, record_of_session
+from skillup.judges import grade_record
+from skillup.load.suites import load_paths
+from skillup.reports.session_text import foot_lines, head_lines, json_chunks, transcript_lines
+from skillup.schema.case import Case
+from tests.support.damaged import damaged_lines
+from tests.support.session_files import (
+    claude_row,
+    codex_meta,
+    codex_row,
+    done,
+    event,
+    item,
+    message,
+    text,
+    write_rows,
+)
+
+ID = "5d6a3c4e-0000-4000-8000-00000000000a"
+OTHER = "5d6a3c4e-0000-4000-8000-00000000000b"
+TOKENS = {"input_tokens": 100, "output_tokens": 10}
+
+
+def _use(call: str, name: str, **arguments: Any) -> list[dict[str, Any]]:
+    return [{"type": "tool_use", "id": call, "name": name, "input": arguments}]
+
+
+def _result(call: str, content: Any) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": call, "content": content, "is_error": False}]
+
+
+CLAUDE = [
+    {"type": "summary", "summary": "counting", "leafUuid": "9"},
+    claude_row("user", "How many files are in /project?", "1", None, gitBranch="main"),
+    claude_row("assistant", [{"type": "thinking", "thinking": "I look."}], "2", "1"),
+    claude_row("assistant", _use("c1", "Bash", command="ls /project"), "3", "2"),
+    claude_row("user", _result("c1", text("a.txt b.txt")), "4", "3", toolUseResult={"stdout": "a"}),
+    claude_row("assistant", text("There are 2 files."), "5", "4", requestId="r"),
+    claude_row("user", "gone back from", "6", "5"),
+    claude_row("user", text("Make notes of it."), "7", "5"),
+    claude_row("assistant", _use("c2", "Write", file_path="/project/n.md", content="2"), "8", "7"),
+    claude_row("user", _result("c2", "written"), "9", "8"),
+    claude_row("user", "inner", "10", None, isSidechain=True, agentId="a1"),
+    claude_row("assistant", text("All noted in n.md."), "11", "9"),
+    {"type": "system", "subtype": "compact_boundary", "uuid": "12", "logicalParentUuid": "11"},
+    claude_row("user", "In short: 2 files.", "13", "12", isCompactSummary=True),
+    claude_row("user", "Thanks, and bye.", "14", "13"),
+    claude_row("assistant", text("Bye, then."), "15", "14"),
+]
+for _row in CLAUDE:
+    if _row.get("type") == "assistant":
+        _row["message"]["usage"] = TOKENS | {"cache_read_input_tokens": 5}
+CODEX = [
+    codex_meta(ID),
+    codex_row("turn_context", model="gpt-x", cwd="/project"),
+    message("developer", "<permissions> in /project"),
+    message("user", "How many files are in /project?"),
+    event("user_message", message="How many files are in /project?"),
+    item("reasoning", summary=[{"type": "summary_text", "text": "I look."}]),
+    item("function_call", name="exec_command", call_id="c1", arguments='{"cmd": "ls /project"}'),
+    item("function_call_output", call_id="c1", output="exit 0\nOutput:\na.txt b.txt"),
+    done("CommandExecution", id="c1", command=["ls"], aggregated_output="a.txt", exit_code=0),
+    message("assistant", "There are 2 files."),
+    event("agent_message", message="There are 2 files."),
+    event("token_count", info={"total_token_usage": TOKENS}),
+    done("UserMessage", id="u2", content=[{"type": "text", "text": "Make notes of it."}]),
+    item("custom_tool_call", name="apply_patch", call_id="c2", input="*** Add File: n.md\n+2"),
+    item("custom_tool_call_output", call_id="c2", output=[{"type": "text", "text": "written"}]),
+    event("patch_apply_end", call_id="c2", success=True, changes={"/project/n.md": {"add": {}}}),
+    done("AgentMessage", id="a2", content=[{"type": "Text", "text": "All noted in n.md."}]),
+    codex_row("compacted", message="In short: 2 files.", replacement_history=[]),
+    codex_row("token_usage_record", usage=TOKENS),
+    event("user_message", message="Thanks, and bye."),
+    event("agent_message", message="Bye, then."),
+    event("turn_aborted", reason="interrupted"),
+]
+STREAM = [
+    {"type": "system", "subtype": "init", "session_id": ID, "cwd": "/project", "model": "m"},
+    *({**row, "session_id": ID} for row in CLAUDE if row["type"] in ("user", "assistant")),
+    {"type": "result", "session_id": ID, "result": "Bye, then.", "usage": TOKENS, "num_turns": 3},
+]
+EXEC = [
+    {"type": "thread.started", "thread_id": ID},
+    {"type": "turn.started"},
+    *(
+        {"type": f"item.{state}", "item": {"id": f"i{number}", **of_item}}
+        for number, of_item in enumerate(
+            [
+                {"type": "reasoning", "text": "I look."},
+                {"type": "command_execution", "command": "ls", "aggregated_output": "a.txt"},
+                {"type": "file_change", "changes": [{"path": "/project/n.md", "kind": "add"}]},
+                {"type": "mcp_tool_call", "server": "s", "tool": "t", "result": {"content": []}},
+                {"type": "todo_list", "items": [{"text": "count", "completed": True}]},
+                {"type": "agent_message", "text": "There are 2 files."},
+            ]
+        )
+        for state in ("started", "completed")
+    ),
+    {"type": "turn.completed", "usage": TOKENS},
+    {"type": "turn.failed", "error": {"message": "gone"}},
+]
+CASE = Case.model_validate(
+    {"id": "held", "input": {"turns": ["a", "b", "c"]}, "assertions": [{"contains": "files"}]}
+)
+FILES = {
+    "claude_session": (CLAUDE, f"home/projects/-project/{ID}.jsonl"),
+    "codex_rollout": (CODEX, f"home/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{ID}.jsonl"),
+    "claude_stream": (STREAM, "stream.jsonl"),
+    "codex_exec": (EXEC, "exec.jsonl"),
+}
+
+
+def shown(path: Path) -> bool:
+    """Listed, printed, judged, made a case and judged by it; False: no case can be made of it."""
+    head = read_head(path, path.stat().st_size)
+    format_ = detect_format(path)
+    if format_ is None:
+        return False
+    transcript = SessionTranscript(path, format_)
+    pieces = [*head_lines("engine", path, head.summary), *transcript_lines(transcript, full=True)]
+    pieces += foot_lines(transcript.summary, full=True, sub_agents=[])
+    transcript = SessionTranscript(path, format_)
+    pieces += json_chunks("engine", path, transcript, transcript.summary)
+    assert "".join(map(str, pieces)).encode(errors="replace")
+    session = read_session(path, format_)
+    given = record_of_session(session, CASE, "")
+    assert grade_record(given, lambda _: None).status in ("PASS", "FAIL", "ERROR")
+    try:
+        case = case_of_session(session, schema="", revision=revision_of(path))
+    except UsageError:
+        return False
+    folder = path.parent / "made"
+    folder.mkdir(exist_ok=True)
+    (folder / "made.yaml").write_bytes(case.text.encode(errors="replace"))
+    (folder / "eval.yaml").write_text(suite_text("", session.engine), "utf-8")
+    loaded = load_paths([folder])
+    assert loaded.problems == (), case.text
+    [[written]] = [suite.cases for suite in loaded.suites]
+    record = record_of_session(session, written.case, "")
+    assert grade_record(record, lambda _: None).status in ("PASS", "FAIL", "ERROR")
+    return True
+
+
+def forked(path: Path, base: Path) -> None:
+    """Copied into another trial, as a branch of a conversation would be."""
+    if "rollout-" in path.name:
+        lines = path.read_bytes().splitlines(keepends=True)
+        fork_problem(lines[0] if lines else b"", ID)
+        list(forked_lines(lines, ID, OTHER, {Path("/project"): base}))
+    elif path.parent.parent.name == "projects":
+        parent = Place(base / "home", base, Path("/project"), ID)
+        child = Place(base / "other", base / "other", base, OTHER)
+        fork_session(path, parent, child).unlink()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("format_", FILES)
+def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
+    format_: str, seed: int, tmp_path: Path
+) -> None:
+    """S13: 120 files here, 2,000 by hand: no traceback, none verified."""
+    luck = random.Random(f"{format_} {seed}")
+    rows, name = FILES[format_]
+    path = write_rows(tmp_path / name, rows)
+    whole = path.read_bytes()
+    cli = codex_session if format_ == "codex_rollout" else claude_session
+    before = cli.fingerprint(tmp_path / "home", ID)
+    made = 0
+    assert shown(path) == (format_ != "codex_exec")  # which does not tell what was asked
+    for _ in range(10):
+        lines = whole.splitlines(keepends=True)
+        for _ in range(luck.choice([1, 1, 1, 2, 3])):
+            lines = damaged_lines(lines, luck) if lines else lines
+        path.write_bytes(b"".join(lines))
+        made += shown(path)
+        forked(path, tmp_path)
+        if before is None:
+            continue
+        now = cli.fingerprint(tmp_path / "home", ID)
+        kept = path.read_bytes().startswith(whole)
+        assert (what_it_lost(path, before) is None) == kept
+        what_it_lacks(now, before)
+        for offset in (0, len(whole) // 2, len(whole)):
+            codex_session.read_part(path, offset)
+        part_of_last_turn(path)
+    assert made or format_ == "codex_exec"
+
+
+def test_the_files_are_whole_and_each_of_its_format(tmp_path: Path) -> None:
+    """So what is damaged is what is read."""
+    for format_, (rows, name) in FILES.items():
+        path = write_rows(tmp_path / name, rows)
+        assert detect_format(path) == format_
+        transcript = SessionTranscript(path, detect_format(path) or "codex_exec")
+        assert len({entry.role for entry in transcript}) >= 4
+        assert transcript.summary.unknown_lines == 0
+    for cli in (claude_session, codex_session):
+        taken = cli.fingerprint(tmp_path / "home", ID)
+        assert taken is not None
+        assert taken.messages == (4 if cli is claude_session else 3)
