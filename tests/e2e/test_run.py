@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -25,6 +26,7 @@ from tests.support.model_server import (
     Shell,
     SkillCall,
     Text,
+    ToolCall,
     WriteFile,
     by_rules,
 )
@@ -302,3 +304,121 @@ def _wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < limit, "it did not come about"
         time.sleep(0.05)
+
+
+NEIGHBOURS = {
+    "skill/SKILL.md": "---\nname: porter\ndescription: Answers at the door.\n---\nBe polite.\n",
+    "skill/evals/eval.yaml": """
+        schema_version: v1alpha1
+        environment: {type: none}
+        skills: [{source: local_path, path: .}]
+        engine: {name: claude_code, model: {}}
+        cases:
+          files:
+            - evals/cases/exact.yaml
+            - evals/cases/threshold.yaml
+            - evals/cases/only-failures.yaml
+            - evals/cases/by-script.yaml
+            - evals/cases/captured.yaml
+            - evals/cases/gated.yaml
+          defaults: {timeout_seconds: 120, max_turns: 3, expect: {exit_code: 0}}
+        judge: {type: rule_based, success: [{output_contains: {any: [porter]}}]}
+        report: {formats: [json]}
+        """,
+    "skill/evals/cases/exact.yaml": """
+        id: exact
+        input: {prompt: "exact: is the door open?"}
+        expect: {must_not_contain: [OPEN]}
+        judge: {type: rule_based, success: [{output_contains: {all: [Open], not: [SHUT]}}]}
+        """,
+    "skill/evals/cases/threshold.yaml": """
+        id: threshold
+        input: {prompt: "threshold: greet the guest"}
+        judge:
+          type: agent_judge
+          criteria: [it greets, it is polite, it is short, it names the guest]
+        """,
+    "skill/evals/cases/only-failures.yaml": """
+        id: only-failures
+        input: {prompt: "only-failures: who is there?"}
+        judge: {type: rule_based, failure: [{output_contains: {any: [Nobody]}}]}
+        """,
+    "skill/evals/cases/by-script.yaml": """
+        id: by-script
+        input: {prompt: "by-script: how many guests?"}
+        judge: {type: script, script_path: evals/fixtures/judge.sh, timeout_seconds: 20}
+        """,
+    "skill/evals/fixtures/judge.sh": """
+        #!/bin/sh
+        echo '{"pass": false, "score": 0}'
+        case "$EVAL_FINAL_MESSAGE" in *"12 guests"*) exit 0;; *) exit 3;; esac
+        """,
+    "skill/evals/cases/captured.yaml": """
+        id: captured
+        input:
+          turns:
+            - role: user
+              content: "captured: book a room"
+              capture: [{variable: room, jsonpath: "$.booking['room-no']"}]
+            - {role: user, content: "which is {{room}}?"}
+        judge:
+          type: rule_based
+          success: [{turn_response_contains: {turn: 2, contains_all: ["room 41"]}}]
+        """,
+    "skill/evals/cases/gated.yaml": """
+        id: gated
+        input: {prompt: "gated: say goodbye"}
+        expect: {must_contain: [Goodbye]}
+        """,
+}
+TO_PASS = {
+    "exact": "Open, not shut.",
+    "only-failures": "nobody",
+    "by-script": "There are 12 guests.",
+    "captured": '{"booking": {"room-no": 41}}',
+    "which is 41": "It is room 41.",
+    "gated": "Goodbye from the porter.",
+}
+TO_FAIL = {
+    "exact": "open, not SHUT.",
+    "only-failures": "Nobody.",
+    "by-script": "There are 2 guests.",
+    "captured": '{"booking": {"room-no": 14}}',
+    "which is 14": "It is Room 41.",
+    "gated": "goodbye from the porter.",
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("says", "met", "wanted"), [(TO_PASS, 3, "PASS"), (TO_FAIL, 2, "FAIL")])
+def test_a_suite_of_skill_ups_keeps_its_verdicts(
+    project: Project,
+    lab_profiles: Callable[..., dict[str, str]],
+    model_server: Callable[..., ModelServer],
+    engine: str,
+    says: dict[str, str],
+    met: int,
+    wanted: str,
+) -> None:
+    """V5, V13, V14: by our own rules each case would end otherwise, in one of the two runs."""
+    told = [
+        {"id": f"criterion-{n}", "pass": n <= met, "reason": "so", "evidence": ["Welcome"]}
+        for n in (1, 2, 3, 4)
+    ]
+
+    def script(request: ModelRequest) -> Reply:
+        if "it names the guest" in request.latest:
+            verdict = {"criteria": told}
+            by_tool = "StructuredOutput" in request.tools
+            return ToolCall("StructuredOutput", verdict) if by_tool else Text(json.dumps(verdict))
+        answers = [text for asked, text in says.items() if request.latest.startswith(asked)]
+        return Text(answers[0] if answers else "Welcome.")
+
+    project.write(lab_profiles(model_server(script).url) | NEIGHBOURS)
+    result = project.run_json("skill/evals", "-e", engine, "-j", "3", env=KEYS)
+    cases = {case["case_id"]: case for case in result["cases"]}
+    assert {name: case["status"] for name, case in cases.items()} == dict.fromkeys(
+        ["exact", "threshold", "only-failures", "by-script", "captured", "gated"], wanted
+    ), {name: case["reason"] for name, case in cases.items()}
+    judged = [check["role"] for check in cases["gated"]["assertions"] if check["evaluated"]]
+    assert judged == ["expect", "expect", "success"][: 3 if wanted == "PASS" else 2]
