@@ -49,7 +49,7 @@ def _result(call: str, content: Any) -> list[dict[str, Any]]:
     return [{"type": "tool_result", "tool_use_id": call, "content": content, "is_error": False}]
 
 
-CLAUDE = [
+CLAUDE: list[dict[str, Any]] = [
     {"type": "summary", "summary": "counting", "leafUuid": "9"},
     claude_row("user", "How many files are in /project?", "1", None, gitBranch="main"),
     claude_row("assistant", [{"type": "thinking", "thinking": "I look."}], "2", "1"),
@@ -122,7 +122,7 @@ EXEC = [
 CASE = Case.model_validate(
     {"id": "held", "input": {"turns": ["a", "b", "c"]}, "assertions": [{"contains": "files"}]}
 )
-FILES = {
+FILES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "claude_session": (CLAUDE, f"home/projects/-project/{ID}.jsonl"),
     "codex_rollout": (CODEX, f"home/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{ID}.jsonl"),
     "claude_stream": (STREAM, "stream.jsonl"),
