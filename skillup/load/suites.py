@@ -106,6 +106,12 @@ def _load_suite(
         suite = Suite.model_validate(data)
         if theirs:
             suite = v1alpha1.translated_suite(suite)
+            problems.extend(
+                problem_at(
+                    document, ("environment", "env", name), f"`{name}` is left out",
+                    "each trial has a home of its own, empty at first", severity="warning",
+                ) for name in v1alpha1.moved_homes(document.data)
+            )  # fmt: skip
         problems.extend(suite_problems(suite, document, root))
         problems.extend(_reading_outside(document, root, reads_outside(suite, root)))
     except ValidationError as error:

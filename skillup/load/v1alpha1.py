@@ -20,6 +20,7 @@ from skillup.schema.check_specs import TurnNotContains
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Turn
 from skillup.schema.judge import JudgeConfig
+from skillup.schema.profile import HOME_VARIABLES
 from skillup.schema.suite import Suite
 
 VERSION = "v1alpha1"
@@ -44,12 +45,23 @@ def states_version(data: Any) -> bool:
     return isinstance(data, dict) and data.get("schema_version") == VERSION
 
 
+def moved_homes(data: dict[str, Any]) -> list[str]:
+    """Variables that would move the agent out of its trial's own home, and that are left out."""
+    environment = data.get("environment")
+    given = environment.get("env") if isinstance(environment, dict) else None
+    return sorted(HOME_VARIABLES & given.keys()) if isinstance(given, dict) else []
+
+
 def without_zeros(data: dict[str, Any]) -> dict[str, Any]:
     """A file's data without limits of 0, which Go cannot tell from those that are not there.
 
     A negative one is as good as none in a case; in the suite's defaults it lifts the limit of time.
+    Nor is there what :func:`moved_homes` tells of.
     """
     data = dict(data)
+    if moved := moved_homes(data):
+        kept = {k: v for k, v in data["environment"]["env"].items() if k not in moved}
+        data["environment"] = {**data["environment"], "env": kept}
     for section in ("constraints", "input", "cases"):
         if isinstance(data.get(section), dict):
             data[section] = _without_zeros(data[section])

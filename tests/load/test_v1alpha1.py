@@ -223,3 +223,16 @@ def test_the_same_files_mean_what_ours_mean_without_the_version(tmp_path: Path) 
     assert {row.name: found[row.name]["status"] for row in rows} == {
         row.name: row.ours for row in rows
     }
+
+
+def test_a_home_that_a_suite_names_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+    """V14: a trial's own home is empty, too; public suites ask for such a one."""
+    env = {"HOME": "/tmp/clean", "CODEX_HOME": "/tmp/clean/.codex", "TZ": "UTC"}
+    row = Row("homes", "PASS", SENTENCE, suite={"environment": {"type": "none", "env": env}})
+    project = Project(tmp_path)
+    write(project, row, theirs=True)
+    done = project.run("run", "theirs", "--json")
+    assert [case["status"] for case in done.data["cases"]] == ["PASS"]
+    told = project.run("validate", "theirs").stderr
+    assert "environment.env.HOME: `HOME` is left out; each trial has a home of its own" in told
+    assert ("CODEX_HOME" in told, "TZ" in told) == (True, False)
