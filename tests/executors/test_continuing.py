@@ -134,8 +134,8 @@ def test_where_nothing_was_disturbed_records_are_the_same_but_for_the_note(
 
     def plain(record: dict[str, Any]) -> Any:
         for turn in record["turns"]:
-            # Times, addresses of processes and the digest of a session with its id and path.
-            turn["process"] = turn["session"]["prefix_sha256"] = None
+            # Times, processes, places, and the digest of a session with its id and path.
+            turn["process"] = turn["workspace"] = turn["session"]["prefix_sha256"] = None
             turn["session"]["prefix_bytes"] = None
         return without_times(record)
 
