@@ -23,10 +23,10 @@ def _main(arguments: list[str]) -> int:
 
         sys.stdout.write(f"skillup {__version__}\n")
         return 0
-    from skillup.cli.interrupts import leave_when_interrupted
+    from skillup.cli.signals import leave_when_interrupted
 
     leave_when_interrupted()
-    from skillup.cli.boundary import run_app
+    from skillup.cli.errors import run_app
 
     return run_app(arguments)
 

@@ -4,17 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from skillup.checks.evidence import beginning
-from skillup.checks.finding import CannotEvaluateError
-from skillup.checks.folding import plain
-from skillup.checks.jsonpath import find_values
-from skillup.checks.patterns import Searcher
-from skillup.checks.turn_view import turn_view
-from skillup.checks.values import as_text
-from skillup.schema.captures import Capture
+from skillup.checks.context import CannotEvaluateError, beginning
+from skillup.checks.json_values import answer_json, as_text, find_values
+from skillup.checks.text import Searcher, plain
+from skillup.schema.conversation import Capture
 from skillup.schema.patterns import kept_group
-from skillup.schema.record import TurnRecord
+from skillup.schema.record import TurnRecord, Usage
+
+# The turn as JSONPath sees it (design §4, Capture).
+
+
+def turn_view(turns: Sequence[TurnRecord], answer: str | None = None) -> dict[str, Any]:
+    """``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
+
+    Of several turns: the last answer (or the one given), all calls and results, the sum of the
+    usage (null where a turn did not tell).
+    """
+    answer = turns[-1].response if answer is None else answer
+    view: dict[str, Any] = {"response": answer}
+    is_json, value = answer_json(answer)
+    if is_json:
+        view["response_json"] = value
+    view["transcript"] = {
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "kind": call.kind, "arguments": call.arguments}
+            for turn in turns
+            for call in turn.tool_calls
+        ],
+        "tool_results": [
+            {"call_id": result.call_id, "status": result.status, "content": result.content}
+            for turn in turns
+            for result in turn.tool_results
+        ],
+    }
+    view["usage"] = {name: _sum(turns, name) for name in Usage.model_fields}
+    return view
+
+
+def _sum(turns: Sequence[TurnRecord], name: str) -> int | None:
+    total = 0
+    for turn in turns:
+        value: int | None = getattr(turn.usage, name, None)
+        if value is None:
+            return None
+        total += value
+    return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillup.checks.evidence import listed
-from skillup.checks.finding import Finding
+from skillup.checks.context import Finding, listed
 from skillup.checks.scoring import weighted_mean
 from skillup.schema.grade import CheckResult
 

@@ -2,18 +2,221 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from skillup.checks.context import CheckContext, Subject
-from skillup.checks.finding import CannotEvaluateError, Finding, broken, not_assertable
-from skillup.checks.question import Question, question_of, questions_of
-from skillup.checks.registry import ASKING, COMBINING, LOOKING, look
-from skillup.checks.scope import CONVERSATION, Scope, resolve
+from skillup.checks.context import (
+    CannotEvaluateError,
+    CheckContext,
+    CheckSubject,
+    Finding,
+    broken,
+    not_assertable,
+)
+from skillup.checks.describe import expected, key_and_spec, title, wanted
+from skillup.checks.registry import ASKING, COMBINING, LOOKING, NAMES_ITS_TURN, look
+from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole
+from skillup.schema.record import Record, TurnRecord
 from skillup.schema.templates import UnresolvedNameError
+
+# What is asked, made ready once: what a check looks for does not change from record to record.
+
+_MOST_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCheck:
+    """One key of a check or of a set of checks, and all that follows from the case alone."""
+
+    key: str
+    spec: Any
+    check: Check | None
+    """None: it stands in a set, where nothing can stand beside a key."""
+    name: str
+    expected: str
+    weight: float
+    required: bool
+    turn: int | Literal["last"] | None
+    """The turn that it names itself."""
+    case_sensitive: bool | None
+    """None: it does not say; as what it is part of."""
+    owner: Check | CheckSet
+    """Where it stands."""
+    templated: bool
+    """Some text of it is a template: it cannot be asked before it is :meth:`filled`."""
+
+    def filled(self, variables: Mapping[str, str]) -> PreparedCheck:
+        """The question with its templates filled in; raises UnresolvedNameError."""
+        spec = templates.fill(self.key, self.spec, variables)
+        if self.check is None:
+            assert isinstance(self.owner, CheckSet)
+            return _of_set(self.owner, self.key, spec)
+        return _of_check(self.check.model_copy(update={CHECK_FIELDS[self.key]: spec}))
+
+
+def question_of(check: Check) -> PreparedCheck:
+    """What `check` asks."""
+    known = _questions.get(id(check))
+    if known is None:
+        known = _keep(check, (_of_check(check),))
+    return known[1][0]
+
+
+def questions_of(checks: CheckSet) -> tuple[PreparedCheck, ...]:
+    """One for each key that is given, in the order of the schema."""
+    known = _questions.get(id(checks))
+    if known is None:
+        known = _keep(checks, tuple(_of_set(checks, key, spec) for key, spec in checks.given()))
+    return known[1]
+
+
+_Kept = tuple[Check | CheckSet, tuple[PreparedCheck, ...]]
+# By identity, since to compare checks costs more than to describe them. The check is kept with its
+# questions, so that no other object can get its id.
+_questions: dict[int, _Kept] = {}
+
+
+def _keep(asked: Check | CheckSet, questions: tuple[PreparedCheck, ...]) -> _Kept:
+    if len(_questions) >= _MOST_KEPT:
+        _questions.clear()
+    kept = _questions[id(asked)] = (asked, questions)
+    return kept
+
+
+def _of_check(check: Check) -> PreparedCheck:
+    key, spec = key_and_spec(check)
+    return PreparedCheck(
+        key=key,
+        spec=spec,
+        check=check,
+        name=title(key, expected(key, spec), check) if check.name is None else check.name,
+        expected=wanted(key, spec),
+        weight=check.weight,
+        required=check.required,
+        turn=spec.turn if key in NAMES_ITS_TURN else check.turn,
+        case_sensitive=check.case_sensitive if "case_sensitive" in check.model_fields_set else None,
+        owner=check,
+        templated=_templated(check, key, spec),
+    )
+
+
+def _of_set(checks: CheckSet, key: str, spec: Any) -> PreparedCheck:
+    return PreparedCheck(
+        key=key,
+        spec=spec,
+        check=None,
+        name=f"{key} {expected(key, spec)}",
+        expected=wanted(key, spec),
+        weight=1.0,
+        required=False,
+        turn=spec.turn if key in NAMES_ITS_TURN else None,
+        case_sensitive=checks.case_sensitive,
+        owner=checks,
+        templated=_templated(checks, key, spec),
+    )
+
+
+def _templated(owner: Check | CheckSet, key: str, spec: Any) -> bool:
+    # What stands in a compound check is filled in by itself: it may be asked of another turn.
+    return (
+        not owner.literal
+        and key not in COMBINING
+        and any(
+            templates.has_templates(text, braces=braces)
+            for text, braces in templates.texts_of_check(key, spec)
+        )
+    )
+
+
+# Which turns a check is asked of, and whether they can be asked at all.
+
+CONVERSATION = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScope:
+    """Where a check looks."""
+
+    label: str
+    """``turn 2`` or ``conversation``."""
+    turns: tuple[TurnRecord, ...]
+    turn: TurnRecord | None
+    """The one turn; None: the conversation."""
+    problem: str | None
+    """Why it cannot be asked; None: it can."""
+
+
+def resolve(context: CheckContext, number: int | Literal["last"] | None) -> TurnScope:
+    """The turn called `number`; without one, the context's turn; without that, all turns."""
+    if number == "last":
+        return _last(context.record)
+    if number is None or (context.turn is not None and context.turn.turn_number == number):
+        # The context's own object wins: while its gate is asked, a turn is not in the record yet.
+        if context.turn is None:
+            return _conversation(context.record)
+        return _one_turn(context.record, context.turn)
+    turn = _by_number(context.record, number)
+    if turn is None:
+        why = f"there is no turn {number}; turns held: {len(context.record.turns)}"
+        return TurnScope(f"turn {number}", (), None, why)
+    return _every_answer(turn, _one_turn(context.record, turn).problem)
+
+
+def _last(record: Record) -> TurnScope:
+    if not record.turns:
+        return TurnScope("last turn", (), None, "no turn was held")
+    return _every_answer(record.turns[-1], None)
+
+
+def _every_answer(turn: TurnRecord, problem: str | None) -> TurnScope:
+    """A turn that is named from outside: with its follow-ups."""
+    steps = tuple(turn.executed())
+    return TurnScope(f"turn {turn.turn_number}", steps, turn, problem or _first_problem(steps))
+
+
+def _by_number(record: Record, number: int) -> TurnRecord | None:
+    return next((turn for turn in record.turns if turn.turn_number == number), None)
+
+
+def _one_turn(record: Record, turn: TurnRecord) -> TurnScope:
+    problem = None if turn.status == "completed" else _problem(turn)
+    if problem is None and record.execution_mode == "single_shot":
+        problem = "the conversation was held as one message (single_shot): it has no turns"
+    return TurnScope(f"turn {turn.turn_number}", (turn,), turn, problem)
+
+
+def _conversation(record: Record) -> TurnScope:
+    turns: list[TurnRecord] = []
+    for turn in record.turns:
+        turns.extend(turn.executed() if turn.follow_ups else (turn,))
+    if record.skipped is not None:
+        problem: str | None = f"the case was skipped: {record.skipped}"
+    elif record.error is not None:
+        problem = f"the case ended in an error ({record.error.kind}): {record.error.message}"
+    elif not turns:
+        problem = "no turn was held"
+    else:
+        problem = _first_problem(turns)
+    return TurnScope(CONVERSATION, tuple(turns), None, problem)
+
+
+def _first_problem(turns: Iterable[TurnRecord]) -> str | None:
+    return next((_problem(turn) for turn in turns if turn.status != "completed"), None)
+
+
+def _problem(turn: TurnRecord) -> str | None:
+    """Why a turn that was not held to its end cannot be asked."""
+    number = turn.turn_number
+    if turn.status == "error":
+        kind = f" ({turn.error.kind})" if turn.error is not None else ""
+        return f"turn {number} ended in an error{kind}"
+    said = "was skipped" if turn.status == "skipped" else "failed"
+    return f"turn {number} {said}" + (f": {turn.reason}" if turn.reason else "")
+
 
 _NO_JUDGE = "needs a judge that this version does not run"
 _FOLLOW_UP = "a follow-up is no check of its own: its checks are asked of the turn it makes"
@@ -59,7 +262,7 @@ def _as(role: CheckRole, negated: bool = False) -> _Manner:
 
 
 def _evaluate(
-    question: Question, context: CheckContext, manner: _Manner, required: bool
+    question: PreparedCheck, context: CheckContext, manner: _Manner, required: bool
 ) -> CheckResult:
     key = question.key
     if question.case_sensitive is not None and question.case_sensitive != manner.case_sensitive:
@@ -116,7 +319,7 @@ def _lacks_a_required_part(key: str, finding: Finding) -> bool:
     return key != "none_of" and any(c.required and not c.passed for c in finding.children)
 
 
-def _variables(context: CheckContext, scope: Scope, manner: _Manner) -> dict[str, str]:
+def _variables(context: CheckContext, scope: TurnScope, manner: _Manner) -> dict[str, str]:
     """As they stood when the checked turn ended; its gate is asked before its captures."""
     if scope.turn is None:
         return context.record.variables_after(None)
@@ -124,7 +327,7 @@ def _variables(context: CheckContext, scope: Scope, manner: _Manner) -> dict[str
     return context.record.variables_after(scope.turn.turn_number - gated)
 
 
-def _in_its_childrens_words(question: Question, finding: Finding) -> Question:
+def _in_its_childrens_words(question: PreparedCheck, finding: Finding) -> PreparedCheck:
     """A compound check with templates in it, named as they were filled in."""
     if not any(question_of(child).templated for child in question.spec):
         return question
@@ -135,15 +338,19 @@ def _in_its_childrens_words(question: Question, finding: Finding) -> Question:
     return replace(question, name=name or question.name, expected=listed)
 
 
-def _look(question: Question, context: CheckContext, scope: Scope, manner: _Manner) -> Finding:
-    subject = Subject(context.record, scope.turns, context.read_file, manner.case_sensitive)
+def _look(
+    question: PreparedCheck, context: CheckContext, scope: TurnScope, manner: _Manner
+) -> Finding:
+    subject = CheckSubject(context.record, scope.turns, context.read_file, manner.case_sensitive)
     try:
         return look(question.key, question.spec, subject, negated=manner.negated)
     except CannotEvaluateError as trouble:
         return broken(str(trouble))
 
 
-def _combine(question: Question, context: CheckContext, scope: Scope, manner: _Manner) -> Finding:
+def _combine(
+    question: PreparedCheck, context: CheckContext, scope: TurnScope, manner: _Manner
+) -> Finding:
     # Of a conversation that cannot be asked as a whole, single turns still can: so each child is
     # left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
@@ -154,7 +361,9 @@ def _combine(question: Question, context: CheckContext, scope: Scope, manner: _M
     return COMBINING[question.key](children)
 
 
-def _ask(question: Question, context: CheckContext, manner: _Manner, required: bool) -> CheckResult:
+def _ask(
+    question: PreparedCheck, context: CheckContext, manner: _Manner, required: bool
+) -> CheckResult:
     check = question.check
     if check is None:
         check = Check.model_construct(**{CHECK_FIELDS[question.key]: question.spec})

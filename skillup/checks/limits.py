@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skillup.checks.context import Subject
-from skillup.checks.finding import Finding, not_assertable
+from skillup.checks.context import CheckSubject, Finding, not_assertable
 from skillup.schema.record import TurnRecord
 
 
-def min_tokens(spec: int, subject: Subject) -> Finding:
+def min_tokens(spec: int, subject: CheckSubject) -> Finding:
     """At least so many output tokens, by the engine's own count."""
     total = _total(subject, _output_tokens)
     if total is None:
@@ -17,7 +16,7 @@ def min_tokens(spec: int, subject: Subject) -> Finding:
     return Finding(total >= spec, f"{total:g} output tokens")
 
 
-def max_tokens(spec: int, subject: Subject) -> Finding:
+def max_tokens(spec: int, subject: CheckSubject) -> Finding:
     """At most so many output tokens, by the engine's own count."""
     total = _total(subject, _output_tokens)
     if total is None:
@@ -25,7 +24,7 @@ def max_tokens(spec: int, subject: Subject) -> Finding:
     return Finding(total <= spec, f"{total:g} output tokens")
 
 
-def max_cost_usd(spec: float, subject: Subject) -> Finding:
+def max_cost_usd(spec: float, subject: CheckSubject) -> Finding:
     """At most so many dollars."""
     total = _total(subject, lambda turn: turn.cost_usd)
     if total is None:
@@ -33,13 +32,13 @@ def max_cost_usd(spec: float, subject: Subject) -> Finding:
     return Finding(total <= spec, f"${total:.6g}")
 
 
-def max_duration_seconds(spec: float, subject: Subject) -> Finding:
+def max_duration_seconds(spec: float, subject: CheckSubject) -> Finding:
     """At most so many seconds, from the message to the answer."""
     seconds = sum(turn.duration_ms for turn in subject.turns) / 1000
     return Finding(seconds <= spec, f"{seconds:.3f} s")
 
 
-def exit_code(spec: int, subject: Subject) -> Finding:
+def exit_code(spec: int, subject: CheckSubject) -> Finding:
     """The agent's process (of the last turn) ended with this code."""
     process = subject.last.process
     if process is None or process.exit_code is None:
@@ -52,7 +51,7 @@ def _output_tokens(turn: TurnRecord) -> int | None:
     return None if turn.usage is None else turn.usage.output_tokens
 
 
-def _total(subject: Subject, part: Callable[[TurnRecord], float | None]) -> float | None:
+def _total(subject: CheckSubject, part: Callable[[TurnRecord], float | None]) -> float | None:
     """The sum over the turns; None if one of them did not tell its part."""
     total: float = 0
     for turn in subject.turns:

@@ -6,14 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skillup.checks import compound, files, golden, jsonpath, limits, skills, text, tools
-from skillup.checks.context import Subject
-from skillup.checks.finding import Finding, not_assertable
+from skillup.checks import (
+    compound,
+    files,
+    json_values,
+    limits,
+    skills,
+    text,
+    tools,
+)
+from skillup.checks.context import CheckSubject, Finding, not_assertable
 from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import TurnRecord
 
-LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
+LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "contains": text.contains,
     "not_contains": text.contains_none,
     "matches": text.matches,
@@ -22,7 +29,7 @@ LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
     "equals": text.equals,
     "min_tokens": limits.min_tokens,
     "max_tokens": limits.max_tokens,
-    "json": jsonpath.json_value,
+    "json": json_values.json_value,
     "tool_called": tools.tool_called,
     "tool_not_called": tools.tool_not_called,
     "tool_sequence": tools.tool_sequence,
@@ -31,7 +38,7 @@ LOOKING: dict[str, Callable[[Any, Subject], Finding]] = {
     "files_exist": files.files_exist,
     "files_not_exist": files.files_not_exist,
     "file_contains": files.file_contains,
-    "golden_file": golden.golden_file,
+    "golden_file": files.golden_file,
     "exit_code": limits.exit_code,
     "max_cost_usd": limits.max_cost_usd,
     "max_duration_seconds": limits.max_duration_seconds,
@@ -74,7 +81,7 @@ _OF_CALLS = frozenset(
 """Checks of what the engine's events tell."""
 
 
-def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
+def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
     """What the check finds: what must be there, in the last answer; what must not, in every one.
 
     `negated`: it stands in `none_of` or in `failure`, where the two change places.
@@ -91,7 +98,7 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
     for part, forbids in _parts(key, spec):
         answers = subject.turns if forbids != negated else subject.turns[-1:]
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
-            with_json = (turn for turn in answers if jsonpath.root_of(spec, turn.response)[0])
+            with_json = (turn for turn in answers if json_values.root_of(spec, turn.response)[0])
             answers = tuple(with_json) or answers[-1:]
         each = [(turn, ask(part, replace(subject, answered=turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.
@@ -107,13 +114,13 @@ def look(key: str, spec: Any, subject: Subject, *, negated: bool) -> Finding:
     return next((found for found in findings if not found.passed), findings[0])
 
 
-def _nothing_done(subject: Subject) -> str | None:
+def _nothing_done(subject: CheckSubject) -> str | None:
     """That something was left alone says nothing of an agent that did not even answer."""
     idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
     return None if idle is None else f"the agent neither answered nor called a tool{idle}"
 
 
-def _without(subject: Subject, has_some: Callable[[TurnRecord], bool]) -> str | None:
+def _without(subject: CheckSubject, has_some: Callable[[TurnRecord], bool]) -> str | None:
     """The first turn that has none, as words to add; None: each has. Commands need not answer."""
     turns = [turn for turn in subject.turns if not turn.slash_command] or subject.turns
     turn = next((turn for turn in turns if not has_some(turn)), None)
@@ -130,7 +137,7 @@ def _for_want_of_a_call(key: str, spec: Any, found: Finding) -> bool:
     return most or not found.passed
 
 
-def _unread(subject: Subject) -> str | None:
+def _unread(subject: CheckSubject) -> str | None:
     lines = sum(turn.unread_lines for turn in subject.turns)
     if lines == 0:
         return None

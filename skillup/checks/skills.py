@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from skillup.checks.context import Subject
-from skillup.checks.evidence import listed
+from skillup.checks.context import CheckSubject, Finding, listed, not_assertable
 from skillup.checks.files import text_of
-from skillup.checks.finding import Finding, not_assertable
-from skillup.checks.folding import folded, plain
-from skillup.checks.tool_args import argument_text
-from skillup.checks.tool_calls import show_call, show_calls
+from skillup.checks.text import folded, plain
+from skillup.checks.tools import argument_text, show_call, show_calls
 from skillup.schema.record import ToolCall, ToolResult
 
 _TYPED = "command"
@@ -28,17 +25,17 @@ _FEWEST_LETTERS_OF_ALL = 16
 _LEFT_OUT = (" characters left out …", "truncated")
 
 
-def skill_used(spec: str, subject: Subject) -> Finding:
+def skill_used(spec: str, subject: CheckSubject) -> Finding:
     """The skill was loaded, or its SKILL.md was read."""
     return _find(spec, subject, wanted=True)
 
 
-def skill_not_used(spec: str, subject: Subject) -> Finding:
+def skill_not_used(spec: str, subject: CheckSubject) -> Finding:
     """The skill was neither loaded nor its SKILL.md read."""
     return _find(spec, subject, wanted=False)
 
 
-def _find(spec: str, subject: Subject, *, wanted: bool) -> Finding:
+def _find(spec: str, subject: CheckSubject, *, wanted: bool) -> Finding:
     skill = _Skill.of(spec, subject)
     doubtful: ToolCall | None = None
     named: list[str] = []
@@ -72,7 +69,7 @@ class _Skill:
     """Of its SKILL.md, as far as no other skill has them and the agent cannot know them unread."""
 
     @classmethod
-    def of(cls, spec: str, subject: Subject) -> _Skill:
+    def of(cls, spec: str, subject: CheckSubject) -> _Skill:
         wanted = folded(spec.strip(), case_sensitive=subject.case_sensitive)
         names = tuple(dict.fromkeys((wanted, wanted.rpartition(":")[2])))
         own: dict[str, None] = {}
@@ -151,7 +148,7 @@ class _Skill:
         return False
 
 
-def _calls(subject: Subject) -> Iterator[tuple[ToolCall, ToolResult | None]]:
+def _calls(subject: CheckSubject) -> Iterator[tuple[ToolCall, ToolResult | None]]:
     for turn in subject.turns:
         results = {result.call_id: result for result in turn.tool_results}
         yield from ((call, results.get(call.id)) for call in turn.tool_calls)

@@ -2,16 +2,284 @@
 
 from __future__ import annotations
 
-from skillup.checks.context import Subject
-from skillup.checks.evidence import listed
-from skillup.checks.finding import Finding
-from skillup.checks.sequences import first_out_of_order, first_unlike, unpaired
-from skillup.checks.tool_calls import CallMatcher, show_call, show_calls
-from skillup.checks.values import shown
-from skillup.schema.check_specs import ToolCount, ToolMatch, ToolSequence
+import fnmatch
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from skillup.checks.context import CheckSubject, Finding, around, beginning, listed
+from skillup.checks.json_values import as_text, same_value, shown
+from skillup.checks.text import Searcher, TextSearch, plain
+from skillup.schema.check_specs import ArgMatch, ToolCount, ToolMatch, ToolSequence
+from skillup.schema.record import ToolCall
+
+# Arguments of tool calls: which one is meant, and whether it is as wanted.
+
+_ABSENT = object()
+_FILE = ("file_path", "notebook_path", "filename")
+_PATHS = frozenset({"path", *_FILE})
+
+PORTABLE_ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "shell": {"command": ("cmd", "script")},
+    "read": {"path": _FILE},
+    "write": {"path": _FILE, "content": ("text", "file_text")},
+    "edit": {"path": _FILE},
+    "search": {"pattern": ("query", "regex")},
+    "web": {"url": ("uri",), "query": ("q",)},
+    "skill": {"skill": ("name", "command")},
+}
+"""Kind → portable argument → what engines call it. As kinds make a check of calls portable, these
+make one of their arguments so: ``{kind: write, args: {path: …}}`` means claude's ``file_path``, and
+``file_path`` means codex's ``path``."""
 
 
-def tool_called(spec: ToolCount, subject: Subject) -> Finding:
+def argument(call: ToolCall, path: str) -> Any:
+    """The call's argument `path`: by that name, by a dotted path, or as this engine calls it.
+
+    What is not there is a value of its own, different from null: see :func:`is_there`.
+    """
+    if path in call.arguments:
+        return call.arguments[path]
+    here: Any = call.arguments
+    for step in path.split("."):
+        if isinstance(here, Mapping):
+            names = (step, *_other_names(call.kind, step))
+            here = next((here[name] for name in names if name in here), _ABSENT)
+        elif isinstance(here, list) and step.isdecimal() and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return _ABSENT
+    return here
+
+
+def _other_names(kind: str, name: str) -> tuple[str, ...]:
+    for portable, own in PORTABLE_ARGUMENTS.get(kind, {}).items():
+        if name == portable or name in own:
+            return (portable, *own)
+    return ()
+
+
+def is_there(value: Any) -> bool:
+    """Whether :func:`argument` found something."""
+    return value is not _ABSENT
+
+
+def argument_text(value: Any) -> str:
+    """An argument as text. A list of words, such as an argv, is the words with spaces between."""
+    if isinstance(value, list):
+        return " ".join(as_text(item) for item in value)
+    return as_text(value)
+
+
+def names_a_file(path: str, value: Any) -> bool:
+    """Whether the argument `path` of a call is a path of a file."""
+    return isinstance(value, str) and path.rpartition(".")[2] in _PATHS
+
+
+def in_workspace(path: str, workspaces: Iterable[str]) -> str:
+    """`path` without detours, and relative if it lies in the workspace."""
+    path = posixpath.normpath(path.replace("\\", "/"))
+    for root in workspaces:
+        if path.startswith(f"{root}/"):
+            return path[len(root) + 1 :]
+    return path
+
+
+def argument_matches(
+    wanted: ArgMatch, value: Any, searcher: Searcher, *, case_sensitive: bool
+) -> bool:
+    """Whether `value` is as wanted: all the conditions that are given hold."""
+    if not is_there(value):
+        return wanted.exists is False and wanted.model_fields_set == {"exists"}
+    if wanted.exists is False:
+        return False
+    if "equals" in wanted.model_fields_set and not same_value(
+        wanted.equals, value, case_sensitive=case_sensitive, partly=True
+    ):
+        return False
+    if wanted.contains is not None:
+        haystack = TextSearch(argument_text(value), case_sensitive=case_sensitive)
+        if haystack.find(wanted.contains) is None:
+            return False
+    if wanted.matches is not None:
+        return searcher.search(wanted.matches, plain(argument_text(value))) is not None
+    return True
+
+
+def argument_excerpt(wanted: ArgMatch, value: Any, *, case_sensitive: bool) -> str:
+    """The piece of an argument's text that its condition is about; "" if it has no such piece."""
+    if not is_there(value):
+        return ""
+    haystack = TextSearch(argument_text(value), case_sensitive=case_sensitive)
+    if wanted.matches is not None:
+        match = Searcher().search(wanted.matches, haystack.text)
+        return "" if match is None else around(haystack.text, match.span())
+    if wanted.contains is not None:
+        span = haystack.find(wanted.contains)
+        return "" if span is None else around(haystack.text, span)
+    return ""
+
+
+# Names of tools: an engine's own, and the two ways to write an MCP tool's.
+
+_RAW = "mcp__"
+
+
+@lru_cache(maxsize=4096)
+def same_tool(wanted: str, name: str, case_sensitive: bool) -> bool:
+    """Whether `wanted` names the tool `name`; ``*`` in it stands for anything.
+
+    ``server::tool`` and ``mcp__server__tool`` are the same tool.
+    """
+    if wanted == name:
+        return True
+    if not case_sensitive:
+        wanted, name = wanted.casefold(), name.casefold()
+    names = _spellings(name)
+    return any(_matches(one, names) for one in _spellings(wanted))
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    if "::" in name:
+        return name, _RAW + name.replace("::", "__", 1)
+    if name.startswith(_RAW):
+        return name, name.removeprefix(_RAW).replace("__", "::", 1)
+    return (name,)
+
+
+def _matches(wanted: str, names: tuple[str, ...]) -> bool:
+    if "*" not in wanted:
+        return wanted in names
+    # Only the star is a wildcard here; fnmatch has two more.
+    pattern = wanted.replace("[", "[[]").replace("?", "[?]")
+    return any(fnmatch.fnmatchcase(name, pattern) for name in names)
+
+
+# Which calls a tool match means, and how calls are shown.
+
+
+class CallMatcher:
+    """Tells, for one check, which calls match. Its patterns share one time limit."""
+
+    __slots__ = ("_case_sensitive", "_searcher", "_workspaces")
+
+    def __init__(self, subject: CheckSubject) -> None:
+        self._case_sensitive = subject.case_sensitive
+        self._workspaces = {turn.workspace for turn in subject.turns if turn.workspace}
+        self._searcher = Searcher()
+
+    def matches(self, wanted: ToolMatch, call: ToolCall) -> bool:
+        """Whether `call` is of the wanted name, kind and arguments."""
+        return self.is_meant(wanted, call) and all(
+            self._is_as_wanted(match, path, argument(call, path))
+            for path, match in wanted.args.items()
+        )
+
+    def _is_as_wanted(self, match: ArgMatch, path: str, value: Any) -> bool:
+        """Of a path, in the engine's spelling or as the shortest that names the same file."""
+        exact, searcher = self._case_sensitive, self._searcher
+        if argument_matches(match, value, searcher, case_sensitive=exact):
+            return True
+        if not names_a_file(path, value):
+            return False
+        if isinstance(match.equals, str):
+            match = match.model_copy(
+                update={"equals": in_workspace(match.equals, self._workspaces)}
+            )
+        value = in_workspace(value, self._workspaces)
+        return argument_matches(match, value, searcher, case_sensitive=exact)
+
+    def is_meant(self, wanted: ToolMatch, call: ToolCall) -> bool:
+        """Whether `call` is of the wanted name and kind, whatever its arguments."""
+        if wanted.kind is not None and wanted.kind != call.kind:
+            return False
+        return wanted.name is None or same_tool(wanted.name, call.name, self._case_sensitive)
+
+    def excerpt(self, wanted: ToolMatch, call: ToolCall) -> str:
+        """The call, and the pieces of its arguments that made it match."""
+        pieces = [
+            f"{path}: {piece}"
+            for path, match in wanted.args.items()
+            if (
+                piece := argument_excerpt(
+                    match, argument(call, path), case_sensitive=self._case_sensitive
+                )
+            )
+        ]
+        return f"{call.name}({', '.join(pieces)})" if pieces else show_call(call, 200)
+
+
+def show_call(call: ToolCall, longest: int = 100) -> str:
+    """``Bash(command="rm -rf data")``, shortened."""
+    arguments = ", ".join(
+        f'{name}="{value}"' if isinstance(value, str) else f"{name}={shown(value)}"
+        for name, value in call.arguments.items()
+    )
+    return f"{call.name}({beginning(arguments, longest)})"
+
+
+def show_calls(calls: Iterable[ToolCall]) -> str:
+    """The calls in order, as many as fit."""
+    return listed((show_call(call) for call in calls), nothing="no tool was called")
+
+
+# Comparing a list of wanted things with a list of actual ones.
+
+Wanted = TypeVar("Wanted")
+Actual = TypeVar("Actual")
+
+
+def first_unlike(
+    wanted: Sequence[Wanted], actual: Sequence[Actual], fits: Callable[[Wanted, Actual], bool]
+) -> int | None:
+    """The first place where the lists differ; None if they have the same length and all fit."""
+    for index, (one, other) in enumerate(zip(wanted, actual, strict=False)):
+        if not fits(one, other):
+            return index
+    shorter, longer = sorted((len(wanted), len(actual)))
+    return None if shorter == longer else shorter
+
+
+def first_out_of_order(
+    wanted: Sequence[Wanted], actual: Sequence[Actual], fits: Callable[[Wanted, Actual], bool]
+) -> int | None:
+    """The first wanted thing that does not come after those before it; others may be between.
+
+    Taking the earliest fit each time is enough: a later one never leaves more to choose from.
+    """
+    rest = iter(actual)
+    for index, one in enumerate(wanted):
+        if not any(fits(one, other) for other in rest):
+            return index
+    return None
+
+
+def unpaired(
+    wanted: Sequence[Wanted], actual: Sequence[Actual], fits: Callable[[Wanted, Actual], bool]
+) -> list[int]:
+    """Indexes of wanted things left over when as many as possible have an actual one of their own.
+
+    A maximum matching (augmenting paths): first come, first served would let a wanted thing that
+    many fit take the only one that fits another.
+    """
+    fitting = [[i for i, other in enumerate(actual) if fits(one, other)] for one in wanted]
+    taken_by: dict[int, int] = {}
+
+    def place(index: int, tried: set[int]) -> bool:
+        for candidate in fitting[index]:
+            if candidate in tried:
+                continue
+            tried.add(candidate)
+            if candidate not in taken_by or place(taken_by[candidate], tried):
+                taken_by[candidate] = index
+                return True
+        return False
+
+    return [index for index in range(len(wanted)) if not place(index, set())]
+
+
+def tool_called(spec: ToolCount, subject: CheckSubject) -> Finding:
     """A tool was called, as often as wanted: at least once, unless the check says otherwise."""
     matcher = CallMatcher(subject)
     calls = subject.calls
@@ -26,7 +294,7 @@ def tool_called(spec: ToolCount, subject: Subject) -> Finding:
     return Finding(passed, "not called", show_calls(calls))
 
 
-def tool_not_called(spec: ToolMatch, subject: Subject) -> Finding:
+def tool_not_called(spec: ToolMatch, subject: CheckSubject) -> Finding:
     """No such call was made."""
     matcher = CallMatcher(subject)
     calls = subject.calls
@@ -40,7 +308,7 @@ def _times(count: int) -> str:
     return "called once" if count == 1 else f"called {count} times"
 
 
-def tool_sequence(spec: ToolSequence, subject: Subject) -> Finding:
+def tool_sequence(spec: ToolSequence, subject: CheckSubject) -> Finding:
     """Tools were called in an order (or, with `any_order`, each by a call of its own)."""
     matcher = CallMatcher(subject)
     calls = subject.calls

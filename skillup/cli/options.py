@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,6 @@ import typer
 
 from skillup.errors import UsageError
 
-_HEAD_BYTES = 128 * 1024
 RUN_HELP = "A run's directory, its id or the beginning of it, or `last`."
 Paths = Annotated[
     list[Path] | None,
@@ -88,64 +86,6 @@ IndexUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout, as JSON.")]
-
-
-def default_paths(paths: list[Path] | None) -> list[Path]:
-    """What was given; else the suites of this folder.
-
-    Raises UsageError if there are none, or if an agent's session was given.
-    """
-    if paths:
-        for path in paths:
-            _refuse_session(path)
-        return paths
-    for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
-        if candidate.exists():
-            return [candidate]
-    raise UsageError(
-        "no suite given, and no eval.yaml, evals/ or cases/ here",
-        hint="name a suite, or change to a folder that has one",
-    )
-
-
-def _refuse_session(path: Path) -> None:
-    """An agent's session ends in .jsonl as a dataset does; as such all of it would be wrong."""
-    if path.suffix != ".jsonl" or not path.is_file():
-        return
-    from skillup.engines.session_transcript import detect_format, engine_of
-
-    try:
-        found = None if _is_item(path) else detect_format(path, _HEAD_BYTES)
-    except OSError:
-        return
-    if found is not None:
-        cli = "Claude Code" if engine_of(found) == "claude_code" else "Codex"
-        raise UsageError(
-            f"{path}: this is a session of {cli}, not a suite or a dataset",
-            hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "
-            f"`skillup session to-case {path}`",
-        )
-
-
-def _is_item(path: Path) -> bool:
-    """Whether the file begins with a dataset's item: that may have the keys of a session, too."""
-    with path.open("rb") as file:
-        try:
-            first = json.loads(file.readline(_HEAD_BYTES))
-        except ValueError:
-            return False
-    return isinstance(first, dict) and "input" in first
-
-
-def parse_vars(given: list[str] | None) -> dict[str, str]:
-    """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
-    values: dict[str, str] = {}
-    for item in given or []:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
-        values[name] = value
-    return values
 
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from skillup.process.secrets import NO_SECRETS, Secrets
+from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import (
     HistoryItem,
@@ -100,7 +100,7 @@ class SessionRef:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnOutcome:
+class EngineTurn:
     """What came of a turn. Exactly one of a response and an error is meant to be believed."""
 
     session: SessionRef | None
@@ -123,7 +123,7 @@ class TurnOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class CreatedSession:
     """A session that was made without asking a model: seeded with a history, or forked."""
 
     session: SessionRef | None
@@ -152,7 +152,7 @@ class Engine(Protocol):
 
     name: str
 
-    async def start(self, turn: TurnRequest, trial: TrialContext) -> TurnOutcome:
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         """Hold the first turn of a new session."""
         ...
 
@@ -180,7 +180,7 @@ class SessionResumer(Protocol):
 
     async def resume(
         self, session: SessionRef, turn: TurnRequest, trial: TrialContext
-    ) -> TurnOutcome:
+    ) -> EngineTurn:
         """Hold the next turn of `session`; its earlier turns must still be known."""
         ...
 
@@ -193,7 +193,7 @@ class HistorySeeder(Protocol):
         """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
         ...
 
-    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> Placed:
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
         """A session of this trial's that holds `history`, in order; nothing is sent to a model.
 
         `trial.session_id` names it. Every tool call has an id, and a result that follows it; one
@@ -206,7 +206,9 @@ class HistorySeeder(Protocol):
 class SessionForker(Protocol):
     """An engine that can copy a session under a new id; the parent's stays as it is."""
 
-    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+    async def fork(
+        self, session: SessionRef, parent: TrialContext, child: TrialContext
+    ) -> CreatedSession:
         """A copy of `session`, which is `parent`'s, as a session of `child`'s.
 
         `child.session_id` names it. Paths of the parent's workspace in it become the child's.

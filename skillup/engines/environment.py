@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from skillup.engines.base import TrialContext
-from skillup.engines.transcript import as_dict
-from skillup.process.secrets import json_texts
+from skillup.engines.cli_runner import as_dict
+from skillup.redaction.secrets import json_texts
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = frozenset(
@@ -170,3 +173,59 @@ def _copy_login(source: Path | None, target: Path) -> None:
         return
     shutil.copyfile(source, target)
     target.chmod(0o600)
+
+
+# What of a trial's home is a login, or only a cache: no copy of the home is made of it.
+
+LOGIN_FILES = ("home/.claude/.credentials.json", "home/.codex/auth.json")
+"""Relative to the trial's home; a copy of the user's own, which the CLI may have renewed."""
+
+_CACHES = (
+    "tmp",
+    "home/.cache",
+    "home/.npm",
+    "home/.claude/telemetry",
+    "home/.codex/.tmp",
+    "home/.codex/tmp",
+    "home/.codex/log",
+    # Only a log: what a session holds is in its own file.
+    "home/.codex/logs_*.sqlite*",
+)
+
+
+def is_passing(path: str) -> bool:
+    """Whether `path`, relative to the trial's home, is a login or a cache."""
+    return path in LOGIN_FILES or any(fnmatchcase(path, pattern) for pattern in _CACHES)
+
+
+def remove_logins(home: Path) -> None:
+    """Removes the logins from a trial's home: it is kept, and nobody works in it."""
+    for name in LOGIN_FILES:
+        with suppress(OSError):
+            (home / name).unlink()
+
+
+# Paths in texts and data that were made in one directory and are to mean another.
+
+
+def moved(value: Any, old: str, new: str) -> Any:
+    """`value` (JSON data) with the directory `old` replaced by `new` in all its texts."""
+    if isinstance(value, str):
+        return moved_text(value, old, new)
+    if isinstance(value, list):
+        return [moved(item, old, new) for item in value]
+    if isinstance(value, dict):
+        return {moved(key, old, new): moved(item, old, new) for key, item in value.items()}
+    return value
+
+
+def moved_text(text: str, old: str, new: str) -> str:
+    """`text` with the path `old` replaced, but not where it only begins a longer name.
+
+    ``/w/one`` is moved in ``/w/one``, ``/w/one/a`` and ``cd /w/one.``, not in ``/w/one-2``.
+    """
+    if old not in text:
+        return text
+    # A dot may end a sentence; only before another character of a name is it part of one.
+    end = r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9_])"
+    return re.sub(re.escape(old) + end, lambda _: new, text)

@@ -79,11 +79,11 @@ def turn_error(cli: Cli, kind: ErrorKind, what: str, evidence: str = "") -> Turn
         kind=kind,
         message=f"{message}; {advice}" if advice else message,
         evidence=shortened(evidence),
-        retry_after_seconds=asked_wait(what),
+        retry_after_seconds=parse_retry_after(what),
     )
 
 
-def asked_wait(said: str) -> float | None:
+def parse_retry_after(said: str) -> float | None:
     """How many seconds a provider's error asks to wait for; None: it does not say."""
     found = _ASKED.search(said)
     parts = _DURATION.findall(found[1]) if found else []

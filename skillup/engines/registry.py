@@ -11,19 +11,19 @@ from skillup.errors import UsageError
 
 
 def _claude_code() -> Engine:
-    from skillup.engines.claude_code import ClaudeCode
+    from skillup.engines.claude_code.engine import ClaudeCode
 
     return ClaudeCode()
 
 
 def _codex() -> Engine:
-    from skillup.engines.codex import Codex
+    from skillup.engines.codex.engine import Codex
 
     return Codex()
 
 
 def _scripted() -> Engine:
-    from skillup.engines.scripted import ScriptedEngine
+    from skillup.engines.scripted.engine import ScriptedEngine
 
     return ScriptedEngine()
 

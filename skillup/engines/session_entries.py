@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from skillup.engines.transcript import Transcript
+from skillup.engines.cli_runner import Transcript
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import ToolCall, ToolResult
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from skillup.engines.cli_runner import read_event
 from skillup.schema.record import SessionFingerprint
 
 _SHOWN = 16
@@ -118,3 +121,229 @@ def _digest_of_first(file: BinaryIO, size: int) -> tuple[str, int]:
         digest.update(chunk)
         size -= len(chunk)
     return digest.hexdigest(), wanted - size
+
+
+# The lines of a session file as they are on disk: long, cut, or no text at all.
+
+LONGEST_LINE = 64 << 20
+"""Bytes. Pictures stand in session files as text; nothing else is as long as this."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """A line that is not blank."""
+
+    number: int
+    """From 1; blank lines count."""
+    row: dict[str, Any] | str
+    """The JSON object, or the text of what is none."""
+    ended: bool
+    """It has its newline."""
+
+
+def lines_of(
+    path: Path, limit: int | None = None, *, longest: int = LONGEST_LINE
+) -> Iterator[SessionLine]:
+    """The lines within the first `limit` bytes, one at a time. Raises OSError.
+
+    A line that the limit cuts is left out; of one above `longest` only the beginning is told.
+    """
+    with path.open("rb") as file:
+        number = 0
+        left = limit
+        while True:
+            room = longest if left is None else min(left, longest)
+            data = file.readline(room)
+            number += 1
+            if not data:
+                return
+            ended = data.endswith(b"\n")
+            if left is not None:
+                left -= len(data)
+                if left == 0 and not ended:
+                    return
+            if len(data) == longest and not ended:
+                ended = _skip_rest(file)
+                yield SessionLine(number, data[:1000].decode(errors="replace"), ended)
+                continue
+            row = read_event(_as_utf8(data.rstrip(b"\r\n")))
+            if row is not None:
+                yield SessionLine(number, row, ended)
+
+
+def _skip_rest(file: BinaryIO) -> bool:
+    while True:
+        data = file.readline(1 << 20)
+        if not data or data.endswith(b"\n"):
+            return bool(data)
+
+
+def _as_utf8(data: bytes) -> bytes:
+    """With what is no UTF-8 replaced: one broken character shall not cost a message."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode(errors="replace").encode()
+    return data
+
+
+# What one session's lines say of its place, replaced by what a copy's should say.
+
+# What goes on after a path makes it another one: `/tmp/a` is not in `/tmp/ab` or `/tmp/a.bak`.
+_GOES_ON = r"(?![\w-]|\.\w)"
+# So does what stands before it, but for an escaped newline or tab and a flag such as `-I`.
+_BEGINS = re.compile(r"(?:\\[nrtbf]|(?:^|[\s\"'=])-\w|(?:^|[^\w.~-]))\Z")
+_LOOK_BACK = 4
+
+
+class Rewriting:
+    """Old text → new text, applied to the strings within lines of JSON; a longer one goes first.
+
+    `paths` are replaced where they stand whole, with or without something below them; `words`
+    wherever they stand. `untouched` tells of a JSON object that all in it stays as it is.
+    """
+
+    def __init__(
+        self,
+        paths: Mapping[str, str],
+        words: Mapping[str, str],
+        untouched: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+    ) -> None:
+        self._paths = _with_escaped(paths)
+        self._words = _with_escaped(words)
+        choices = [f"(?:{_any_of(self._words)})"] if self._words else []
+        if self._paths:
+            choices.insert(0, f"(?P<path>{_any_of(self._paths)}){_GOES_ON}")
+        self._pattern = re.compile("|".join(choices)) if choices else None
+        self._marks = _marks([*self._paths, *self._words])
+        self._untouched = untouched
+
+    def line(self, line: bytes) -> bytes:
+        """A line of JSON, with its newline. One that needs no change stays as it is."""
+        if not any(mark in line for mark in self._marks):
+            return line
+        try:
+            row = json.loads(line)
+            rewritten = self._value(row)
+        except (ValueError, RecursionError):
+            return line
+        if rewritten == row:
+            return line
+        ending = b"\n" if line.endswith(b"\n") else b""
+        return _json(rewritten) + ending
+
+    def text(self, text: str) -> str:
+        """A text of any kind."""
+        return text if self._pattern is None else self._pattern.sub(self._replaced, text)
+
+    def _replaced(self, match: re.Match[str]) -> str:
+        if match.groupdict().get("path") is None:
+            return self._words[match[0]]
+        before = match.string[max(0, match.start() - _LOOK_BACK) : match.start()]
+        whole = not before or _BEGINS.search(before) is not None
+        return self._paths[match[0]] if whole else match[0]
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._value(item) for item in value]
+        if isinstance(value, dict):
+            if self._untouched(value):
+                return value
+            return {self.text(key): self._value(item) for key, item in value.items()}
+        return value
+
+
+def _with_escaped(replacements: Mapping[str, str]) -> dict[str, str]:
+    """Also as they stand in a string that is itself JSON; less those that change nothing."""
+    forms: dict[str, str] = {}
+    for old, new in replacements.items():
+        if old and old != new:
+            forms |= {_escaped(old, plain): _escaped(new, plain) for plain in (True, False)}
+            forms[old] = new
+    return forms
+
+
+def _any_of(texts: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+
+
+def _escaped(text: str, ascii_only: bool) -> str:
+    try:
+        return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+    except UnicodeError:
+        return text
+
+
+def _marks(texts: Iterable[str]) -> list[bytes]:
+    """What a line must contain if one of the texts is in it, however it is escaped."""
+    plain = (max(re.findall(r"[\w.-]+", text, re.ASCII), key=len, default="") for text in texts)
+    return list({mark.encode() for mark in plain})
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+# Which versions of a CLI's session files skillup may write.
+
+Version = tuple[int, int, int]
+
+_NUMBERS = re.compile(r"\s*v?(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """Versions from `first` to `last`, both included: ``VersionRange("2.0.0", "2.1.197")``.
+
+    Raises ValueError if an end is no version or they stand the wrong way round.
+    """
+
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        ends = (parse_version(self.first), parse_version(self.last))
+        if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
+            raise ValueError(f"no range of versions: {self}")
+
+    def __contains__(self, version: str) -> bool:
+        """Whether it lies within the range; not if it is no release, such as ``2.1.0-beta``."""
+        first, last, this = map(parse_version, (self.first, self.last, version))
+        return this is not None and first is not None and last is not None and first <= this <= last
+
+    def __str__(self) -> str:
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+
+def parse_version(version: str) -> Version | None:
+    """The three numbers of a release; None for a pre-release and for what is no version.
+
+    Build metadata (``1.2.3+abc``) makes no difference; a word after a space (``2.1.1 (Claude
+    Code)``) neither.
+    """
+    match = _NUMBERS.fullmatch(version)
+    if match is None or (match[4] and match[4][0] not in "+ "):
+        return None
+    return int(match[1]), int(match[2]), int(match[3])
+
+
+def format_problem(
+    cli_name: str, version: str | None, ranges: Sequence[VersionRange], install: str
+) -> str | None:
+    """Why sessions of this version cannot be written; None if it is in one of the `ranges`.
+
+    `install` is how to get a version that can be: it ends the sentence "use one of them (…)".
+    """
+    if version is not None and any(version in known for known in ranges):
+        return None
+    known = " and ".join(map(str, ranges))
+    this = "the one here tells no version" if version is None else f"here it is {version}"
+    return (
+        f"sessions can be written for {cli_name} {known}, {this}: "
+        f"use one of these versions ({install})"
+    )

@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from skillup.engines.home_files import remove_logins
+from skillup.engines.environment import remove_logins
+from skillup.executors.budgets import StopPolicy
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.pace import MOST_ANEW
-from skillup.executors.retry import retry_reason
-from skillup.executors.stopping import Stopping
-from skillup.judges.users.casting import USER
+from skillup.executors.ratelimit import MOST_ANEW
 from skillup.plan import Job
-from skillup.schema.checkpoint import Checkpoint
-from skillup.schema.record import Record, TurnError
+from skillup.schema.case import RetryPolicy
+from skillup.schema.record import Checkpoint, Record, TurnError
+from skillup.simulator.factory import USER
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import remove_tree
-from skillup.trial import TrialEvent, TrialRequest, hold_rest, hold_trial, record_without_turns
-from skillup.trial.home_copies import COPIES
-from skillup.trial.opening import Opened
-from skillup.trial.taking_up import take_up
+from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_rest, run_trial
+from skillup.trial.resume import resume_trial
+from skillup.trial.setup import Opened
+from skillup.trial.state_backup import COPIES
+
+# Which trials are held again: the suite's `retry_policy`.
+
+# A defect of the case or of the installation comes back every time, and so does an allowance that
+# is used up: trying again only costs.
+_NEVER = frozenset(
+    {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal", "quota"}
+)
+
+COMES_BACK = frozenset({"template", "no_resume"})
+"""Errors that lie in the case itself: `--retry-errors` leaves them.
+
+Whatever else is wrong may have been mended when a run is gone on with, be it a missing CLI, one of
+a version whose sessions cannot be written (`unsupported`), a login or a defect of ours.
+"""
+
+
+def retry_reason(record: Record, policy: RetryPolicy | None, uncounted: int = 0) -> str | None:
+    """Why this trial is held again (an error kind, or `turn_precondition_fail`); None: it is not.
+
+    `record.attempt` counts from 1; the policy allows ``max_retries`` attempts beyond the first, and
+    beyond those that are `uncounted`, for the provider refused them.
+    """
+    if policy is None or record.skipped is not None:
+        return None
+    if record.attempt - uncounted > policy.max_retries:
+        return None
+    wanted = set(policy.retry_on)
+    error = record.first_error()
+    if error is not None:
+        if error.kind in wanted or ("error" in wanted and error.kind not in _NEVER):
+            return error.kind
+        return None
+    gate_failed = any(turn.post_condition_passed is False for turn in record.turns)
+    return "turn_precondition_fail" if gate_failed and "turn_precondition_fail" in wanted else None
+
 
 LEFT = "left where it was: --resume goes on with it"
 """What is shown of a trial that the run does not go on with, while others run still."""
@@ -32,7 +68,7 @@ class AttemptsOf(Protocol):
     directory: RunDirectory
     options: RunOptions
     observer: RunObserver
-    stopping: Stopping
+    stopping: StopPolicy
 
     def request(
         self, job: Job, attempt: int, place: TrialPlace | None = None, uncounted: int = 0
@@ -53,7 +89,7 @@ class AttemptsOf(Protocol):
         ...
 
 
-async def hold_attempts(
+async def run_attempts(
     run: AttemptsOf, job: Job, first: int = 1, note: str | None = None, uncounted: int = 0
 ) -> None:
     """Hold a trial by itself, as often as it has to be, from attempt `first` on.
@@ -80,9 +116,9 @@ async def hold_attempts(
             if problem is not None:
                 record = record_without_turns(request, error=problem)
             elif taken is not None:
-                record = await hold_rest(taken)
+                record = await run_rest(taken)
             else:
-                record = await hold_trial(request)
+                record = await run_trial(request)
             finished = request.patience is None or not request.patience.left
         finally:
             _tidy(run, job, request.scratch, finished)
@@ -156,7 +192,7 @@ async def _take_up(
     opened: Opened | str = "its scratch directory is gone"
     if place is not None:
         request = run.request(job, noted.record.attempt, place, noted.uncounted)
-        opened = await take_up(request, noted)
+        opened = await resume_trial(request, noted)
     if isinstance(opened, Opened):
         turns = len(noted.record.turns)
         run.directory.journal("trial_continued", job=job.id, after_turn=turns)
@@ -186,3 +222,40 @@ def _tidy(run: AttemptsOf, job: Job, scratch: Path, finished: bool) -> None:
             remove_tree(place / COPIES)
     else:
         run.directory.remove_scratch(job.id)
+
+
+# Trials that were lost with their worker: the result warns of it, however often it went on.
+
+_EVENT = "trial_lost"
+
+
+def note_loss(
+    directory: RunDirectory,
+    stopping: StopPolicy,
+    jobs: Iterable[str],
+    reason: str,
+    worker: str | None = None,
+) -> None:
+    """Have the journal and the result's warnings tell of it.
+
+    `worker` is its address; None: the connection to all of them broke.
+    """
+    told: dict[str, Any] = (
+        {"reason": reason} if worker is None else {"worker": worker, "reason": reason}
+    )
+    for job in jobs:
+        directory.journal(_EVENT, job=job, **told)
+    stopping.note(_warning(told))
+
+
+def recall_losses(events: Iterable[Mapping[str, Any]], stopping: StopPolicy) -> None:
+    """Those that earlier starts of the run have noted are warned of, too."""
+    for event in events:
+        if event.get("event") == _EVENT and "reason" in event:
+            stopping.note(_warning(event))
+
+
+def _warning(told: Mapping[str, Any]) -> str:
+    if "worker" in told:
+        return f"worker {told['worker']}: {told['reason']}; trials there were lost"
+    return f"{told['reason']}: trials that were running then began again"

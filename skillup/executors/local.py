@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import anyio
 
-from skillup.executors.common_turns import counted_turns, with_relatives
-from skillup.executors.family import hold_family
-from skillup.executors.guarded import Guarded
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.run import Run, Venue
+from skillup.executors.run import Backend, Run
+from skillup.executors.scheduler import SafeObserver
+from skillup.executors.shared_prefix import counted_turns, run_family, with_relatives
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade
@@ -34,16 +33,16 @@ async def run_locally(
         await run.look_at_engines(plan)
         await run.look_at_simulators(plan)
         await run.take_over_finished(plan)
-        await hold_all(plan, run, _Here(run, anyio.CapacityLimiter(options.parallel)))
+        await run_all(plan, run, _Here(run, anyio.CapacityLimiter(options.parallel)))
 
 
-async def hold_all(plan: Plan, run: Run, venue: Venue) -> None:
+async def run_all(plan: Plan, run: Run, venue: Backend) -> None:
     """Have every job held that has no grade yet, families together.
 
     Raises SkillupError if the observer fails: the trials that run then are ended.
     """
     async with anyio.create_task_group() as group:
-        run.observer = guarded = Guarded(run.observer, group.cancel_scope.cancel)
+        run.observer = guarded = SafeObserver(run.observer, group.cancel_scope.cancel)
         for jobs in families(_unfinished(plan, run)):
             group.start_soon(run.hold, jobs, venue, name=jobs[0].id)
     guarded.refuse()
@@ -71,7 +70,7 @@ class _Here:
         self._limiter = limiter
 
     async def hold(self, jobs: Sequence[Job]) -> None:
-        await hold_family(self._run, jobs, self._limiter)
+        await run_family(self._run, jobs, self._limiter)
 
     async def skip(self, job: Job, reason: str) -> None:
         async with self._limiter:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from skillup.executors.deciding import Deciding
-from skillup.executors.pace import Paces
-from skillup.executors.register import default_register_dir
-from skillup.executors.stopping import Stopping
-from skillup.judges.settling import Reader
-from skillup.judges.users import Casting
+from skillup.executors.budgets import StopPolicy
+from skillup.executors.early_stopping import EarlyStopping
+from skillup.executors.orphans import default_register_dir
+from skillup.executors.ratelimit import Paces
+from skillup.judges.evaluate import Reader
 from skillup.plan import Job
-from skillup.process.secrets import Secrets
+from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
+from skillup.simulator import SimulatorFactory
 from skillup.trial import TrialEvent
 from skillup.trial.request import Patience
 
@@ -31,9 +31,9 @@ class RunOptions:
     secrets: Secrets
     parallel: int = 4
     """Trials at once."""
-    stopping: Stopping = field(default_factory=Stopping)
+    stopping: StopPolicy = field(default_factory=StopPolicy)
     """When no more trials are started; afterwards, why none were."""
-    deciding: Deciding | None = None
+    deciding: EarlyStopping | None = None
     """Which trials need not be held (`--until-decided`); None: all of them are."""
     paces: Paces = field(default_factory=Paces)
     """How rate limits and overload are waited out; as it is: they are errors at once.
@@ -54,7 +54,7 @@ class RunOptions:
     """Nobody else starts processes in this one; see :class:`~skillup.process.ProcessRegister`."""
     reader: Reader | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
-    simulators: Casting | None = None
+    simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
     turns_shared: Callable[[Mapping[str, Any]], None] = lambda _: None
     """Told of what turns took that were held for several trials, where it counts elsewhere, too."""

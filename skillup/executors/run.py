@@ -15,34 +15,32 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.errors import UsageError
-from skillup.executors.admission import Admission
-from skillup.executors.deciding import Deciding
-from skillup.executors.losses import recall_losses
+from skillup.executors.attempts import recall_losses
+from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.pace import TrialPatience
-from skillup.executors.shared_costs import count_noted
+from skillup.executors.ratelimit import TrialPatience
+from skillup.executors.scheduler import Scheduler
+from skillup.executors.shared_prefix import count_noted
 from skillup.judges import grade, grade_record
-from skillup.judges.ledger import Ledger
-from skillup.judges.settling import LiveJudge
-from skillup.judges.users.casting import USER, Place
+from skillup.judges.evaluate import TurnJudge
+from skillup.judges.usage import UsageTracker
 from skillup.plan import Job, Plan
-from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
-from skillup.schema.record import Record, TurnError
+from skillup.schema.record import Checkpoint, Record, TurnError
+from skillup.simulator.factory import USER, SimulatorPlace
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
-from skillup.trial.references import keep_references, reference_paths
-from skillup.trial.request import Patience
-from skillup.trial.simulator import UserSimulator
+from skillup.trial.artifacts import keep_references, reference_paths
+from skillup.trial.request import Patience, SimulatedUserEngine
 from skillup.workspace import BlobStore
-from skillup.workspace.full_disk import refuse_without_room
+from skillup.workspace.failures import refuse_without_room
 
 NOT_JUDGED = "held, but not judged: --resume has it judged"
 """What is shown of a trial whose judges could not be asked any more."""
 
 
-class Venue(Protocol):
+class Backend(Protocol):
     """Where trials are held: on this machine, or on others."""
 
     async def hold(self, jobs: Sequence[Job]) -> None:
@@ -75,7 +73,7 @@ class Run:
         self.deciding = options.deciding
         self.references: dict[str, dict[str, str | None]] = {}
         """By case and path, the SHA-256 of files that judging needs; as `run.json` has them."""
-        self.admission = Admission(
+        self.admission = Scheduler(
             options.parallel,
             has_room=self.stopping.leaves_room,
         )
@@ -160,7 +158,7 @@ class Run:
             for job in jobs:
                 group.start_soon(judge, job, name=job.id)
 
-    def _journal_decisions(self, deciding: Deciding) -> None:
+    def _journal_decisions(self, deciding: EarlyStopping) -> None:
         """Those that an earlier start came to and was killed before it could say so."""
         told = [
             event.items()
@@ -172,7 +170,7 @@ class Run:
             if test.side != "undecided" and not any(about.items() <= event for event in told):
                 self.directory.journal("case_decided", **about)
 
-    async def hold(self, jobs: Sequence[Job], venue: Venue) -> None:
+    async def hold(self, jobs: Sequence[Job], venue: Backend) -> None:
         """Wait for what `jobs`, one or a family, depend on; then have them held."""
         try:
             for needed in dict.fromkeys(name for job in jobs for name in job.depends_on):
@@ -193,7 +191,7 @@ class Run:
     def _is_needed(self, job: Job) -> bool:
         return self.deciding is None or self.deciding.needs(job)
 
-    async def _skipped(self, job: Job, venue: Venue) -> bool:
+    async def _skipped(self, job: Job, venue: Backend) -> bool:
         """Whether something that `job` depends on keeps it back; then it is concluded so."""
         unmet = self._unmet(job)
         if unmet is not None:
@@ -248,7 +246,7 @@ class Run:
             attempt=attempt,
             seed=self._seed(job),
             engine_version=available.version,
-            judge=LiveJudge(self.options.reader) if self.options.reader is not None else None,
+            judge=TurnJudge(self.options.reader) if self.options.reader is not None else None,
             simulator=self._player(job, place, attempt),
             patience=self.patience(job, attempt),
             note_down=partial(self._note_down, job, uncounted),
@@ -277,9 +275,9 @@ class Run:
         noted = checkpoint.model_copy(update={"uncounted": uncounted})
         self.directory.write_checkpoint(job.id, noted)
 
-    def _player(self, job: Job, place: TrialPlace, attempt: int) -> UserSimulator | None:
+    def _player(self, job: Job, place: TrialPlace, attempt: int) -> SimulatedUserEngine | None:
         simulators = self.options.simulators
-        where = Place(place.scratch / USER, place.raw / USER, attempt, self._seed(job))
+        where = SimulatorPlace(place.scratch / USER, place.raw / USER, attempt, self._seed(job))
         return simulators.player(job, where) if simulators is not None else None
 
     def problem(self, job: Job) -> TurnError | None:
@@ -348,7 +346,7 @@ class Run:
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             return await anyio.to_thread.run_sync(grade_record, record, read_file)
-        ledger = Ledger(of_grade=True, goes_on=goes_on)
+        ledger = UsageTracker(of_grade=True, goes_on=goes_on)
         return await grade(record, read_file, reader, ledger=ledger)
 
 

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import anyio
 
-from skillup.executors.family import hold_family
-from skillup.executors.guarded import Guarded
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.run import Run, case_of
+from skillup.executors.scheduler import SafeObserver
+from skillup.executors.shared_prefix import run_family
 from skillup.plan import Job, Plan
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
@@ -64,7 +64,7 @@ class Stepwise:
         """
         async with self._one:
             with anyio.CancelScope() as scope:
-                self._run.observer = guarded = Guarded(self._observer, scope.cancel)
+                self._run.observer = guarded = SafeObserver(self._observer, scope.cancel)
                 await self._hold(job)
             guarded.refuse()
         return self._grades.get(job.id)
@@ -116,7 +116,7 @@ class _Alone:
         self._run = run
 
     async def hold(self, jobs: Sequence[Job]) -> None:
-        await hold_family(self._run, jobs, anyio.CapacityLimiter(1))
+        await run_family(self._run, jobs, anyio.CapacityLimiter(1))
 
     async def skip(self, job: Job, reason: str) -> None:
         await self._run.skip(job, reason)

@@ -1,5 +1,5 @@
 """From a record to a grade. Judges see the record and its stored files, and nothing else."""
 
-from skillup.judges.grading import grade, grade_record
+from skillup.judges.grade import grade, grade_record
 
 __all__ = ["grade", "grade_record"]

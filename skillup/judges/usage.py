@@ -1,31 +1,95 @@
-"""Sums of what turns took, where it is known."""
+"""What judges took, added up: calls, tokens, cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
 
+from skillup.schema.grade import Judging
 from skillup.schema.record import Usage
+from skillup.trial.usage import total_cost, total_usage
 
-_FIELDS = tuple(Usage.model_fields)
+
+@dataclass(slots=True)
+class UsageTracker:
+    """The account of one evaluation; judges write into it as they are asked."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    models: list[str] = field(default_factory=list)
+    usages: list[Usage | None] = field(default_factory=list)
+    costs: list[float | None] = field(default_factory=list)
+    of_grade: bool = False
+    """What a run's grade takes: it is in no account if judging is cut off before there is one."""
+    goes_on: bool = False
+    """Of a grade whose judging was cut off: what was asked for it then counts as asked now."""
+
+    def add(
+        self, model: str | None, usage: Usage | None, cost_usd: float | None, *, cached: bool
+    ) -> None:
+        """One call. A cached one is free, whatever it took when it was made."""
+        self.calls += 1
+        if model is not None and model not in self.models:
+            self.models.append(model)
+        if cached:
+            self.cached_calls += 1
+            return
+        self.usages.append(usage)
+        self.costs.append(cost_usd)
+
+    def add_refused(self, usage: Usage | None, cost_usd: float | None) -> None:
+        """What a provider took for refusing; the call is the one that is made in its place."""
+        if usage is not None:
+            self.usages.append(usage)
+        if cost_usd is not None:
+            self.costs.append(cost_usd)
+
+    def take(self, other: UsageTracker) -> None:
+        """All calls of another account."""
+        self.calls += other.calls
+        self.cached_calls += other.cached_calls
+        self.models.extend(name for name in other.models if name not in self.models)
+        self.usages.extend(other.usages)
+        self.costs.extend(other.costs)
+
+    def judging(self) -> Judging | None:
+        """For a grade or a record; None if nobody was asked."""
+        if not self.calls:
+            return None
+        return Judging(
+            calls=self.calls,
+            cached_calls=self.cached_calls,
+            models=self.models,
+            usage=total_usage(self.usages),
+            cost_usd=total_cost(self.costs),
+        )
 
 
-def total_usage(usages: Iterable[Usage | None]) -> dict[str, Any] | None:
-    """The sum by field, over the turns that told; a field that none told stays None."""
-    told = [vars(usage) for usage in usages if usage is not None]
-    if not told:
+def joined(*parts: Judging | None) -> Judging | None:
+    """Several accounts as one; None if there is none."""
+    given = [part for part in parts if part is not None]
+    if not given:
         return None
-    if len(told) == 1:
-        return dict(told[0])
-    return {name: _total([usage[name] for usage in told]) for name in _FIELDS}
+    return Judging(
+        calls=sum(part.calls for part in given),
+        cached_calls=sum(part.cached_calls for part in given),
+        models=list(dict.fromkeys(name for part in given for name in part.models)),
+        usage=total_usage(Usage(**part.usage) if part.usage else None for part in given),
+        cost_usd=total_cost(part.cost_usd for part in given),
+    )
 
 
-def total_cost(costs: Iterable[float | None]) -> float | None:
-    """The sum of the known costs, USD; None if none is known."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
-
-
-def _total(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def since(total: Judging | None, before: Judging | None) -> Judging | None:
+    """What of `total` came after `before`, which is a part of it; None: nothing did."""
+    if total is None or before is None:
+        return total
+    if total.calls == before.calls:
+        return None
+    usage, past = total.usage or {}, before.usage or {}
+    cost = total.cost_usd
+    return Judging(
+        calls=total.calls - before.calls,
+        cached_calls=total.cached_calls - before.cached_calls,
+        models=total.models,
+        usage={name: None if n is None else n - (past.get(name) or 0) for name, n in usage.items()},
+        cost_usd=None if cost is None else cost - (before.cost_usd or 0.0),
+    )

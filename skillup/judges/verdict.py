@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillup.checks.describe import skill_asked
+from skillup.checks.describe import in_words, skill_asked
 from skillup.checks.scoring import aggregate, reaches, speaks_for_it, unmet, weighted_mean
-from skillup.checks.wording import in_words
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
 from skillup.schema.record import Record, TurnError

@@ -9,15 +9,226 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.dataset_history import NotAnItemError, Said, messages_of, place_of
-from skillup.load.dataset_json import json_values
-from skillup.load.file_text import read_text
+from skillup.load.file_text import line_and_column, read_text
+
+# The messages of a dataset item in the wire forms that are found, as a case's `input.history`.
+
+_ROLES = {
+    "user": "user", "human": "user", "customer": "user",
+    "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
+    "agent": "assistant", "tool": "tool", "function": "tool",
+}  # fmt: skip
+_ASKED = ("query", "question", "user", "human", "input")
+_ANSWERED = ("response", "answer", "assistant", "ai", "output")
+
+
+class NotAnItemError(Exception):
+    """A value that no case can be made of: what is wrong with it, and what would be right."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an item's `input` holds."""
+
+    query: str
+    history: list[dict[str, Any]] = field(default_factory=list)
+    system: str | None = None
+    apart: bool = False
+    """The query stands beside the history, which may hold it again."""
+
+    @classmethod
+    def of_messages(cls, messages: list[dict[str, Any]], system: str | None) -> Said:
+        """The last user message is the one under test; what stands before it is history."""
+        for place in range(len(messages) - 1, -1, -1):
+            if messages[place]["role"] == "user":
+                return cls(messages[place]["content"], messages[:place], system)
+        return cls("", messages, system)
+
+
+def messages_of(value: Any) -> list[dict[str, Any]]:
+    """Messages with a role, or pairs of a question and an answer; what is neither is passed over.
+
+    Raises NotAnItemError for what is no list.
+    """
+    if not isinstance(value, list):
+        raise NotAnItemError("the history is not a list", "write a list of {role, content}")
+    return [message for entry in value for message in _messages(entry)]
+
+
+def place_of(messages: list[dict[str, Any]], query: str, expected: str | None) -> int | None:
+    """The `message_index` of the message under test among those before it; None: it is not there.
+
+    Recorded histories often go on to its answer, or to the conversation's end. It is the last user
+    message if that says the same, or the last one with the expected answer right behind it; a short
+    message that was said in another place, too, is none.
+    """
+    last = True
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place]["role"] != "user":
+            continue
+        answer = next((m for m in messages[place + 1 :] if m["role"] != "tool"), None)
+        answered = expected is not None and answer is not None and _same(answer, expected)
+        if _same(messages[place], query) and (last or answered):
+            index: int = messages[place].get("message_index", place)
+            return index
+        last = False
+    return None
+
+
+def _same(message: dict[str, Any], text: str) -> bool:
+    return " ".join(message["content"].split()) == " ".join(text.split())
+
+
+def _messages(entry: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(entry, list):
+        pairs = zip(("user", "assistant"), entry, strict=False)
+        yield from ({"role": role, "content": text} for role, text in pairs if _is_text(text))
+        return
+    if not isinstance(entry, dict):
+        return
+    index = entry.get("message_index", entry.get("index"))
+    placed = {"message_index": index} if isinstance(index, int) else {}
+    who = entry.get("role", entry.get("type", entry.get("sender")))
+    role = _ROLES.get(str(who).casefold()) if who is not None else None
+    if role is not None:
+        yield {**_message(role, entry), **placed}
+        return
+    for kind, names in (("user", _ASKED), ("assistant", _ANSWERED)):
+        text = next((entry[name] for name in names if _is_text(entry.get(name))), None)
+        if text is not None:
+            yield {"role": kind, "content": text, **placed}
+
+
+def _message(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    content = _text(entry.get("content", entry.get("text", entry.get("message"))))
+    message: dict[str, Any] = {"role": role, "content": content}
+    if role == "tool":
+        call_id = entry.get("tool_call_id", entry.get("call_id"))
+        return {**message, "call_id": str(call_id)} if call_id else message
+    calls = entry.get("tool_calls")
+    if role == "assistant" and isinstance(calls, list):
+        made = [_call(call) for call in calls if isinstance(call, dict)]
+        message["tool_calls"] = [call for call in made if call is not None]
+    return message
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A call as OpenAI's chat API writes it, or as a case does."""
+    function = call.get("function")
+    inner = function if isinstance(function, dict) else call
+    name, arguments = inner.get("name"), inner.get("arguments", inner.get("input", {}))
+    if not _is_text(name):
+        return None
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            arguments = {"input": arguments}
+    kept = arguments if isinstance(arguments, dict) else {"input": arguments}
+    made = {"name": name, "arguments": kept}
+    return {"id": str(call["id"]), **made} if call.get("id") else made
+
+
+def _text(content: Any) -> str:
+    """A text; of a list of blocks, the texts among them."""
+    if isinstance(content, list):
+        texts = [b.get("text") if isinstance(b, dict) else b for b in content]
+        return "\n\n".join(text for text in texts if isinstance(text, str))
+    if content is None:
+        return ""
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+# The values of a JSON list or of JSON lines, each with the line that it begins on.
+
+_SPACE = re.compile(r"[\s,]*")
+
+
+class _NotAValueError(Exception):
+    """What begins at `offset` is no value that can be used."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+def json_values(text: str, path: Path) -> list[tuple[int, Any]]:
+    """The elements of a list, of an object's `items` or `data`, or the values one after another.
+
+    Raises InvalidFilesError with the place where what is no JSON begins: what comes after it may
+    be its end, or another value. Also for numbers and nesting without measure, NaN, and keys that
+    an object has twice.
+    """
+    start = _SPACE.match(text)
+    offset = start.end() if start else 0
+    try:
+        if text[offset : offset + 1] == "[":
+            return list(_values(text, offset + 1, "]"))
+        values = list(_values(text, 0, ""))
+    except _NotAValueError as error:
+        line, column = line_and_column(text, error.offset)
+        fix = "an item is an object; a file holds a list of them, or one a line"
+        problem = Problem(path, line, column, "", f"not JSON: {error}", fix)
+        raise InvalidFilesError([problem]) from None
+    if len(values) == 1 and isinstance(values[0][1], dict):
+        listed = next((values[0][1].get(k) for k in ("items", "data") if k in values[0][1]), None)
+        if isinstance(listed, list):
+            return [(1, value) for value in listed]
+    return values
+
+
+def _values(text: str, offset: int, end: str) -> Iterator[tuple[int, Any]]:
+    decoder = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_object)
+    line, counted = 1, 0
+    while True:
+        space = _SPACE.match(text, offset)
+        offset = space.end() if space else offset
+        if offset >= len(text):
+            if end:
+                raise _NotAValueError("the list has no end", max(0, len(text) - 1))
+            return
+        if end and text[offset] == end:
+            return
+        line, counted = line + text.count("\n", counted, offset), offset
+        try:
+            value, following = decoder.raw_decode(text, offset)
+        except json.JSONDecodeError as error:
+            raise _NotAValueError(error.msg, offset) from None
+        except RecursionError:
+            raise _NotAValueError("nested too deeply", offset) from None
+        except ValueError as error:  # also a whole number of thousands of digits
+            raise _NotAValueError(str(error).partition(";")[0], offset) from None
+        offset = following
+        yield line, value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no value of JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key `{twice}` is there twice")
+    return made
+
 
 QUERY = "query"
 """The variable that holds an item's message."""
@@ -107,7 +318,7 @@ def _item(value: Any, line: int, number: int, path: Path) -> DatasetItem | None:
         history=history,
         message_index=index,
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [str(tags)],
-        values={**_fields_of_expected(value), **dict(_values(given, metadata))},
+        values={**_fields_of_expected(value), **dict(_values_dataset_items(given, metadata))},
     )
 
 
@@ -151,7 +362,7 @@ def _given(item: dict[str, Any]) -> Any:
 
 def _fields_of_expected(item: dict[str, Any]) -> dict[str, str]:
     """Texts and numbers in it, for checks that look for them one by one."""
-    fields = dict(_values(_given(item)))
+    fields = dict(_values_dataset_items(_given(item)))
     return {f"expected_output.{name}": value for name, value in fields.items()}
 
 
@@ -182,7 +393,7 @@ def _first_text(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
-def _values(*sections: Any) -> Iterator[tuple[str, str]]:
+def _values_dataset_items(*sections: Any) -> Iterator[tuple[str, str]]:
     """Later ones do not outrank earlier ones: the dict that is made of them keeps the last."""
     for section in reversed(sections):
         if not isinstance(section, dict):

@@ -2,24 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from skillup.errors import InvalidFilesError, Problem
-from skillup.load.dataset_findings import Findings, message_never_said
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.load.case_problems import case_problems, problem_at
 from skillup.load.dataset_items import QUERY, DatasetItem, read_items
-from skillup.load.merge import merge_defaults
-from skillup.load.model import LoadedCase
+from skillup.load.expand import merge_defaults
+from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
-from skillup.load.semantics import case_problems, problem_at
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
 from skillup.schema.templates import escape, written_in
+
+# Which items of datasets are taken: `--item`, `--sample-size`, `--seed`.
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What was asked for; the default takes everything."""
+
+    item: str | None = None
+    """Only items whose id or message has this text in it; upper and lower case are the same."""
+    size: int | None = None
+    """At most so many items of each suite."""
+    seed: int = 0
+    """The same seed takes the same items of the same dataset, on any machine."""
+
+
+def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
+    """`suites` with only the items that are taken.
+
+    `--item` asks for items: other cases are left out. A sample is of items: other cases stay.
+    Raises UsageError if items are asked for and there are none.
+    """
+    if sampling.item is None and sampling.size is None:
+        return list(suites)
+    option = "--sample-size" if sampling.item is None else "--item"
+    items = [case for suite in suites for case in suite.cases if case.item is not None]
+    if not items:
+        raise UsageError(
+            f"{option} takes items of a dataset, and no suite given here has one",
+            hint="name it in eval.yaml: `cases: {datasets: [items.jsonl]}`",
+        )
+    taken = [replace(suite, cases=_taken(suite.cases, sampling)) for suite in suites]
+    if not any(case.item is not None for suite in taken for case in suite.cases):
+        known = ", ".join(case.case.id for case in items[:5])
+        raise UsageError(f"no item has `{sampling.item}` in its id or message",
+                         hint=f"the first items are: {known}")  # fmt: skip
+    return taken
+
+
+def _taken(cases: Sequence[LoadedCase], sampling: Sampling) -> tuple[LoadedCase, ...]:
+    wanted = sampling.item.casefold() if sampling.item is not None else None
+    if wanted is not None:
+        cases = [case for case in cases if wanted in (case.item or "").casefold()]
+    # The paths of a case with branches are one item.
+    items = list(dict.fromkeys(_item_of(case) for case in cases if case.item is not None))
+    if sampling.size is None or sampling.size >= len(items):
+        return tuple(cases)
+    kept = set(random.Random(sampling.seed).sample(items, sampling.size))  # noqa: S311
+    return tuple(case for case in cases if case.item is None or _item_of(case) in kept)
+
+
+def _item_of(case: LoadedCase) -> tuple[Path, str]:
+    return case.path, case.family
+
+
+# What is wrong with the cases of a dataset: said once, and where it is to be mended.
+
+_LEADS = ("prompt", "turns", "conversation", "transcript")
+
+
+@dataclass(slots=True)
+class Findings:
+    """The problems of a dataset's cases; both lists of an item are in the same order."""
+
+    items: int
+    _found: dict[tuple[str, ...], list[tuple[Problem, Problem]]] = field(default_factory=dict)
+
+    def add(self, in_case_file: Sequence[Problem], in_item: Sequence[Problem]) -> None:
+        """What one item has: as problems of the case file, and as problems of the item."""
+        seen: set[tuple[str, ...]] = set()
+        for told, own in zip(in_case_file, in_item, strict=False):
+            key = (told.severity, told.field, told.message)
+            if key not in seen:
+                seen.add(key)
+                self._found.setdefault(key, []).append((told, own))
+
+    def told(self) -> Iterator[Problem]:
+        """Each problem once, with how many items have it."""
+        for places in self._found.values():
+            told, own = places[0]
+            if len(places) == self.items:
+                yield told
+            else:
+                message = f"{own.message} (in {len(places)} of {self.items} items)"
+                yield replace(own, message=message)
+
+
+def message_never_said(template: Document) -> Problem | None:
+    """A case file that leads the conversation itself, and has no place for the item's message."""
+    given = template.data.get("input")
+    if not isinstance(given, dict) or not any(name in given for name in _LEADS):
+        return None
+    if QUERY in written_in(json.dumps(given, default=str, ensure_ascii=False)):
+        return None
+    line, column = template.locate(("input",))
+    return Problem(
+        template.path, line, column, "input",
+        f"the items' message is never said: nothing here is <<{QUERY}>>",
+        f"write <<{QUERY}>> where the message belongs, or leave `input` without turns",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,14 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load import v1alpha1
-from skillup.load.branches import paths_of
 from skillup.load.case_files import case_files
-from skillup.load.case_ids import id_problems
+from skillup.load.case_problems import (
+    case_problems,
+    nobody_plays,
+    problem_at,
+    skill_name_problems,
+    suite_problems,
+)
 from skillup.load.datasets import dataset_cases, dataset_suite, templates_of
 from skillup.load.discover import (
     DATASET_ENDINGS,
@@ -24,20 +29,19 @@ from skillup.load.discover import (
     find_suites,
     suite_root,
 )
+from skillup.load.expand import merge_defaults, paths_of
 from skillup.load.mending import mended
-from skillup.load.merge import merge_defaults
-from skillup.load.missing_files import missing_files, scripts_outside
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
-from skillup.load.same_names import told_apart
-from skillup.load.semantics import case_problems, problem_at, skill_name_problems, suite_problems
-from skillup.load.simulated_users import nobody_plays
+from skillup.load.suite_problems import id_problems, told_apart
 from skillup.load.trust import (
     ALLOW,
     case_reads_outside,
     is_trusted,
+    missing_files,
     project_of,
     reads_outside,
+    scripts_outside,
 )
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case

@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
-from skillup.load.merge import merge_defaults
+from skillup.load.expand import merge_defaults
 from skillup.schema import templates
 from skillup.schema.base import Model
-from skillup.schema.captures import Capture
 from skillup.schema.case import Case
 from skillup.schema.check_specs import TurnNotContains
 from skillup.schema.checks import Check, CheckSet
-from skillup.schema.conversation import Turn
+from skillup.schema.conversation import Capture, Turn
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import HOME_VARIABLES
 from skillup.schema.suite import Suite

@@ -11,9 +11,7 @@ knows which of them are ours, ``ending`` ends them, ``supervise`` brings it toge
 
 from __future__ import annotations
 
-from skillup.process.ending import kill_running
-from skillup.process.leftovers import ProcessRegister, end_leftovers
-from skillup.process.markers import OWNER_VARIABLE, TRIAL_VARIABLE, new_marker
+from skillup.process.cleanup import ProcessRegister, end_leftovers, kill_running
 from skillup.process.quiet import run_quiet
 from skillup.process.request import (
     CompletedOutput,
@@ -25,6 +23,7 @@ from skillup.process.request import (
     Redact,
 )
 from skillup.process.supervise import run_process
+from skillup.process.tree import OWNER_VARIABLE, TRIAL_VARIABLE, new_marker
 
 __all__ = [
     "OWNER_VARIABLE",

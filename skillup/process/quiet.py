@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from skillup.process.lines import OutputStream
 from skillup.process.request import CompletedOutput, ProcessRequest
+from skillup.process.streams import OutputStream
 from skillup.process.supervise import supervise
 
 _MAX_OUTPUT_BYTES = 64 << 20

@@ -30,7 +30,7 @@ class Leftover(NamedTuple):
 class ProcessRequest:
     """One process to run to its end.
 
-    ``env`` is the whole environment; only the two variables of :mod:`skillup.process.markers` are
+    ``env`` is the whole environment; only the two variables of :mod:`skillup.process.tree` are
     added. ``marker`` is what descendants inherit as ``SKILLUP_TRIAL_MARKER`` and are recognised by:
     two processes that run at the same time must not share one. An empty marker is replaced by a
     fresh one.

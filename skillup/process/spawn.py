@@ -15,11 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias, cast
 
-from skillup.process.markers import OWNER_VARIABLE, TRIAL_VARIABLE, owner_id
-from skillup.process.orphans import keep_exit_statuses
 from skillup.process.request import ProcessRequest
-from skillup.process.table import Row, read_row
-from skillup.process.tree import ProcessTree, starting
+from skillup.process.tree import (
+    OWNER_VARIABLE,
+    TRIAL_VARIABLE,
+    ProcessRow,
+    ProcessTree,
+    keep_exit_statuses,
+    owner_id,
+    read_row,
+    starting,
+)
 
 Apart: TypeAlias = subprocess.Popen[bytes]
 
@@ -84,9 +90,9 @@ def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Apart
     )
 
 
-def _unseen(pid: int) -> Row:
+def _unseen(pid: int) -> ProcessRow:
     """What we know of our own child where the table does not show it."""
-    return Row(pid, "", False, os.getpid(), pid, pid, 0.0, 0.0, 0)
+    return ProcessRow(pid, "", False, os.getpid(), pid, pid, 0.0, 0.0, 0)
 
 
 def _why_not_started(

@@ -3,20 +3,95 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import time
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, repeat
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
-from skillup.process.ending import as_leftovers, ending_steps, gone_within, kill_at_once, walk
-from skillup.process.lines import OutputStream
-from skillup.process.markers import new_marker
-from skillup.process.pipes import OutputPump, feed_stdin
+from skillup.process.cleanup import as_leftovers, ending_steps, gone_within, kill_at_once, walk
 from skillup.process.request import EndedBy, OnLine, ProcessOutcome, ProcessRequest
-from skillup.process.resources import ResourceSampler
 from skillup.process.spawn import Child, StartError, start
-from skillup.process.table import Row
-from skillup.process.waiting import Ended, wait_until_ended
+from skillup.process.streams import OutputPump, OutputStream, feed_stdin
+from skillup.process.tree import ProcessRow, ProcessTree, new_marker
+
+# Waiting for the end of a child: how it ended, and what the kernel says it used.
+
+
+@dataclass(frozen=True, slots=True)
+class ExitStatus:
+    """``returncode`` as in :mod:`subprocess`: negative for a signal; None if it got lost."""
+
+    returncode: int | None
+    cpu_seconds: float | None
+
+
+async def wait_until_ended(child: Child) -> ExitStatus:
+    """Waits, and clears the ended process away.
+
+    Linux tells by a descriptor; elsewhere a thread of its own waits, which ends with the child.
+    """
+    descriptor = _descriptor_of(child.pid)
+    if descriptor is None:
+        limiter = anyio.CapacityLimiter(math.inf)
+        return await anyio.to_thread.run_sync(
+            _collect, child, abandon_on_cancel=True, limiter=limiter
+        )
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
+    return _collect(child)
+
+
+def _descriptor_of(pid: int) -> int | None:
+    if sys.platform == "linux":
+        with suppress(OSError):  # kernels before 5.3, and sandboxes that forbid it
+            return os.pidfd_open(pid)
+    return None
+
+
+def _collect(child: Child) -> ExitStatus:
+    try:
+        _, status, usage = os.wait4(child.pid, 0)
+    except ChildProcessError:  # someone else in this program waited for it
+        child.popen.returncode = 255
+        return ExitStatus(None, None)
+    # Popen must know, or it warns and goes on asking for a pid that is no longer ours.
+    child.popen.returncode = os.waitstatus_to_exitcode(status)
+    return ExitStatus(child.popen.returncode, usage.ru_utime + usage.ru_stime)
+
+
+# How much memory a turn takes, looked up now and then.
+
+# Soon at first, so that short turns are seen at all, then seldom: looking costs CPU the turns want.
+_PAUSES_SECONDS = (0.02, 0.08, 0.15)
+_LATER_PAUSE_SECONDS = 0.25
+
+
+class ResourceSampler:
+    """Samples one tree until it is cancelled."""
+
+    def __init__(self, tree: ProcessTree) -> None:
+        self.peak_memory_bytes: int | None = None
+        self._tree = tree
+
+    async def run(self) -> None:
+        for pause in chain(_PAUSES_SECONDS, repeat(_LATER_PAUSE_SECONDS)):
+            await anyio.sleep(pause)
+            self.sample()
+
+    def sample(self) -> None:
+        """One look; nothing is recorded if nobody is alive any more."""
+        resident = sum(row.resident_bytes for row in self._tree.sample())
+        if resident:
+            self.peak_memory_bytes = max(resident, self.peak_memory_bytes or 0)
+
 
 # Helpers that end because their parent did need a moment; they are no leftovers.
 _SETTLE_SECONDS = 0.2
@@ -104,11 +179,11 @@ class _Supervision:
         self._answered = False
         self._time_limit = math.inf
         self._sampler = ResourceSampler(child.tree)
-        self._ended: Ended | None = None
+        self._ended: ExitStatus | None = None
         self._ended_event = anyio.Event()
         self._ended_by: EndedBy = "exit"
-        self._leftover: list[Row] = []
-        self._survivors: list[Row] = []
+        self._leftover: list[ProcessRow] = []
+        self._survivors: list[ProcessRow] = []
 
     async def run(self) -> None:
         """Returns when the tree is gone and the pipes are read; raises what ``on_line`` raised."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.request import RunRequest
+from skillup.app.request import RunRequest
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.judges.models.choice import FALLBACK_VARIABLE
+from skillup.judges.models.client import FALLBACK_VARIABLE
 from skillup.load.discover import IsCase, find_suites
 from skillup.schema.base import MOST_TRIALS
 from skillup.store.run_directory import check_free
@@ -20,7 +20,7 @@ _OPTION = "--skillup"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SessionOptions:
     """The suites of `--skillup`, and how their cases are to be held."""
 
     request: RunRequest
@@ -31,7 +31,7 @@ class Asked:
     directory: Path
 
 
-def asked_for(config: pytest.Config) -> Asked:
+def asked_for(config: pytest.Config) -> SessionOptions:
     """What `config` says. Raises pytest.UsageError where a path means no suite, and the like."""
     directory = config.invocation_params.dir
     paths = [directory / path for path in config.getoption("skillup")]
@@ -48,7 +48,7 @@ def asked_for(config: pytest.Config) -> Asked:
         judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
         directory=str(directory),
     )
-    return Asked(
+    return SessionOptions(
         request,
         {s.path.resolve(): tuple(map(str, s.only or (s.path.resolve(),))) for s in found},
         directory / out if out is not None else None,
@@ -56,7 +56,7 @@ def asked_for(config: pytest.Config) -> Asked:
     )
 
 
-def refuse_place_in_use(asked: Asked) -> None:
+def refuse_place_in_use(asked: SessionOptions) -> None:
     """Raises pytest.UsageError if `--skillup-out` is no place for a run: once, and not by case."""
     if asked.out is not None:
         try:

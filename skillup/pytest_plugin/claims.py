@@ -9,13 +9,13 @@ from pathlib import Path
 
 import anyio
 
-from skillup.cli.joining_workers import WORKERS
+from skillup.app.xdist import WORKERS
 from skillup.plan import Job
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
-from skillup.store.atomic import make_directory
+from skillup.store.files import make_directory
 from skillup.store.lock import BeingWrittenError, RunLock
-from skillup.store.runs_in_order import runs_in
+from skillup.store.runs import runs_in
 
 _CLAIMS = "claims"
 _LOOK_AGAIN_SECONDS = 0.1

@@ -11,34 +11,32 @@ from pathlib import Path
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from skillup.cli.indexing import index_finished_run
-from skillup.cli.judges import answer_cache, desk_of
-from skillup.cli.plan_secrets import secrets_of_plan
-from skillup.cli.run_limits import paces_of
-from skillup.cli.run_loop import first_refusal
-from skillup.cli.running import directory_for, formats_of
-from skillup.cli.simulators import casting_of
+from skillup.analysis import with_analysis
+from skillup.app.history import index_finished_run
+from skillup.app.judges import answer_cache, router_of, simulators_of
+from skillup.app.limits import paces_of
+from skillup.app.planning import secrets_of_plan
+from skillup.app.run import directory_for, first_refusal, formats_of
 from skillup.executors import RunOptions
-from skillup.executors.register import end_what_was_left
+from skillup.executors.budgets import StopPolicy
+from skillup.executors.orphans import end_what_was_left
 from skillup.executors.stepwise import Stepwise, unclaimed
-from skillup.executors.stopping import Stopping
 from skillup.judges.models.client import Models
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
-from skillup.process.secrets import Secrets
-from skillup.pytest_plugin.asked import Asked
+from skillup.pytest_plugin.asked import SessionOptions
 from skillup.pytest_plugin.claims import Claims
+from skillup.redaction.secrets import Secrets
 from skillup.reports.formats import write_reports
-from skillup.reports.plain_reporter import PlainReporter
 from skillup.reports.result import Ending, build_result
-from skillup.reports.stream_console import make_console
+from skillup.reports.terminal.layout import make_console
+from skillup.reports.terminal.progress import PlainReporter
 from skillup.schema.grade import Grade, RunResult
 from skillup.store import RunDirectory
 from skillup.store.trials import RECORD_FILE
-from skillup.trends.analysis import with_analysis
 
 
-class Holding:
+class PytestRun:
     """Holds jobs of a plan as `skillup run` does, one at a time.
 
     Conversations are held in an event loop of their own, in a thread of their own: pytest, and
@@ -46,7 +44,7 @@ class Holding:
     """
 
     def __init__(
-        self, asked: Asked, plan: Plan, run: Path, run_id: str, worker: str | None
+        self, asked: SessionOptions, plan: Plan, run: Path, run_id: str, worker: str | None
     ) -> None:
         """`run`: the session's run directory, which is made; `run_id`: its id.
 
@@ -85,7 +83,7 @@ class Holding:
 
     def _open(self, run_id: str, environment: dict[str, str]) -> None:
         plan, base = self._plan, self._asked.directory
-        stopping = Stopping()
+        stopping = StopPolicy()
         options = RunOptions(
             run_id=run_id,
             environment=environment,
@@ -95,9 +93,9 @@ class Holding:
             paces=paces_of(self._asked.request, stopping),
         )
         cache = answer_cache(self.directory.judge_answers, base, self.secrets.mask, anew=False)
-        desk = desk_of(plan, base, environment, self.secrets, cache, options.paces)
+        desk = router_of(plan, base, environment, self.secrets, cache, options.paces)
         self._models: Models = desk.models
-        simulators = casting_of(desk.models, base, environment, self.secrets)
+        simulators = simulators_of(desk.models, base, environment, self.secrets)
         options = replace(options, reader=desk, simulators=simulators)
         self._stopping = stopping
         observer = PlainReporter(plan, make_console(), quiet=True)
@@ -161,7 +159,9 @@ class Holding:
             publish(self._run, result, self._asked, self._plan, self.secrets)
 
 
-def publish(run: Path, result: RunResult, asked: Asked, plan: Plan, secrets: Secrets) -> None:
+def publish(
+    run: Path, result: RunResult, asked: SessionOptions, plan: Plan, secrets: Secrets
+) -> None:
     """Write the reports of `run` that the suites ask for, and index it. Raises SkillupError."""
     write_reports(result, formats_of(asked.request, plan), run, secrets.mask, index=None)
     index_finished_run(run, asked.directory, None)

@@ -14,7 +14,7 @@ from _pytest.outcomes import (
 
 from skillup.errors import SkillupError
 from skillup.pytest_plugin.words import error_text, failure_text
-from skillup.reports.problems import shown_path
+from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillup.schema.grade import Grade
 
 
-class NotHeld(Failed):
+class NotRun(Failed):
     """The conversation could not be held or judged: an error, and no failure of the skill."""
 
     __module__ = "builtins"  # so that pytest's summary has the short name
@@ -89,13 +89,13 @@ class TrialItem(pytest.Item):
             grade = self.plugin.grade_of(self.job)
         except SkillupError as error:
             hint = f"\n  hint: {error.hint}" if error.hint else ""
-            raise NotHeld(plain(error.message + hint), pytrace=False) from None
+            raise NotRun(plain(error.message + hint), pytrace=False) from None
         self.grade = grade
         self.user_properties.extend(_properties(grade, self._record()))
         if grade.status == "SKIP":
             pytest.skip(one_line(grade.reason, 300))
         if grade.status == "ERROR":
-            raise NotHeld(self._masked(error_text(grade, self._record())), pytrace=False)
+            raise NotRun(self._masked(error_text(grade, self._record())), pytrace=False)
 
     def runtest(self) -> None:
         """Raises NotPassed for a FAIL; without the skill that is no failure, and skipped."""

@@ -8,12 +8,12 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from skillup.cli.run_plan import plan_of
+from skillup.app.planning import plan_of
 from skillup.errors import InvalidFilesError, Problem, SkillupError
 from skillup.load.discover import suite_root
 from skillup.plan import Job, Plan
-from skillup.pytest_plugin.asked import Asked
-from skillup.reports.problems import problem_line
+from skillup.pytest_plugin.asked import SessionOptions
+from skillup.reports.terminal.listing import problem_line
 from skillup.reports.text import plain
 
 
@@ -27,7 +27,7 @@ class Planned:
     warnings: list[str] = field(default_factory=list)
     _jobs: dict[Path, list[Job]] = field(default_factory=dict)
 
-    def asked(self, asked: Asked) -> Asked:
+    def asked(self, asked: SessionOptions) -> SessionOptions:
         """`asked` without the suites that are in trouble, which would trouble each resumption."""
         suites = {path: given for path, given in asked.suites.items() if path not in self.troubles}
         return replace(asked, suites=suites)
@@ -40,7 +40,7 @@ class Planned:
         return self._jobs.get(suite, [])
 
 
-def planned(asked: Asked) -> Planned:
+def planned(asked: SessionOptions) -> Planned:
     """Plan all suites together; those that are not valid are left out, and told of."""
     found = Planned(Plan(()))
     suites = dict(asked.suites)

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from skillup.cli.joining_workers import has_workers, merge_workers
-from skillup.cli.plan_secrets import secrets_of_plan, warn_of_spared
+from skillup.app.planning import secrets_of_plan, warn_of_spared
+from skillup.app.xdist import has_workers, merge_workers
 from skillup.errors import SkillupError
-from skillup.executors.register import end_what_was_left
+from skillup.executors.orphans import end_what_was_left
 from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
 from skillup.pytest_plugin.asked import add_to_arguments, asked_for, refuse_place_in_use
-from skillup.pytest_plugin.holding import Holding, publish
+from skillup.pytest_plugin.holding import PytestRun, publish
 from skillup.pytest_plugin.items import SuiteFile, TrialItem
 from skillup.pytest_plugin.markers import Markers
 from skillup.pytest_plugin.planning import Planned, planned
-from skillup.reports.problems import shown_path
+from skillup.reports.terminal.listing import shown_path
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.store.place import runs_folder
+from skillup.store.places import runs_folder
 
 _RUN, _RUN_ID = "skillup_run", "skillup_run_id"
 
@@ -41,7 +41,7 @@ class SkillupPlugin:
         self.config = config
         self.markers = Markers(config)
         self._asked = asked_for(config)
-        self._holding: Holding | None = None
+        self._holding: PytestRun | None = None
         self._unopened: SkillupError | None = None
         self._planned: Planned | None = None
         self._run_path: Path | None = None
@@ -69,7 +69,7 @@ class SkillupPlugin:
                 self._run_path = self._asked.out or folder / self._run_id
         return self._run_path
 
-    def holding(self) -> Holding:
+    def holding(self) -> PytestRun:
         """The session's run; made when it is first asked for. Raises SkillupError."""
         if self._unopened is not None:
             raise self._unopened
@@ -77,13 +77,13 @@ class SkillupPlugin:
             self._holding = self._opened()
         return self._holding
 
-    def _opened(self) -> Holding:
+    def _opened(self) -> PytestRun:
         """What keeps the first item from it keeps all others from it, too."""
         try:
             if self._asked.out is None:
                 # What no run is made for leaves no trace.
                 default_run_path(workspace_root(self._asked.directory), self._run_id)
-            return Holding(
+            return PytestRun(
                 self.planned().asked(self._asked),
                 self._selected_plan(),
                 self.run_path(),

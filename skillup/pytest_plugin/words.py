@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from skillup.checks.wording import beside_found
+from skillup.checks.describe import beside_found
 from skillup.reports.text import one_line, plain
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
 

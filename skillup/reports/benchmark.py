@@ -16,7 +16,7 @@ from typing import Any
 
 from skillup.reports.markdown import escape
 from skillup.schema.grade import CheckResult, Grade, RunResult
-from skillup.trends.statistics.proportions import percent
+from skillup.stats.proportions import percent
 
 CONFIGURATIONS = ("with_skill", "without_skill")
 Place = tuple[int, str, int]

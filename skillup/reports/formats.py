@@ -8,14 +8,14 @@ from pathlib import Path
 
 from skillup.errors import UsageError
 from skillup.schema.grade import RunResult
-from skillup.store.atomic import write_atomic
-from skillup.store.json_text import Mask, no_mask
+from skillup.store.files import write_atomic
+from skillup.store.journal import Mask, no_mask
 
 HTML = "html"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReportSource:
     """What reports are made of."""
 
     directory: Path
@@ -29,26 +29,26 @@ class Source:
     """Another run, to stand beside this one in `html`."""
 
 
-def _junit(source: Source) -> bytes:
+def _junit(source: ReportSource) -> bytes:
     from skillup.reports.junit import junit_xml
 
     return _masked(junit_xml(_result(source)), source)
 
 
-def _markdown(source: Source) -> bytes:
+def _markdown(source: ReportSource) -> bytes:
     from skillup.reports.markdown import markdown
 
     return _masked(markdown(_result(source)).encode("utf-8", "replace"), source)
 
 
-def _benchmark(source: Source) -> bytes:
+def _benchmark(source: ReportSource) -> bytes:
     from skillup.reports.benchmark import benchmark_json
 
     return _masked(benchmark_json(_result(source)), source)
 
 
-def _html(source: Source) -> bytes:
-    from skillup.reports.page.report import html_report
+def _html(source: ReportSource) -> bytes:
+    from skillup.reports.html.report import html_report
 
     # Masked text by text: the page's conversations are compressed.
     return html_report(
@@ -56,11 +56,11 @@ def _html(source: Source) -> bytes:
     )
 
 
-def _masked(report: bytes, source: Source) -> bytes:
+def _masked(report: bytes, source: ReportSource) -> bytes:
     return source.mask(report.decode("utf-8")).encode("utf-8", "replace")
 
 
-def _result(source: Source) -> RunResult:
+def _result(source: ReportSource) -> RunResult:
     if source.result is None:
         raise UsageError(
             f"{source.directory} has no result.json: the run goes on, or was killed",
@@ -70,7 +70,7 @@ def _result(source: Source) -> RunResult:
     return source.result
 
 
-FORMATS: Mapping[str, tuple[str, Callable[[Source], bytes]]] = {
+FORMATS: Mapping[str, tuple[str, Callable[[ReportSource], bytes]]] = {
     "junit": ("junit.xml", _junit),
     "markdown": ("summary.md", _markdown),
     "benchmark": ("benchmark.json", _benchmark),
@@ -108,7 +108,7 @@ def write_reports(
     `index`: the index of past runs, for trends. `against`: an earlier run to stand beside this one.
     Raises UsageError for a report that needs the run's result where `result` is None.
     """
-    source = Source(directory, result, mask, index, against)
+    source = ReportSource(directory, result, mask, index, against)
     written: list[Path] = []
     for name in dict.fromkeys(names):
         if name not in FORMATS:

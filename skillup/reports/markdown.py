@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from skillup.checks.wording import in_words
-from skillup.reports.analysis.markdown import markdown_analysis
+from skillup.checks.describe import in_words
+from skillup.reports.analysis.render import markdown_analysis
+from skillup.reports.phrases import attempt_words, tried_again
 from skillup.reports.result import baseline_words
 from skillup.reports.text import money, one_line, plain, seconds, tokens
-from skillup.reports.tried_again import attempt_words, tried_again
 from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
-from skillup.trends.statistics.proportions import percent
+from skillup.stats.proportions import percent
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillup.judges.ledger import joined
+from skillup.judges.usage import joined
 from skillup.schema.grade import BASELINE, Counts, Grade, Judging, RunResult, Stop, Summary
 
 _STATUSES = ("PASS", "FAIL", "ERROR", "SKIP")

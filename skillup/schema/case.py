@@ -22,9 +22,9 @@ from skillup.schema.base import (
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Input
 from skillup.schema.judge import JudgeConfig, JudgeModel
+from skillup.schema.patterns import WorkspacePath
 from skillup.schema.record import ErrorKind
 from skillup.schema.scripted import ScriptOrReplies
-from skillup.schema.workspace_paths import WorkspacePath
 
 Aggregation = Literal["mean", "min", "max"]
 

@@ -33,9 +33,7 @@ from skillup.schema.base import (
     one_of,
     text_list,
 )
-from skillup.schema.jsonpaths import JsonPath
-from skillup.schema.patterns import Regex
-from skillup.schema.workspace_paths import WorkspacePath
+from skillup.schema.patterns import JsonPath, Regex, WorkspacePath
 
 Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
 
@@ -296,7 +294,7 @@ GoldenFileOrPath = Annotated[
 ]
 
 
-class Script(Model):
+class ScriptSpec(Model):
     """A program of the suite that judges the record."""
 
     path: NonEmptyText = Field(description="The program, relative to the suite root.")
@@ -304,7 +302,7 @@ class Script(Model):
 
 
 ScriptOrPath = Annotated[
-    Script, BeforeValidator(_path_from_text, json_schema_input_type=Script | str)
+    ScriptSpec, BeforeValidator(_path_from_text, json_schema_input_type=ScriptSpec | str)
 ]
 
 

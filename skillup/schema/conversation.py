@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -15,12 +16,94 @@ from skillup.schema.base import (
     Seconds,
     Text,
     Texts,
+    VariableName,
     one_of,
 )
-from skillup.schema.captures import Capture
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.checks import Check, CheckSet
-from skillup.schema.reconstruct import Reconstruct
+from skillup.schema.patterns import CapturePattern, JsonPath, Regex
+
+# Captures: values that are taken out of a turn, or of a message, for later.
+
+
+class Capture(Model):
+    """A value taken out of a turn, for use as ``<<variable>>`` later."""
+
+    variable: VariableName = Field(description="The name to keep it under.")
+    pattern: CapturePattern | None = Field(
+        None, description="A regex on the answer: its group `value`, else its only group."
+    )
+    jsonpath: JsonPath | None = Field(None, description="A JSONPath; the root is the turn.")
+    default: Text | None = Field(None, description="Used if nothing is found, or it is empty.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Capture:
+        one_of(self, ("pattern", "jsonpath"), what="a capture")
+        return self
+
+
+# Rules that rebuild, from a history, the variables a live conversation would have filled.
+
+
+class Pairs(Model):
+    """Questions that the assistant asked, in a known order, and what the user answered to each."""
+
+    marker: Regex = Field(
+        description="A regex; where an assistant's message matches, it asks: the group `question`, "
+        "else the rest of the line."
+    )
+    fields: list[VariableName] = Field(
+        min_length=1, description="The first question's answer becomes the first, and so on."
+    )
+    default: Text | None = Field(
+        None, description="For what was not answered; without it, that is an error."
+    )
+    pending: VariableName | None = Field(
+        None, description="Gets the question that is still open; empty if there is none."
+    )
+    pending_field: VariableName | None = Field(
+        None, description="Gets the name of the field that the open question asks for."
+    )
+
+    @model_validator(mode="after")
+    def _different(self) -> Pairs:
+        names = [*self.fields, *(n for n in (self.pending, self.pending_field) if n is not None)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"`{twice}` is named twice || give each value a name of its own")
+        return self
+
+
+class Reconstruct(Model):
+    """One rule: a capture over the whole history, or pairs of questions and answers."""
+
+    capture: Capture | None = Field(None, description="A value from any of the messages.")
+    role: Literal["user", "assistant", "any"] = Field(
+        "any", description="capture: whose messages are looked at."
+    )
+    take: Literal["first", "last", "last_message"] = Field(
+        "last",
+        description="capture: of several messages that match, which counts; last_message: only the "
+        "very last one is looked at.",
+    )
+    pairs: Pairs | None = Field(None, description="Questions and their answers, by a marker.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Reconstruct:
+        one_of(self, ("capture", "pairs"), what="a rule of `reconstruct`")
+        if self.pairs is not None and {"role", "take"} & self.model_fields_set:
+            raise ValueError("`role` and `take` belong to a `capture` || leave them out here")
+        if self.capture is not None and self.capture.jsonpath is not None:
+            raise ValueError("a `jsonpath` over a history || put it on a message of the history")
+        return self
+
+    def variables(self) -> Iterator[str]:
+        """The names that the rule gives a value to."""
+        if self.capture is not None:
+            yield self.capture.variable
+        if self.pairs is not None:
+            yield from self.pairs.fields
+            yield from (n for n in (self.pairs.pending, self.pairs.pending_field) if n is not None)
 
 
 def _turns(value: Any) -> Any:

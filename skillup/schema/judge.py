@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -17,9 +19,62 @@ from skillup.schema.base import (
 )
 from skillup.schema.check_specs import Criterion, CriterionOrText
 from skillup.schema.checks import Check
-from skillup.schema.judge_context import JudgeContext
 from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
+
+# What an agent that judges is shown of the conversation; skill-up's form.
+
+Showing = Literal["include", "truncate", "file_ref", "omit"]
+"""include: as a file, and in the question if it is short enough; truncate: as a file, and its
+beginning and end in the question; file_ref: as a file; omit: not at all."""
+
+
+class ContextLimits(Model):
+    """How much is shown; what is left out is said."""
+
+    max_bytes: PositiveInt = Field(65_536, description="Of each part that is in the question.")
+    max_file_bytes: PositiveInt = Field(
+        4_194_304, description="Of each file; transcript.md and changes.diff are cut to it."
+    )
+    transcript_max_turns: PositiveInt | None = Field(
+        None, description="Only so many turns, the last ones."
+    )
+    workspace_diff_max_lines: PositiveInt | None = Field(
+        None, description="Only so many lines of the diff, the first ones."
+    )
+
+
+class Attachment(Model):
+    """A file of the suite that is put among what the judge is shown."""
+
+    path: NonEmptyText = Field(description="Relative to the suite root.")
+    label: NonEmptyText | None = Field(None, description="What it is called; default: its name.")
+
+
+class JudgeContext(Model):
+    """What an agent_judge is shown, beside its copy of the workspace."""
+
+    profile: Literal["minimal", "standard"] = Field(
+        "standard", description="minimal: neither transcript nor diff, and the answer shortened."
+    )
+    final_message: Showing | None = Field(None, description="The agent's last answer.")
+    transcript: Showing | None = Field(None, description="All that was said and done.")
+    workspace_diff: Showing | None = Field(None, description="What changed in the workspace.")
+    generated_files: Literal["include", "index", "omit"] | None = Field(
+        None,
+        description="index: a list of the files; include: new ones in the question, too.",
+    )
+    limits: ContextLimits = Field(default_factory=ContextLimits, description="How much.")
+    attachments: list[Attachment] = Field(default_factory=list, description="More files.")
+
+    def shows(self, part: Literal["final_message", "transcript", "workspace_diff"]) -> Showing:
+        """How a part is shown: as said, else as the profile has it."""
+        own: Showing | None = getattr(self, part)
+        if own is not None:
+            return own
+        if part == "final_message":
+            return "truncate" if self.profile == "minimal" else "include"
+        return "omit" if self.profile == "minimal" else "file_ref"
 
 
 class SkillRef(Model):
@@ -110,3 +165,34 @@ class JudgeConfig(Model):
         if kind != "rule_based" and (self.success or self.failure):
             raise ValueError(f"`success`/`failure` in a {kind} judge || set `type: rule_based`")
         return self
+
+
+# Judge prompts of the user's own: ``{{input}}``, ``{{output}}`` and the like are filled in.
+
+PROMPT_VARIABLES = ("input", "output", "criteria", "expected_output")
+"""What may stand between double braces in the `prompt` of a check that a model reads."""
+
+_VARIABLE = re.compile(r"\{\{\s*(?P<name>[^{}]*?)\s*\}\}")
+
+
+def unknown_variables(prompt: str) -> list[str]:
+    """What stands between double braces in `prompt` and means nothing, in order, each once."""
+    names = (match["name"] for match in _VARIABLE.finditer(prompt))
+    return list(dict.fromkeys(name for name in names if name not in PROMPT_VARIABLES))
+
+
+def uses(prompt: str, name: str) -> bool:
+    """Whether `prompt` has the variable `name`."""
+    return any(match["name"] == name for match in _VARIABLE.finditer(prompt))
+
+
+def fill(prompt: str, value: Callable[[str], str]) -> str:
+    """`prompt` with each variable replaced by its `value`; braces inside values stay as they are.
+
+    What is no variable stays too: :func:`unknown_variables` has it refused when the case is loaded.
+    """
+
+    def filled(match: re.Match[str]) -> str:
+        return value(match["name"]) if match["name"] in PROMPT_VARIABLES else match[0]
+
+    return _VARIABLE.sub(filled, prompt)

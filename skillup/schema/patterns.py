@@ -7,15 +7,18 @@ written for Go (skill-up) are read too.
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from skillup.schema.base import NonEmptyText
 
 if TYPE_CHECKING:
     import regex
+    from jsonpath_ng import JSONPath
+
 
 _GO_ONLY = re.compile(
     r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)"
@@ -102,3 +105,94 @@ def _keeps_a_group(value: str) -> str:
 Regex = Annotated[NonEmptyText, AfterValidator(_is_regex)]
 CapturePattern = Annotated[NonEmptyText, AfterValidator(_keeps_a_group)]
 """A regex that says which of its groups is meant."""
+
+
+# JSONPaths as case files write them: read once, and refused where they cannot be used.
+
+# jsonpath-ng hands these to `re`, which has no time limit.
+_UNLIMITED = re.compile(r"=~|`(?:sub|split)\(")
+
+
+@lru_cache(maxsize=1024)
+def compiled_path(path: str) -> JSONPath:
+    """`path`, ready to look with. Raises ValueError if it is none, or has a regex inside."""
+    import warnings
+
+    from jsonpath_ng.ext.parser import parse
+
+    if _UNLIMITED.search(path):
+        message = f"the JSONPath {path} has a regex inside; use `matches` beside `path` instead"
+        raise ValueError(message)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return parse(path)
+    except Exception as trouble:  # noqa: BLE001 - its parser raises more than its own errors
+        raise ValueError(f"{path} is not a valid JSONPath: {trouble}") from None
+
+
+def jsonpath_problem(path: str) -> str | None:
+    """Why `path` is no JSONPath that can be used; None if it is one."""
+    try:
+        compiled_path(path)
+    except ValueError as trouble:
+        return str(trouble)
+    return None
+
+
+def _is_path(value: str) -> str:
+    problem = jsonpath_problem(value)
+    if problem is not None:
+        what, _, fix = problem.partition("; ")
+        raise ValueError(f"{what} || {fix or 'write it like $.a.b[0]'}")
+    return value
+
+
+JsonPath = Annotated[NonEmptyText, AfterValidator(_is_path)]
+
+
+# Paths and globs of a workspace, as cases write them: relative, and never out of it.
+
+
+def outside_problem(path: str) -> str | None:
+    """Why `path` (or glob) cannot lie in a workspace, as ``what; fix``; None if it can."""
+    plain = path.replace("\\", "/")
+    if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
+        return f"{path} is absolute; write it relative to the workspace"
+    if ".." in plain.split("/"):
+        return f"{path} leads out of the workspace; write it without `..`"
+    return None
+
+
+def outside_suite(script: str) -> str | None:
+    """Why a script with this path does not lie in the suite; None if it does."""
+    plain = script.replace("\\", "/")
+    if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
+        return f"the script {script} is named by an absolute path, and would be missing elsewhere"
+    depth = 0
+    for part in plain.split("/"):
+        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
+        if depth < 0:
+            return f"the script {script} lies outside of the suite"
+    return None
+
+
+def _inside(value: str) -> str:
+    problem = outside_problem(value)
+    if problem is not None:
+        what, _, fix = problem.partition("; ")
+        raise ValueError(f"{what} || {fix}")
+    return value
+
+
+def _list_of_one(value: Hashable) -> object:
+    return [value] if isinstance(value, str | int) else value
+
+
+WorkspacePath = Annotated[NonEmptyText, AfterValidator(_inside)]
+"""A file of the workspace, or a glob."""
+
+WorkspacePaths = Annotated[
+    list[WorkspacePath],
+    BeforeValidator(_list_of_one, json_schema_input_type=list[str | int] | str | int),
+]

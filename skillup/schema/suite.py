@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -17,22 +19,40 @@ from pydantic_core import CoreSchema
 
 from skillup.schema.base import (
     Bool,
+    Confidence,
     Fraction,
     Model,
     NonEmptyText,
     NonNegative,
+    NonNegativeInt,
     PositiveInt,
     Seconds,
     Text,
     Texts,
     Trials,
 )
-from skillup.schema.case import Aggregation, Mcp, RetryPolicy
+from skillup.schema.case import Aggregation, Case, Mcp, RetryPolicy
 from skillup.schema.checks import CheckSet
-from skillup.schema.gates import Gates
-from skillup.schema.judge import JudgeConfig, SkillRef
+from skillup.schema.conversation import Chatter, Turn
+from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import HOME_VARIABLES, VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
+
+# A suite's gates: what a run of it has to meet. By itself, as comparing runs needs no cases.
+
+
+class Gates(Model):
+    """When a run as a whole is not acceptable."""
+
+    max_new_failures: NonNegativeInt | None = Field(None, description="Newly failing cases.")
+    min_pass_rate: Fraction | None = Field(
+        None, description="The least mean of its cases' pass rates."
+    )
+    max_cost_increase: NonNegative | None = Field(
+        None, allow_inf_nan=False, description="0.2 means 20 % more."
+    )
+    max_not_run: NonNegativeInt | None = Field(None, description="Cases without a verdict.")
+    confidence: Confidence | None = Field(None, description="How sure a difference must be.")
 
 
 class ModelRef(Model):
@@ -260,3 +280,80 @@ class Suite(Model):
             about = {"description": section["description"]}
             own["properties"][name] = {"anyOf": [section, {"type": "null"}], **about}
         return reference
+
+
+# Which cases need a simulated user, what it is to do there, and which model plays it.
+
+_PROTOCOLS = ("anthropic", "openai")
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A conversation that a simulated user leads."""
+
+    max_turns: int
+    """The most turns, the first message of the case included."""
+    opening: str | None = None
+    """The case's own first message (skill-up's `prompt`); None: the user writes that, too."""
+    must_end: bool = False
+    """A user that wants to go on beyond `max_turns` is an error, not the conversation's end."""
+
+
+def lead_of(case: Case) -> Lead | None:
+    """How a simulated user leads `case`; None: its turns are written down.
+
+    With skill-up's `scenario` beside a `prompt`, `max_turns` counts messages, not the agent's
+    steps, where there is no `turn_limit`; a case that lacks both does not validate.
+    """
+    if case.input.conversation is not None:
+        return Lead(case.input.conversation.max_turns)
+    if case.user_simulator is not None and case.input.prompt is not None:
+        most = case.turn_limit or case.max_turns or 1
+        return Lead(most, case.input.prompt, must_end=case.turn_limit is not None)
+    return None
+
+
+def chatter_of(case: Case) -> Chatter | None:
+    """The part that the case writes for its user; None: a scenario or an instruction is all."""
+    return case.input.conversation.chatter if case.input.conversation is not None else None
+
+
+def needs_simulator(case: Case) -> bool:
+    """Whether somebody must play the user."""
+    return lead_of(case) is not None or _any_respond(case.input.all_turns())
+
+
+def _any_respond(turns: Sequence[Turn]) -> bool:
+    return any(
+        turn.respond is not None or any(_any_respond(branch.turns) for branch in turn.branches)
+        for turn in turns
+    )
+
+
+def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
+    """The model that plays the user: the suite's own, else the one that judges; None: nobody.
+
+    skill-up names a model by `model` and `protocol` or `provider`.
+    """
+    given = given or UserSimulator()
+    if given.model:
+        return JudgeModel(
+            model=_full_name(given.model, given),
+            base_url=given.base_url or None,
+            api_key_env=given.api_key_env,
+            timeout_seconds=given.timeout_seconds,
+        )
+    if case.judge_model is None:
+        return None
+    timeout = given.timeout_seconds or case.judge_model.timeout_seconds
+    return case.judge_model.model_copy(update={"repeat": 1, "timeout_seconds": timeout})
+
+
+def _full_name(model: str, given: UserSimulator) -> str:
+    if ":" in model:
+        return model
+    for protocol in (given.protocol, given.provider):
+        if protocol in _PROTOCOLS:
+            return f"{protocol}:{model}"
+    provider, slash, name = model.partition("/")
+    return f"{provider}:{name}" if slash and provider in _PROTOCOLS else model

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from skillup.errors import RunDirectoryError
-from skillup.store.errors_of_disk import disk_errors
+from skillup.store.files import disk_errors
 
 
 class BeingWrittenError(RunDirectoryError):

@@ -23,25 +23,23 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError
-from skillup.process.secrets import masking_bytes
-from skillup.schema.checkpoint import Checkpoint
+from skillup.redaction.secrets import masking_bytes
 from skillup.schema.grade import Grade, RunResult
-from skillup.schema.record import Record
-from skillup.store import checkpoints, trials
-from skillup.store.atomic import (
+from skillup.schema.record import Checkpoint, Record
+from skillup.store import trials
+from skillup.store.files import (
+    disk_errors,
     is_temporary,
     make_directory,
+    read_regular,
     remove_file,
     remove_temporary_files,
     set_aside,
     write_atomic,
 )
-from skillup.store.errors_of_disk import disk_errors
-from skillup.store.journal import Journal, read_journal
-from skillup.store.json_text import Mask, no_mask, to_json
+from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
 from skillup.store.lock import RunLock
-from skillup.store.regular import read_regular
-from skillup.store.run_shape import START_ANEW
+from skillup.store.places import START_ANEW
 from skillup.store.scratch import Scratch
 from skillup.store.trials import ChangedRecordError, DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
@@ -196,7 +194,7 @@ class RunDirectory:
         )
         trials.make_fresh(place.raw)
         trials.make_fresh(place.files)
-        checkpoints.drop_checkpoint(directory)
+        trials.drop_checkpoint(directory)
         self._scratch.remove(job_id)
         self._scratch.directory(job_id)
         self.journal("trial_started", job=job_id)
@@ -217,16 +215,16 @@ class RunDirectory:
         """Stores ``checkpoint.json``, in place of an older one; gone when the trial finishes."""
         self._writing()
         directory = trials.make_trial_directory(self._trials, job_id)
-        checkpoints.save_checkpoint(directory, checkpoint, self._mask)
+        trials.save_checkpoint(directory, checkpoint, self._mask)
 
     def read_checkpoint(self, job_id: str) -> Checkpoint | None:
         """How far an unfinished trial has come; None: nothing is known that could be used."""
-        return checkpoints.load_checkpoint(self.trial_directory(job_id))
+        return trials.load_checkpoint(self.trial_directory(job_id))
 
     def set_checkpoint_aside(self, job_id: str) -> None:
         """The trial is begun anew: its checkpoint is kept as ``checkpoint.json.unused-<n>``."""
         self._writing()
-        checkpoints.set_checkpoint_aside(self.trial_directory(job_id))
+        trials.set_checkpoint_aside(self.trial_directory(job_id))
 
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""
@@ -250,7 +248,7 @@ class RunDirectory:
         self._place_record(path, record, job_id)
         error = record.first_error()
         self.journal("trial_finished", job=job_id, error=error.kind if error else None)
-        checkpoints.drop_checkpoint(path.parent)
+        trials.drop_checkpoint(path.parent)
 
     def write_attempt(self, job_id: str, record: Record) -> None:
         """Keeps the record of an attempt that is tried again, as ``attempt-<n>.json``.
@@ -282,7 +280,7 @@ class RunDirectory:
         directory = self.trial_directory(job_id)
         # The grade before the record: it must never stand beside the one that comes next. A
         # checkpoint is left where skillup was killed right after the record was written.
-        for name in (checkpoints.CHECKPOINT_FILE, trials.GRADE_FILE, trials.RECORD_FILE):
+        for name in (trials.CHECKPOINT_FILE, trials.GRADE_FILE, trials.RECORD_FILE):
             remove_file(directory / name)
 
     def attempts(self, job_id: str) -> Iterator[Record]:
@@ -296,7 +294,7 @@ class RunDirectory:
             # One that was killed while it was taken back is both: the record counts.
             record = self.finished_record(job_id)
             yield from (one for one in kept if record is None or not _is_same(record, one))
-        for checkpoint in checkpoints.unused_checkpoints(directory):
+        for checkpoint in trials.unused_checkpoints(directory):
             yield checkpoint.record
 
     def _kept_attempts(self, job_id: str) -> list[Record]:

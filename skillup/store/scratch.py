@@ -18,7 +18,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from skillup.store.errors_of_disk import disk_errors
+from skillup.store.files import disk_errors
 
 
 class Scratch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -11,25 +11,123 @@ import anyio.to_thread
 
 from skillup.checks import CheckContext, evaluate_set
 from skillup.checks.capture import capture
-from skillup.checks.levels import evaluate_level
+from skillup.checks.scoring import reaches, unmet, weighted_mean
+from skillup.checks.turn_checks import evaluate_level, follow_ups, judge_turn, passes
 from skillup.engines.base import TurnRequest
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Turn
 from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord
-from skillup.schema.simulation import lead_of
-from skillup.trial.assertions import turn_failure
-from skillup.trial.checkpoint import note_down
-from skillup.trial.deadline import Deadline
-from skillup.trial.follow_ups import hold_follow_ups
-from skillup.trial.keeper import Keeper
+from skillup.schema.suite import lead_of
 from skillup.trial.message import LiveSession, not_sent, system_of
-from skillup.trial.request import TrialEvent, TrialRequest
-from skillup.trial.sending import Sender
+from skillup.trial.message_retry import Sender
+from skillup.trial.request import Deadline, TrialEvent, TrialRequest, spent_in
 from skillup.trial.simulated_user import SimulatedUser, unwritten
-from skillup.trial.sums import sum_of_judging
-from skillup.trial.telling import spent_in
+from skillup.trial.state_backup import StateBackup, note_down
+from skillup.trial.usage import sum_of_judging
+
+# Follow-ups: messages that are sent within a turn because a check of its answer failed.
+
+Look = Callable[[Sequence[Check], TurnRecord], Awaitable[Sequence[CheckResult]]]
+"""Evaluates a level of checks (:func:`skillup.checks.turn_checks.evaluate_level`) on an answer."""
+Send = Callable[[Check, list[int]], Awaitable[TurnRecord]]
+"""Sends the check's `prompt` in the turn's session; also told its place."""
+
+
+async def run_follow_ups(
+    checks: Sequence[Check],
+    answer: TurnRecord,
+    look: Look,
+    send: Send,
+) -> TurnRecord:
+    """`answer` with the follow-ups that its failing checks ask for, held one after the other.
+
+    The first whose own checks pass ends it; so does an error, which becomes the turn's.
+    """
+    if not any(check.prompt is not None for check in checks):
+        return answer  # nothing hangs on what the checks say
+    results = await look(checks, answer)
+    undecided = _undecided(results)
+    if undecided is not None:
+        return answer.model_copy(update=undecided)
+    held: list[TurnRecord] = []
+    for place, check in follow_ups(checks, results):
+        followed = await send(check, [*answer.asked_by, place])
+        if followed.status == "completed":
+            nested = check.assertions or []
+            followed = await run_follow_ups(nested, followed, look, send)
+        held.append(followed)
+        if followed.error is not None:
+            update = {"status": "error", "reason": followed.reason, "error": followed.error}
+            return answer.model_copy(update={**update, "follow_ups": held})
+        passed = await _passes(check.assertions or [], followed, look)
+        if isinstance(passed, dict):
+            return answer.model_copy(update={**passed, "follow_ups": held})
+        if passed:
+            break
+    return answer.model_copy(update={"follow_ups": held}) if held else answer
+
+
+def _undecided(results: Sequence[CheckResult]) -> dict[str, Any] | None:
+    """Where a check could not be evaluated, nobody knows whether to follow up: an error.
+
+    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
+    """
+    broken = next((result for result in results if result.error is not None), None)
+    if broken is None:
+        return None
+    text = f"the check `{broken.name}`, on which a follow-up hangs, could not be evaluated"
+    error = TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
+    return {"status": "error", "reason": error.message, "error": error}
+
+
+async def _passes(checks: Sequence[Check], answer: TurnRecord, look: Look) -> bool | dict[str, Any]:
+    """Whether the answer's checks pass, or those of one of its follow-ups.
+
+    Or what :func:`_undecided` says.
+    """
+    results = await look(checks, answer)
+    undecided = _undecided(results)
+    if undecided is not None:
+        return undecided
+    if passes(results):
+        return True
+    last = answer.follow_ups[-1] if answer.follow_ups else None
+    if last is None:
+        return False
+    asking = checks[last.asked_by[-1]]
+    return await _passes(asking.assertions or [], last, look)
+
+
+# Whether a turn just held meets its own assertions, for `on_turn_failure: stop`.
+
+
+def turn_failure(
+    held: TurnRecord, turn: Turn, context: CheckContext, threshold: float | None
+) -> str | TurnError | None:
+    """Why the turn's assertions are not met; None if they are (or there are none).
+
+    A TurnError if that cannot be told, since one of them could not be evaluated.
+
+    `context` is the conversation's so far. Without a `threshold` every check must pass.
+    """
+    outcome = judge_turn(turn.checks(), held, context)
+    asked = [*outcome.results, *(r for level in outcome.levels for r in level.results)]
+    broken = next((result for result in asked if result.error is not None), None)
+    if broken is not None:
+        text = f"the check `{broken.name}` could not be evaluated (on_turn_failure: stop)"
+        return TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
+    failed = unmet(outcome.deciding)
+    required = any(result.required for result in failed)
+    if not failed or (
+        threshold is not None
+        and not required
+        and reaches(weighted_mean(outcome.deciding), threshold)
+    ):
+        return None
+    return f"turn {held.turn_number} failed: {failed[0].name}"
+
 
 T = TypeVar("T")
 
@@ -44,7 +142,7 @@ class Message:
     notes: tuple[str, ...] = ()
 
 
-class Conversation:
+class LiveConversation:
     """One case's conversation; :meth:`hold` holds it."""
 
     def __init__(
@@ -78,7 +176,7 @@ class Conversation:
         self._began, self._opened = now if began is None else began, now - held_seconds
         self._earlier_judging = judging
         self._deadline = Deadline.after(self.case.timeout_seconds, used=held_seconds)
-        self._keeper = Keeper(live)
+        self._keeper = StateBackup(live)
         self._sender = Sender(request.patience, live, self._deadline, self._keeper)
         self.user = SimulatedUser(request, record, self._deadline)
         # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.
@@ -102,12 +200,12 @@ class Conversation:
             if self._stop is not None:
                 self.turns.append(not_sent(number, turn.content or turn.respond or "", self._stop))
                 continue
-            await self.hold_next(turn, of=len(turns))
+            await self.run_next(turn, of=len(turns))
             if number < len(turns) and not self.ended:
                 await self._note_down()
         return self.turns
 
-    async def hold_next(self, turn: Turn, *, of: int, message: Message | None = None) -> None:
+    async def run_next(self, turn: Turn, *, of: int, message: Message | None = None) -> None:
         """The next turn, one `of` so many at most; nothing may have ended the conversation.
 
         `message` is what is sent; default: what `turn` says, or has the simulated user write.
@@ -196,7 +294,7 @@ class Conversation:
                 answer, lambda context: evaluate_level(checks, context), within=so_far
             )
 
-        held = await hold_follow_ups(turn.checks(), said[0], look, send)
+        held = await run_follow_ups(turn.checks(), said[0], look, send)
         if held.status != "completed" or (held.captures and not held.follow_ups):
             return held
         return await self._capture(held, turn)

@@ -8,12 +8,187 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from skillup.checks.capture import capture
+from skillup.checks.context import CannotEvaluateError, beginning
+from skillup.checks.text import Searcher, plain
+from skillup.engines.base import CreatedSession, Engine, HistorySeeder, SessionResumer, TrialContext
 from skillup.schema import templates
-from skillup.schema.conversation import HistoryMessage, Input
-from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
-from skillup.trial.reconstruct import rebuild
+from skillup.schema.conversation import HistoryMessage, Input, Pairs, Reconstruct, Turn
+from skillup.schema.patterns import kept_group
+from skillup.schema.record import (
+    HistoryItem,
+    ToolCall,
+    ToolResult,
+    TranscriptItem,
+    TurnError,
+    TurnRecord,
+)
+
+if TYPE_CHECKING:
+    import regex
+
+
+# Putting the past into the agent's session, so that its first live turn goes on from there.
+
+
+async def place_history(
+    engine: Engine, items: Sequence[HistoryItem], context: TrialContext
+) -> CreatedSession:
+    """A session of this trial's that holds `items`; the error says why there is none."""
+    if not isinstance(engine, HistorySeeder) or not isinstance(engine, SessionResumer):
+        what = f"{engine.name} cannot be given a history; use another engine with --engine"
+        return CreatedSession(None, error=TurnError(kind="unsupported", message=what))
+    problem = engine.seeding_problem(context.version)
+    if problem is not None:
+        return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
+    return await engine.seed(items, context)
+
+
+def unanswered_problem(turns: Sequence[Turn], unanswered: Sequence[str]) -> TurnError | None:
+    """Why the past's unanswered messages have no place in the conversation; None: they have."""
+    if not unanswered or not turns or turns[0].respond is None:
+        return None
+    what = "the history ends with a message of the user's, and the simulated user writes the next"
+    what += ": leave the last one out, or give turn 1 a `content`"
+    return TurnError(kind="unsupported", message=what)
+
+
+def with_unanswered(turns: Sequence[Turn], unanswered: Sequence[str]) -> list[Turn]:
+    """`turns`, the first with the past's unanswered messages before its own.
+
+    They are what the dataset says, not templates. A conversation that a simulated user leads has no
+    turns yet: there they are the first.
+    """
+    past = "\n\n".join(map(templates.escape, unanswered))
+    if not past:
+        return list(turns)
+    if not turns:
+        return [Turn(content=past)]
+    if turns[0].content is None:
+        return list(turns)
+    update = {"content": f"{past}\n\n{as_template(turns[0])}", "literal": False}
+    return [turns[0].model_copy(update=update), *turns[1:]]
+
+
+def as_template(turn: Turn) -> str:
+    """The turn's message, as a template even where it is none."""
+    content = turn.content or ""
+    return templates.escape(content) if turn.literal else content
+
+
+# Rebuilding variables from a history, as the live conversation would have filled them.
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The values by variable; a miss says what was not found, and what to do."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    miss: str | None = None
+
+
+def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
+    """Apply one rule to the cleaned history."""
+    if rule.pairs is not None:
+        return _paired(rule.pairs, messages)
+    assert rule.capture is not None
+    wanted = [m for m in messages if rule.role in ("any", m.role) and m.role != "tool"]
+    if rule.take == "last":
+        wanted.reverse()
+    elif rule.take == "last_message":
+        wanted = wanted[-1:]
+    name, pattern = rule.capture.variable, rule.capture.pattern or ""
+    search = Searcher()
+    for message in wanted:
+        try:
+            match = search.search(pattern, plain(message.content))
+            value = match[kept_group(pattern)] if match is not None else None
+        except (CannotEvaluateError, ValueError) as trouble:
+            # A default stands for what was not said, not for a rule that cannot be used.
+            return Rebuilt(miss=f"capture `{name}`: {trouble}")
+        if value is not None and value.strip():
+            return Rebuilt({name: value})
+    if rule.capture.default is not None:
+        return Rebuilt({name: rule.capture.default})
+    whose = "no message" if rule.role == "any" else f"no message of the {rule.role}"
+    text = f"capture `{name}`: {whose} of the history has /{rule.capture.pattern}/"
+    return Rebuilt(miss=f"{text}; correct it, or give it a `default`")
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    text: str
+    answer: str | None = None
+
+
+def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
+    """The nth question that was asked for the first time belongs to the nth field.
+
+    A question that is asked again, in the same words, is the same one: the later answer counts.
+    """
+    try:
+        asked, pending = _questions(rule.marker, messages)
+    except CannotEvaluateError as trouble:
+        return Rebuilt(miss=f"`pairs`: {trouble}")
+    values: dict[str, str] = {}
+    for name, question in zip(rule.fields, asked, strict=False):
+        if question.answer is not None:
+            values[name] = question.answer
+    if rule.pending is not None:
+        values[rule.pending] = "" if pending is None else pending.text
+    if rule.pending_field is not None:
+        place = len(rule.fields) if pending is None else asked.index(pending)
+        values[rule.pending_field] = rule.fields[place] if place < len(rule.fields) else ""
+    missing = [name for name in rule.fields if name not in values]
+    if missing and rule.default is None:
+        heard = ", ".join(f'"{beginning(question.text)}"' for question in asked) or "none"
+        text = f"`{missing[0]}` was not answered in the history (questions found: {heard})"
+        return Rebuilt(values, f"{text}; correct the `marker`, or give a `default`")
+    return Rebuilt({**dict.fromkeys(missing, rule.default or ""), **values})
+
+
+def _questions(
+    marker: str, messages: Sequence[HistoryMessage]
+) -> tuple[list[_Question], _Question | None]:
+    """In the order in which they were first asked, and the one that is still open."""
+    search = Searcher()
+    asked: list[_Question] = []
+    waiting: _Question | None = None
+    for message in messages:
+        if message.role == "user":
+            if waiting is not None and message.content.strip():
+                said = message.content.strip()
+                waiting.answer = said if waiting.answer is None else f"{waiting.answer}\n\n{said}"
+            continue
+        if message.role != "assistant":
+            continue
+        match = search.search(marker, plain(message.content))
+        if match is None:
+            if waiting is not None and waiting.answer is not None:
+                waiting = None  # what the user says now answers something else
+            continue
+        text = _question_text(match)
+        known = next((q for q in asked if _same(q.text, text)), None)
+        waiting = known or _Question(text)
+        waiting.answer = None
+        if known is None:
+            asked.append(waiting)
+    return asked, waiting if waiting is not None and waiting.answer is None else None
+
+
+def _question_text(match: regex.Match[str]) -> str:
+    named = match.groupdict().get("question")
+    if named is not None and named.strip():
+        return named.strip()
+    rest = match.string[match.end() :].partition("\n")[0].strip()
+    return rest or match[0].strip()
+
+
+def _same(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
 
 NO_RESULT = "(the history does not say what this call gave back)"
 

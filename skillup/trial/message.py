@@ -16,18 +16,18 @@ import anyio.to_thread
 
 from skillup.engines.base import (
     Engine,
+    EngineTurn,
     SessionRef,
     SessionResumer,
     SlashCommands,
     TrialContext,
-    TurnOutcome,
     TurnRequest,
 )
 from skillup.schema import templates
 from skillup.schema.conversation import Input
 from skillup.schema.record import SessionFingerprint, TurnError, TurnRecord, WorkspaceChanges
 from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
-from skillup.workspace.full_disk import refuse_full_disk, what_to_do
+from skillup.workspace.failures import refuse_full_disk, what_to_do
 
 
 @dataclass(slots=True)
@@ -81,27 +81,27 @@ class LiveSession:
             error=error,
         )
 
-    async def _ask(self, request: TurnRequest) -> TurnOutcome:
+    async def _ask(self, request: TurnRequest) -> EngineTurn:
         """A defect of an engine's is an `internal` error, as data: it must not end the run."""
         if request.slash_command and not (
             isinstance(self.engine, SlashCommands) and self.engine.is_slash_command(request.prompt)
         ):
             error = no_slash_command_error(self.engine.name, request.prompt)
-            return TurnOutcome(session=self.session, error=error)
+            return EngineTurn(session=self.session, error=error)
         try:
             if self.session is None:
                 return await self.engine.start(request, self.context)
             if not isinstance(self.engine, SessionResumer):
-                return TurnOutcome(session=self.session, error=no_resume_error(self.engine.name))
+                return EngineTurn(session=self.session, error=no_resume_error(self.engine.name))
             return await self.engine.resume(self.session, request, self.context)
         except OSError as refused:
             refuse_full_disk(refused, self.context.raw_dir)
             why = f"{refused.strerror or refused} ({refused.filename or self.context.raw_dir})"
             message = f"the turn's output could not be kept: {why}; {what_to_do(refused)}"
             error = TurnError(kind="setup", message=message, evidence=trace())
-            return TurnOutcome(session=self.session, error=error)
+            return EngineTurn(session=self.session, error=error)
         except Exception as defect:  # noqa: BLE001 - see above
-            return TurnOutcome(session=self.session, error=internal_error(defect))
+            return EngineTurn(session=self.session, error=internal_error(defect))
 
     async def _look(self) -> WorkspaceChanges | TurnError:
         root, before = self.context.workspace, self.snapshot

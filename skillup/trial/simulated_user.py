@@ -13,12 +13,17 @@ from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.schema import templates
 from skillup.schema.conversation import Chatter
 from skillup.schema.record import Record, TurnError, TurnRecord
-from skillup.schema.simulation import chatter_of
-from skillup.trial.deadline import Deadline
+from skillup.schema.suite import chatter_of
 from skillup.trial.message import internal_error, not_sent
-from skillup.trial.request import TrialEvent, TrialRequest
-from skillup.trial.simulator import THE_RUNS_END, SimulatorMessage, SimulatorPart
-from skillup.workspace.full_disk import refuse_full_disk
+from skillup.trial.request import (
+    THE_RUNS_END,
+    Deadline,
+    SimulatorMessage,
+    SimulatorPart,
+    TrialEvent,
+    TrialRequest,
+)
+from skillup.workspace.failures import refuse_full_disk
 
 _RECITED = 3
 """Facts in one message from which on they are recited and not asked for."""

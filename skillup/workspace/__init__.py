@@ -10,12 +10,18 @@ skill_problem(directory), skill_name(directory)    what validation asks of a ski
 from __future__ import annotations
 
 from skillup.workspace.blobs import BlobStore
-from skillup.workspace.copying import copy_workspace
 from skillup.workspace.globs import matches_any_glob, matches_glob
-from skillup.workspace.install import InstalledSkill, SkillToInstall, install_skill, unusable
 from skillup.workspace.prepare import PreparedWorkspace, prepare_workspace
-from skillup.workspace.skill_file import skill_name, skill_problem
+from skillup.workspace.skills import (
+    InstalledSkill,
+    SkillToInstall,
+    install_skill,
+    skill_name,
+    skill_problem,
+    unusable,
+)
 from skillup.workspace.snapshot import Snapshot, SnapshotLimits, diff_snapshots, take_snapshot
+from skillup.workspace.trees import copy_workspace
 
 __all__ = [
     "BlobStore",

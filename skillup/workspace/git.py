@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skillup.process import CompletedOutput, run_quiet
 from skillup.schema.case import GitContext
-from skillup.workspace.failure import PreparationError
+from skillup.workspace.failures import PreparationError
 
 _DEFAULT_BRANCH = "main"
 _DATE = "2000-01-01T00:00:00Z"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,15 +11,106 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from skillup.process import ProcessRequest, run_process
 from skillup.schema.case import Context
 from skillup.schema.record import SkillInfo, TurnError
-from skillup.workspace.copying import UnsafeTreeError, copy_fixture
-from skillup.workspace.failure import PreparationError
-from skillup.workspace.full_disk import refuse_full_disk
+from skillup.schema.templates import UnresolvedNameError, render
+from skillup.workspace.failures import PreparationError, path_problem, refuse_full_disk
 from skillup.workspace.git import Git, hide_from_git, prepare_repository
-from skillup.workspace.inline_files import write_inline_files
-from skillup.workspace.install import InstalledSkill, SkillToInstall, install_skill
-from skillup.workspace.setup_command import run_setup_command
+from skillup.workspace.skills import InstalledSkill, SkillToInstall, install_skill
+from skillup.workspace.trees import UnsafeTreeError, copy_fixture
+
+# Files whose content stands in the case itself (``context.files``).
+
+
+def write_inline_files(
+    workspace: Path, files: Mapping[str, str], variables: Mapping[str, str] | None
+) -> None:
+    """Writes each file, its templates filled in, over what a fixture may have put there.
+
+    `variables`: None where the files' texts are no templates.
+
+    Raises PreparationError for a path that leaves the workspace or is in the way of another, and
+    for a name without a value (kind ``template``); FullDiskError.
+    """
+    for path, content in files.items():
+        problem = path_problem(path)
+        if problem is not None:
+            raise PreparationError(f"`context.files` has the path {path!r}: {problem}")
+        try:
+            text = content if variables is None else render(content, variables)
+        except UnresolvedNameError as error:
+            message = f"{error}, but `context.files` needs it for {path!r}; define it in `vars`"
+            raise PreparationError(message, kind="template") from None
+        try:
+            _write(workspace / path, text)
+        except OSError as error:
+            refuse_full_disk(error, workspace)
+            reason = error.strerror or str(error)
+            raise PreparationError(
+                f"`context.files` cannot write {path!r}: {reason}; "
+                "is there a directory, a file or a link of the fixture in its way?"
+            ) from error
+
+
+def _write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # A new file, rather than new content: the fixture's may be read-only, or a link elsewhere.
+    if os.path.lexists(target):
+        target.unlink()
+    target.write_bytes(text.encode("utf-8", "replace"))
+
+
+# The shell commands that finish a workspace (``setup_steps``, ``context.setup``).
+
+_KEPT_LINES = 40
+_LINE_BYTES = 1000
+
+
+async def run_setup_command(
+    command: str,
+    field: str,
+    workspace: Path,
+    *,
+    env: Mapping[str, str],
+    marker: str,
+    timeout_seconds: float,
+) -> None:
+    """Runs ``command`` by ``sh -c`` in the workspace; ``field`` is where the user wrote it.
+
+    Raises PreparationError, with the end of its output, unless it ends with exit code 0 in time.
+    """
+    last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
+    outcome = await run_process(
+        ProcessRequest(
+            argv=("sh", "-c", command),
+            cwd=workspace,
+            env=env,
+            timeout_seconds=timeout_seconds,
+            marker=marker,
+        ),
+        lambda line: last_lines.append(line[:_LINE_BYTES]),
+    )
+    if outcome.start_error is not None:
+        message = f"`{field}`: `{command}` could not be started; is there a shell on PATH?"
+        raise PreparationError(message, evidence=outcome.start_error)
+    if outcome.exit_code == 0 and outcome.ended_by == "exit":
+        return
+    if outcome.ended_by == "timeout":
+        how = f"did not end within {timeout_seconds:g} s; make it shorter, or raise the timeout"
+    elif outcome.ended_by == "output_limit":
+        how = "wrote too much output; make it quieter"
+    elif outcome.signal is not None:
+        how = f"was ended by signal {outcome.signal}; run it by hand in a copy of the fixture"
+    else:
+        how = (
+            f"ended with exit code {outcome.exit_code}; correct it, or install what it needs on "
+            "this machine"
+        )
+    output = b"\n".join(last_lines).decode(errors="replace")
+    raise PreparationError(
+        f"`{field}`: `{command}` {how}", evidence=f"{output}\n{outcome.stderr_tail}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,13 @@ from typing import NamedTuple
 
 from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.workspace.blobs import BlobStore
-from skillup.workspace.file_diff import diff_of_files
-from skillup.workspace.listing import Entry, EntryKind, list_tree, shown
+from skillup.workspace.diff import diff_of_files
+from skillup.workspace.trees import (
+    Entry,
+    EntryKind,
+    list_tree,
+    shown,
+)
 
 # A file that was changed this shortly before a snapshot began may be changed again without its
 # times telling (file systems count in ticks, some of two seconds): it is read again next time.

@@ -18,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from skillup.cli.judging import Judging
-from skillup.cli.judging_cases import Selection
-from skillup.cli.judging_desk import desks_for
-from skillup.cli.judging_sources import open_source
+from skillup.app.rejudge.cases import CaseSelection
+from skillup.app.rejudge.judging import Rejudging
+from skillup.app.rejudge.setup import routers_for
+from skillup.app.rejudge.sources import open_source
 from skillup.judges import grade_record
-from skillup.judges.replay.regrade import Regrader
-from skillup.process.secrets import Secrets
-from skillup.reports.judgement import Tally
+from skillup.judges.rejudge.regrade import Regrader
+from skillup.redaction.secrets import Secrets
+from skillup.reports.rejudging_json import RejudgeCounts
 from skillup.schema.record import (
     EngineInfo,
     FileState,
@@ -38,7 +38,7 @@ from skillup.schema.record import (
     WorkspaceChanges,
 )
 from skillup.store import RunDirectory
-from skillup.store.json_text import no_mask, to_json
+from skillup.store.journal import no_mask, to_json
 
 ROUNDS = 3
 
@@ -142,10 +142,10 @@ def read_and_parse(path: Path) -> int:
 
 def judge_again(path: Path, processes: int = 1) -> int:
     """What `skillup judge RUN --quiet -j PROCESSES` does before it prints."""
-    tally = Tally()
+    tally = RejudgeCounts()
     with open_source(str(path), workspace=None, skill_dir=None) as source:
-        regrader = Regrader(desks_for(source, Secrets.from_environment({})))
-        judging = Judging(source, Selection(), regrader, workers=processes, whole=False)
+        regrader = Regrader(routers_for(source, Secrets.from_environment({})))
+        judging = Rejudging(source, CaseSelection(), regrader, workers=processes, whole=False)
         count = sum(1 for _ in judging.judge(tally))
     assert tally.changed == 0
     return count

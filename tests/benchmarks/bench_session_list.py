@@ -19,8 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.session_transcript import SessionTranscript, detect_format
-from skillup.interop.session_index import EngineName, newest_heads, session_files, session_homes
+from skillup.sessions.index import (
+    EngineName,
+    newest_heads,
+    session_files,
+    session_homes,
+)
+from skillup.sessions.readers import SessionTranscript, detect_format
 
 _PER_PROJECT = 100
 

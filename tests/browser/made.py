@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.reports.page.build import packed, page_html
+from skillup.reports.html.build import packed, page_html
 
 WORDS = "The library is open until six and the list of loans lies on the desk. " * 12
 

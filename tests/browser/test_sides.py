@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.reports.page.build import packed, page_html
+from skillup.reports.html.build import packed, page_html
 from tests.browser.conftest import Opener
 from tests.browser.data import data_of
 from tests.browser.pages import Opened, address_of

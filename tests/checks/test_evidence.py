@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillup.checks import describe, evaluate
-from skillup.checks.evidence import around, listed
+from skillup.checks.context import around, listed
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.records import call, make_record, make_turn

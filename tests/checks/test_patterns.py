@@ -11,22 +11,21 @@ from typing import Any
 import pytest
 
 from skillup.checks import evaluate
-from skillup.checks.paths import path_problem
-from skillup.checks.patterns import Searcher
+from skillup.checks.files import path_problem
+from skillup.checks.text import Searcher
 from skillup.schema.checks import Check
-from skillup.schema.jsonpaths import jsonpath_problem
-from skillup.schema.patterns import from_go, pattern_problem
+from skillup.schema.patterns import from_go, jsonpath_problem, pattern_problem
 from tests.support.records import call, make_record, make_turn
 
 HOSTILE = [
-    "from skillup.checks.answer_json import answer_json as f; f('```\\n' * 60000)",
-    "from skillup.checks.answer_json import answer_json as f; f('   ```x\\n{\\n' * 30000)",
-    "from skillup.checks.folding import plain as f; f('a' + '\\u0301\\u0316' * 400000)",
+    "from skillup.checks.json_values import answer_json as f; f('```\\n' * 60000)",
+    "from skillup.checks.json_values import answer_json as f; f('   ```x\\n{\\n' * 30000)",
+    "from skillup.checks.text import plain as f; f('a' + '\\u0301\\u0316' * 400000)",
     "from skillup.workspace import matches_glob as f; f('-' * 255, '*-*-*-*-*-*-*-*.log')",
     "from skillup.workspace import matches_glob as f; f('a/' * 2000, '**/a/**/a/**/a/**/a/**/b')",
     "from skillup.workspace import matches_glob as f; f('a', '{' * 3000 + 'a' + '}' * 3000)",
-    "from skillup.checks.tool_names import same_tool as f; f('*a*a*a*a*a*b', 'a' * 200000, False)",
-    "from skillup.judges.reading.evidence import _LEFT_OUT as f; f.split(' ' * 200000)",
+    "from skillup.checks.tools import same_tool as f; f('*a*a*a*a*a*b', 'a' * 200000, False)",
+    "from skillup.judges.llm.evidence import _LEFT_OUT as f; f.split(' ' * 200000)",
     "from skillup.engines.failures import _DURATION as f; f.findall('1' * 200000)",
 ]
 

@@ -7,7 +7,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.checks.sequences import first_out_of_order, first_unlike, unpaired
+from skillup.checks.tools import first_out_of_order, first_unlike, unpaired
 
 WANTED = st.lists(st.sets(st.integers(0, 3), max_size=4), max_size=4)
 ACTUAL = st.lists(st.integers(0, 3), max_size=5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.checks.wording import beside_found, in_words
+from skillup.checks.describe import beside_found, in_words
 
 
 @pytest.mark.parametrize(

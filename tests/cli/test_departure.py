@@ -12,7 +12,7 @@ from tests.support.project import GUARD_SECONDS
 # The main thread is what a defect would hold up; `abandon` is a terminal.
 PROGRAM = """
 import threading
-from skillup.cli.departure import Departure
+from skillup.app.shutdown import Departure
 
 class Watching:
     def stopping(self, times): print("stopping", times, flush=True)

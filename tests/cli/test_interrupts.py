@@ -31,9 +31,9 @@ main()
 
 IN_A_VERB = """
 import signal, sys, time
-from skillup.cli.boundary import run_app
-from skillup.cli.interrupts import leave_when_interrupted
-from skillup.cli.app import app
+from skillup.cli.errors import run_app
+from skillup.cli.signals import leave_when_interrupted
+from skillup.cli.main import app
 
 def ctrl_c(*_):
     signal.raise_signal(signal.SIGINT)
@@ -77,7 +77,7 @@ def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["skillup.cli.interrupts", "skillup.cli.boundary", "typer", "skillup.cli.app", "pydantic"],
+    ["skillup.cli.signals", "skillup.cli.errors", "typer", "skillup.cli.main", "pydantic"],
 )
 def test_while_libraries_are_imported(module: str, tmp_path: Path) -> None:
     assert ended(AT_IMPORT, module, tmp_path) == (130, "", "interrupted\n")
@@ -117,7 +117,7 @@ def test_it_stays_ignored_where_whoever_started_it_had_it_ignored(tmp_path: Path
 
 
 def test_a_program_that_runs_the_command_within_itself_keeps_its_own_handling() -> None:
-    from skillup.cli.boundary import run_app
+    from skillup.cli.errors import run_app
 
     before = signal.getsignal(signal.SIGINT), sys.unraisablehook
     assert run_app(["--help"]) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.joining_workers import WORKERS, has_workers, merge_workers
+from skillup.app.xdist import WORKERS, has_workers, merge_workers
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory
 from tests.support.stored import a_checkpoint, a_grade, a_record

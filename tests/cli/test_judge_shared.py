@@ -18,7 +18,7 @@ import pytest
 from skillup.judges import grade_record
 from skillup.schema.record import EngineInfo, Record, TurnRecord
 from skillup.store import RunDirectory
-from skillup.store.json_text import no_mask, to_json
+from skillup.store.journal import no_mask, to_json
 from tests.support.project import GUARD_SECONDS, Project
 
 TRIALS = 2000
@@ -160,7 +160,7 @@ def test_a_worker_says_what_it_found_chunk_by_chunk(large: Project) -> None:
         "edited": None,
     }
     done = subprocess.run(
-        [sys.executable, "-m", "skillup.cli.judging_worker"],
+        [sys.executable, "-m", "skillup.app.rejudge.worker"],
         input=json.dumps(asked),
         capture_output=True,
         text=True,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.request import RunRequest
-from skillup.cli.run_limits import go_on_command, go_on_with
-from skillup.executors.stopping import Limits, Stopping
+from skillup.app.limits import go_on_command, go_on_with
+from skillup.app.request import RunRequest
+from skillup.executors.budgets import RunLimits, StopPolicy
 from skillup.schema.grade import Stop
 
 RUN = Path("/runs/a night")
@@ -18,7 +18,7 @@ COMMAND = go_on_command(RUN, RunRequest(), None)
 def test_it_goes_on_where_the_trials_were_held() -> None:
     request = RunRequest(executor="dask", scheduler="tcp://10.0.0.1:8786")
     stop = Stop(kind="time_limit", message="it is late")
-    stopping = Stopping(Limits(time_limit_seconds=5400.0))
+    stopping = StopPolicy(RunLimits(time_limit_seconds=5400.0))
     assert go_on_with(go_on_command(RUN, request, None), stop, stopping) == (
         "skillup run --resume '/runs/a night' --executor dask --scheduler tcp://10.0.0.1:8786 "
         "--time-limit 5400s"
@@ -27,7 +27,7 @@ def test_it_goes_on_where_the_trials_were_held() -> None:
 
 @pytest.mark.parametrize("stop", [None, Stop(kind="quota", message="nothing is left")])
 def test_without_a_limit_that_was_reached_none_is_given(stop: Stop | None) -> None:
-    stopping = Stopping(Limits(max_cost_usd=1.0, max_fail=3))
+    stopping = StopPolicy(RunLimits(max_cost_usd=1.0, max_fail=3))
     assert go_on_with(COMMAND, stop, stopping) == "skillup run --resume '/runs/a night'"
 
 
@@ -36,7 +36,7 @@ def test_without_a_limit_that_was_reached_none_is_given(stop: Stop | None) -> No
 )
 def test_an_amount_is_never_rounded_down(limit: float, more: str) -> None:
     stop = Stop(kind="max_cost_usd", message="spent")
-    stopping = Stopping(Limits(max_cost_usd=limit))
+    stopping = StopPolicy(RunLimits(max_cost_usd=limit))
     command = go_on_with(COMMAND, stop, stopping)
     assert command.endswith(f"--max-cost-usd {more}")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.cli.departure import Departure
-from skillup.cli.run_loop import run_until_stopped
+from skillup.app.run import run_until_stopped
+from skillup.app.shutdown import Departure
 from skillup.errors import SkillupError
 
 GO_ON = "skillup run --resume /runs/x --executor dask --scheduler tcp://h:1"

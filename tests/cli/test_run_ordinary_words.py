@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.process.ordinary_words import is_ordinary
+from skillup.redaction.allow_list import is_ordinary
 from tests.support.project import Project
 
 CASE = """

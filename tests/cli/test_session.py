@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.session import session_app
-from skillup.engines.session_head import HEAD_BYTES
+from skillup.cli.commands.session import session_app
 from skillup.errors import UsageError
+from skillup.sessions.readers import HEAD_BYTES
 from tests.support.session_files import claude_row, codex_meta, message, text, write_rows
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.trials_shown import Wanted, shown_trials
+from skillup.cli.commands.show import TrialFilter, shown_trials
 from skillup.store import RunDirectory
 from tests.support.project import Project
 from tests.support.stored import a_record
@@ -281,7 +281,7 @@ def test_no_name_in_a_run_of_somebody_else_steers_the_terminal(tmp_path: Path) -
     with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": jobs}) as run:
         for job in jobs:
             run.write_record(job, a_record())
-    labels = shown_trials(tmp_path / "r", Wanted("*", None, only_failed=False)).labels
+    labels = shown_trials(tmp_path / "r", TrialFilter("*", None, only_failed=False)).labels
     assert list(labels.values()) == ["case plain", "case red"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.cli.time_taken import milliseconds_of_starts
+from skillup.app.resume import milliseconds_of_starts
 from tests.support.project import Project
 
 

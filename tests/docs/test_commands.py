@@ -17,7 +17,7 @@ IN_A_SENTENCE = re.compile(r"`(skillup [^`]+)`")
 def _options_by_verb() -> dict[str, set[str]]:
     import typer.main
 
-    from skillup.cli.app import app
+    from skillup.cli.main import app
 
     # What it makes of an app of several commands is a group, which its type does not say.
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from skillup.ratelimit.slow_down import OwnPacing
 from skillup.schema.profile import Profile
-from skillup.trial.pacing import OwnPacing
 from tests.support.judging import Bench
 from tests.support.lab_engines import KEY
 from tests.support.model_server import (

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from skillup.engines.base import SessionRef
-from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.schema.profile import Price, Profile
 from tests.support.children import is_alive
 from tests.support.held_turns import Conversation, calls, error_kind, write_skill

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillup.engines.base import SessionRef, TurnRequest
-from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, error_kind, make_trial
 from tests.support.lab_engines import claude_conversation, file_of, with_variables

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from skillup.checks import evaluate
-from skillup.engines.codex import Codex
+from skillup.engines.codex.engine import Codex
 from skillup.schema.checks import Check
 from skillup.schema.profile import Price, Profile
 from tests.support.children import is_alive

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from skillup.engines.base import SessionRef, TurnRequest
-from skillup.engines.codex import Codex
+from skillup.engines.codex.engine import Codex
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, error_kind, make_trial
 from tests.support.lab_engines import codex_conversation, file_of, state_of

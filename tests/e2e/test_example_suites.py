@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from skillup.judges.llm.relevance import WindowAnswer
+from skillup.judges.llm.rubric import RubricAnswer
 from skillup.judges.models.question import ModelQuestion
 from skillup.judges.models.scripted import ScriptedModels
-from skillup.judges.reading.criteria import RubricAnswer
-from skillup.judges.reading.relevance import WindowAnswer
 from skillup.schema.judge import JudgeModel
 from tests.support.example_suites import CASES, change, copy_suite, failed
 from tests.support.model_server import (

@@ -10,9 +10,9 @@ from uuid import uuid4
 import anyio
 import pytest
 
-from skillup.engines.base import Placed, SessionForker, TurnOutcome
-from skillup.engines.claude_code import ClaudeCode
-from skillup.engines.claude_history import CLOSING, OPENING
+from skillup.engines.base import CreatedSession, EngineTurn, SessionForker
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.claude_code.session import CLOSING, OPENING
 from skillup.schema.record import HistoryItem
 from tests.support.held_turns import Conversation, calls, error_kind
 from tests.support.lab_engines import claude_conversation, file_of, state_of
@@ -60,11 +60,11 @@ def begin(claude_cli: Path, tmp_path: Path) -> Begin:
     return conversation
 
 
-def seed(conversation: Conversation, history: Sequence[HistoryItem]) -> Placed:
+def seed(conversation: Conversation, history: Sequence[HistoryItem]) -> CreatedSession:
     """Puts the history into the conversation's session; what is said next goes on from it."""
     assert isinstance(conversation.engine, ClaudeCode)
     placed = anyio.run(conversation.engine.seed, history, conversation.trial)
-    conversation.outcomes.append(TurnOutcome(placed.session, fingerprint=placed.fingerprint))
+    conversation.outcomes.append(EngineTurn(placed.session, fingerprint=placed.fingerprint))
     return placed
 
 
@@ -84,7 +84,7 @@ def fork(parent: Conversation, base: Path) -> Conversation:
     assert session is not None
     placed = anyio.run(parent.engine.fork, session, parent.trial, child)
     assert placed.error is None
-    held = TurnOutcome(placed.session, fingerprint=placed.fingerprint)
+    held = EngineTurn(placed.session, fingerprint=placed.fingerprint)
     return Conversation(parent.engine, child, [*parent.outcomes, held])
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.engines.codex import Codex
-from skillup.engines.session_transcript import SessionTranscript
+from skillup.engines.codex.engine import Codex
+from skillup.sessions.readers import SessionTranscript
 from tests.support.held_turns import Conversation, calls, error_kind
 from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import ModelServer

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import Engine, TurnOutcome
-from skillup.engines.claude_code import ClaudeCode
-from skillup.engines.codex import Codex
+from skillup.engines.base import Engine, EngineTurn
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.codex.engine import Codex
 from skillup.schema.profile import Profile
 from tests.support.held_turns import (
     Conversation,
@@ -45,7 +45,7 @@ class Bench:
     url: str
     files_of_the_workspace: dict[str, str]
 
-    def say(self, isolation: str = "clean") -> tuple[Conversation, TurnOutcome]:
+    def say(self, isolation: str = "clean") -> tuple[Conversation, EngineTurn]:
         is_claude = self.engine.name == "claude_code"
         profile = Profile.model_validate(
             {

@@ -9,10 +9,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.engines.base import HistorySeeder, TurnOutcome
-from skillup.engines.session_transcript import detect_format
-from skillup.interop.session_record import read_session, record_of_session
+from skillup.engines.base import EngineTurn, HistorySeeder
 from skillup.schema.case import Case
+from skillup.sessions.readers import detect_format
+from skillup.sessions.record import read_session, record_of_session
 from skillup.trial.history import past_of
 from tests.support.held_turns import Conversation
 from tests.support.lab_engines import claude_conversation, codex_conversation, file_of
@@ -54,7 +54,7 @@ def test_the_history_is_no_turn_of_the_session(
     version = anyio.run(engine.check, trial.profile, trial.environment).version
     conversation.trial = trial = replace(trial, version=version)
     placed = anyio.run(engine.seed, past_of(case.input).items, trial)
-    conversation.outcomes.append(TurnOutcome(placed.session, fingerprint=placed.fingerprint))
+    conversation.outcomes.append(EngineTurn(placed.session, fingerprint=placed.fingerprint))
     said = [conversation.say(text).response for text in ("Seed.", "Twelve.")]
 
     path = file_of(conversation)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.codex import Codex
-from skillup.process.secrets import Secrets
+from skillup.engines.codex.engine import Codex
+from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.engines.test_logins import all_at_once, write_login
 from tests.support.held_turns import error_kind

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from skillup.interop.session_index import session_files, session_homes
+from skillup.sessions.index import session_files, session_homes
 from tests.support.model_server import Answer, ModelServer, Rule, Shell, Text, WriteFile, by_rules
 from tests.support.project import Project
 from tests.support.raw_cli import RawClaude, RawCodex

@@ -8,7 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from skillup.interop.session_index import EngineName, newest_heads, session_files, session_homes
+from skillup.sessions.index import (
+    EngineName,
+    newest_heads,
+    session_files,
+    session_homes,
+)
 from tests.support.model_server import Answer, ModelServer, Rule, Shell, Text, WriteFile, by_rules
 from tests.support.raw_cli import RawClaude, RawCodex, RawRun
 from tests.support.session_files import read, told

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.claude_events import ClaudeEvents, portable_name
-from skillup.engines.codex_events import CodexEvents
-from skillup.engines.scripted_events import ScriptedEvents
-from skillup.engines.transcript import ParsedTurn
+from skillup.engines.claude_code.events import ClaudeEvents, portable_name
+from skillup.engines.cli_runner import ParsedTurn
+from skillup.engines.codex.events import CodexEvents
+from skillup.engines.scripted.engine import ScriptedEvents
 
 INIT = {
     "type": "system",

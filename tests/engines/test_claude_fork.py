@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.claude_fork import Place, fork_session
-from skillup.engines.claude_history import history_session, now, write_session
+from skillup.engines.claude_code.session import (
+    SessionPlace,
+    fork_session,
+    history_session,
+    now,
+    write_session,
+)
 from tests.support.pasts import SOUP, assistant, call, result, user
 from tests.support.session_files import read, told
 
@@ -16,15 +21,15 @@ PARENT = "5d6a3c4e-0000-4000-8000-000000000001"
 CHILD = "5d6a3c4e-0000-4000-8000-000000000002"
 
 
-def place(base: Path, name: str, session_id: str, engine_home: Path | None = None) -> Place:
+def place(base: Path, name: str, session_id: str, engine_home: Path | None = None) -> SessionPlace:
     """A trial's own directories below `base/name`."""
     home = base / name / "trial-home"
     workspace = base / name / "workspace"
     workspace.mkdir(parents=True)
-    return Place(engine_home or home / "home" / ".claude", home, workspace, session_id)
+    return SessionPlace(engine_home or home / "home" / ".claude", home, workspace, session_id)
 
 
-def parent_session(place: Place) -> Path:
+def parent_session(place: SessionPlace) -> Path:
     """A session that names its workspace and its own directory, with what belongs to it."""
     said = [
         user(f"work in {place.workspace}, not in {place.workspace}2"),

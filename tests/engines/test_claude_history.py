@@ -15,9 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.claude_code import KNOWN_SESSIONS
-from skillup.engines.claude_history import CLOSING, OPENING, history_session, write_session
-from skillup.engines.claude_session import fingerprint, session_file
+from skillup.engines.claude_code.engine import KNOWN_SESSIONS
+from skillup.engines.claude_code.session import (
+    CLOSING,
+    OPENING,
+    fingerprint,
+    history_session,
+    session_file,
+    write_session,
+)
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import HistoryItem
 from tests.support.pasts import SOUP, Status, assistant, call, result, user

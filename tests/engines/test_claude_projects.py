@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.claude_projects import project_folder, slug_of
+from skillup.engines.claude_code.session import project_folder, slug_of
 
 
 @pytest.mark.parametrize(

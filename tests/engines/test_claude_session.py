@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.claude_session import fingerprint, is_user_message, session_file
+from skillup.engines.claude_code.session import fingerprint, is_user_message, session_file
 
 SESSION = "5d6a3c4e-0000-4000-8000-000000000000"
 

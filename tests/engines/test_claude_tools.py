@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.checks.tool_args import PORTABLE_ARGUMENTS, argument
-from skillup.engines.claude_events import call_of
-from skillup.engines.claude_tools import api_id, own_call
+from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
+from skillup.engines.claude_code.events import api_id, call_of, own_call
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import ToolCall
 from tests.support.pasts import call

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.codex_events import CodexEvents
-from skillup.engines.transcript import ParsedTurn
+from skillup.engines.cli_runner import ParsedTurn
+from skillup.engines.codex.events import CodexEvents
 
 WORKSPACE = PurePosixPath("/work")
 STARTED = [{"type": "thread.started", "thread_id": "T"}, {"type": "turn.started"}]

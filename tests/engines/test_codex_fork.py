@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.codex_fork import fork_problem, forked_lines
+from skillup.engines.codex.created_sessions import fork_problem, forked_lines
 
 OLD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
 NEW = "7b1e2a9e-4d0f-4d5c-9a53-1f7c1a8e9b00"

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.codex_history import rollout_rows, row_bytes
-from skillup.engines.codex_session import is_user_message
-from skillup.engines.codex_transcript import CodexTranscript
+from skillup.engines.codex.created_sessions import rollout_rows, row_bytes
+from skillup.engines.codex.session import is_user_message
+from skillup.engines.codex.transcript import CodexTranscript
 from skillup.engines.session_entries import EntryLog, SessionEntry
 from skillup.schema.record import HistoryItem, ToolCall
 from tests.support.pasts import Status, assistant, call, result, user

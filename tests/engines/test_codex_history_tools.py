@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.codex_history_tools import PlacedCall, placed_call
-from skillup.engines.codex_tools import calls_of_item
+from skillup.engines.codex.created_sessions import CreatedCall, created_call
+from skillup.engines.codex.tools import calls_of_item
 from skillup.schema.record import ToolCall
 
 
-def placed(kind: str, name: str = "", **arguments: Any) -> PlacedCall:
+def placed(kind: str, name: str = "", **arguments: Any) -> CreatedCall:
     given = {"id": "c", "name": name, "kind": kind, "arguments": arguments}
-    return placed_call(ToolCall.model_validate(given))
+    return created_call(ToolCall.model_validate(given))
 
 
-def read_again(call: PlacedCall) -> list[tuple[str, str, dict[str, Any]]]:
+def read_again(call: CreatedCall) -> list[tuple[str, str, dict[str, Any]]]:
     payload = {"name": call.name, "namespace": call.namespace}
     payload["input" if call.is_freeform else "arguments"] = call.arguments
     found = calls_of_item("c", {k: v for k, v in payload.items() if v is not None})
@@ -39,7 +39,7 @@ def read_again(call: PlacedCall) -> list[tuple[str, str, dict[str, Any]]]:
         (placed("skill", skill="greeter"), "cat .agents/skills/greeter/SKILL.md"),
     ],
 )
-def test_what_codex_does_by_the_shell(given: PlacedCall, command: str) -> None:
+def test_what_codex_does_by_the_shell(given: CreatedCall, command: str) -> None:
     assert given.name == "exec_command"
     assert json.loads(given.arguments)["cmd"] == command
     assert read_again(given) == [("command_execution", "shell", {"command": command})]
@@ -77,7 +77,7 @@ def test_other_arguments_of_the_shell_are_kept() -> None:
     ],
 )
 def test_files_are_changed_by_patches(
-    given: PlacedCall, lines: list[str], read: tuple[str, str, dict[str, Any]]
+    given: CreatedCall, lines: list[str], read: tuple[str, str, dict[str, Any]]
 ) -> None:
     assert given.is_freeform
     assert given.arguments.splitlines() == ["*** Begin Patch", *lines, "*** End Patch"]
@@ -104,7 +104,7 @@ def test_a_patch_stays_as_it_is() -> None:
         (placed("other", "odd name.v2", x=1), "odd_name_v2", "other"),
     ],
 )
-def test_anything_else_is_a_function_of_its_name(given: PlacedCall, name: str, kind: str) -> None:
+def test_anything_else_is_a_function_of_its_name(given: CreatedCall, name: str, kind: str) -> None:
     assert given.type == "function_call"
     assert read_again(given) == [(name, kind, json.loads(given.arguments))]
 

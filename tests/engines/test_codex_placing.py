@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import pytest
 
-from skillup.engines.base import Placed, SessionRef, TrialContext
-from skillup.engines.codex import CLI
-from skillup.engines.codex_placing import place_fork, place_history, seeding_problem
-from skillup.engines.codex_session import fingerprint, session_file
+from skillup.engines.base import CreatedSession, SessionRef, TrialContext
+from skillup.engines.codex.created_sessions import place_fork, place_history, seeding_problem
+from skillup.engines.codex.engine import CLI
+from skillup.engines.codex.session import fingerprint, session_file
 from skillup.engines.session_files import of_a_history, what_it_lost
 from skillup.schema.profile import Profile
 from tests.support.held_turns import make_trial
@@ -38,7 +38,7 @@ def child_of(trial: TrialContext, base: Path) -> TrialContext:
     return replace(trial, workspace=workspace.resolve(), session_id=str(uuid4()))
 
 
-def problem_of(placed: Placed) -> tuple[str, str]:
+def problem_of(placed: CreatedSession) -> tuple[str, str]:
     assert placed.session is None
     assert placed.fingerprint is None
     assert placed.error is not None

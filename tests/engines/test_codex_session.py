@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.codex_session import fingerprint, read_part, session_file
-from skillup.engines.codex_silent import broken_sandbox, with_silent_calls
-from skillup.engines.codex_usage import (
+from skillup.engines.cli_runner import Transcript
+from skillup.engines.codex.session import (
+    broken_sandbox,
+    fingerprint,
     part_of_last_turn,
+    read_part,
+    session_file,
     total_before,
     usage_by_totals,
     usage_of,
+    with_missing_calls,
 )
 from skillup.engines.session_files import has_grown, what_it_lacks, what_it_lost
-from skillup.engines.transcript import Transcript
 
 THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
 
@@ -200,7 +203,7 @@ def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
     ends = [len(seen.items)]
     seen.message("Last.")
 
-    items = with_silent_calls(seen.items, ends, [], read_part(path, 0), [])
+    items = with_missing_calls(seen.items, ends, [], read_part(path, 0), [])
 
     assert [
         (item.tool_call.kind, *item.tool_call.arguments.values()) if item.tool_call else item.text
@@ -236,7 +239,7 @@ def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
     calls = [(call(f"c{n}", "touch x"), output(f"c{n}", text)) for n, text in enumerate(outputs)]
     path = write(tmp_path, *[line for pair in calls for line in pair])
 
-    found = broken_sandbox(with_silent_calls([], [], [], read_part(path, 0), []))
+    found = broken_sandbox(with_missing_calls([], [], [], read_part(path, 0), []))
 
     assert (found is None) if said is None else (found is not None and found.startswith(said))
 
@@ -254,8 +257,8 @@ def test_a_skill_that_the_prompt_loaded_is_a_call(tmp_path: Path) -> None:
     content = [{"type": "input_text", "text": "<skill>\n<name>greeter</name>\nBow.\n</skill>"}]
     path = write(tmp_path, entry("response_item", type="message", role="user", content=content))
 
-    items = with_silent_calls([], [], [], read_part(path, 0), ["greeter"])
-    unknown = with_silent_calls([], [], [], read_part(path, 0), ["other"])
+    items = with_missing_calls([], [], [], read_part(path, 0), ["greeter"])
+    unknown = with_missing_calls([], [], [], read_part(path, 0), ["other"])
 
     assert [item.tool_call.arguments for item in items if item.tool_call] == [{"skill": "greeter"}]
     assert unknown == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.engines.failures import Cli, asked_wait, turn_error
+from skillup.engines.failures import Cli, parse_retry_after, turn_error
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from skillup.engines.failures import Cli, asked_wait, turn_error
     ],
 )
 def test_how_long_a_provider_asks_to_wait(message: str, seconds: float | None) -> None:
-    assert asked_wait(message) == (None if seconds is None else pytest.approx(seconds))
+    assert parse_retry_after(message) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_only_the_engines_own_error_says_how_long_to_wait() -> None:

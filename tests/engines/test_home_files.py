@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.engines import claude_code, codex
-from skillup.engines.home_files import LOGIN_FILES, is_passing
+from skillup.engines.claude_code import engine as claude_code
+from skillup.engines.codex import engine as codex
+from skillup.engines.environment import LOGIN_FILES, is_passing
 
 
 def test_the_logins_of_all_clis_are_known() -> None:

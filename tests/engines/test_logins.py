@@ -18,10 +18,10 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.engines.base import Engine, TurnOutcome, TurnRequest
-from skillup.engines.claude_code import HOME, ClaudeCode
+from skillup.engines.base import Engine, EngineTurn, TurnRequest
+from skillup.engines.claude_code.engine import HOME, ClaudeCode
 from skillup.engines.login import renewed_once
-from skillup.process.secrets import Secrets
+from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.support.held_turns import error_kind, make_trial
 from tests.support.token_server import TokenServer, claude_login
@@ -56,9 +56,9 @@ sys.exit(int(failed))
 
 def all_at_once(
     engine: Engine, base: Path, profile: Profile, secrets: Secrets, **env: str
-) -> list[TurnOutcome]:
+) -> list[EngineTurn]:
     """The first turns of eight trials of one user, whose home is in `base`, in one run."""
-    outcomes: list[TurnOutcome] = []
+    outcomes: list[EngineTurn] = []
 
     async def hold(number: int) -> None:
         trial = make_trial(base / str(number), profile, extra_env=env, secrets=secrets)
@@ -66,12 +66,12 @@ def all_at_once(
         trial = replace(trial, environment=environment)
         outcomes.append(await engine.start(TurnRequest(1, "hello", timeout_seconds=60), trial))
 
-    async def hold_all() -> None:
+    async def run_all() -> None:
         async with anyio.create_task_group() as group:
             for number in range(8):
                 group.start_soon(hold, number)
 
-    anyio.run(hold_all)
+    anyio.run(run_all)
     return outcomes
 
 

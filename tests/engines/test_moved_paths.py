@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.engines.moved_paths import moved
+from skillup.engines.environment import moved
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.engines.prices import cost_usd
+from skillup.engines.pricing import cost_usd
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import Usage
 

@@ -12,10 +12,10 @@ import anyio
 import pytest
 import yaml
 
-from skillup.engines.base import Engine, SessionResumer, TurnOutcome
+from skillup.engines.base import Engine, EngineTurn, SessionResumer
 from skillup.engines.registry import get_engine
-from skillup.engines.scripted import ScriptedEngine
-from skillup.process.secrets import Secrets
+from skillup.engines.scripted.engine import ScriptedEngine
+from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.support.scripted_trial import ScriptedTrial
 
@@ -27,7 +27,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def response(outcome: TurnOutcome) -> str:
+def response(outcome: EngineTurn) -> str:
     assert outcome.error is None, outcome.error
     return outcome.response
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.engines.session_rewriting import Rewriting
+from skillup.engines.session_files import Rewriting
 
 OLD, NEW = "/tmp/a/work", "/tmp/b/play"
 REWRITING = Rewriting({OLD: NEW}, {"id-one": "id-two"})

@@ -13,9 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.engines.session_entries import SessionFormat
-from skillup.engines.session_head import HEAD_BYTES, read_head
-from skillup.engines.session_lines import lines_of
-from skillup.engines.session_transcript import SessionTranscript, detect_format, engine_of
+from skillup.engines.session_files import lines_of
+from skillup.sessions.readers import (
+    HEAD_BYTES,
+    SessionTranscript,
+    detect_format,
+    engine_of,
+    read_head,
+)
 from tests.support.session_files import (
     claude_row,
     codex_meta,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.engines.session_versions import VersionRange, format_problem, parse_version
+from skillup.engines.session_files import VersionRange, format_problem, parse_version
 
 RANGES = (VersionRange("1.2.9", "1.2.9"), VersionRange("2.0.10", "2.1.3"))
 

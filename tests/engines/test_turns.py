@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.claude_code import ClaudeCode
-from skillup.engines.codex import Codex
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.codex.engine import Codex
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, error_kind, make_trial
 

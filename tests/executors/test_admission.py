@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from skillup.executors.admission import Admission
+from skillup.executors.scheduler import Scheduler
 from skillup.plan import Job
 from tests.support.plans import a_plan
 
@@ -18,7 +18,7 @@ BRANCHES = [{"name": "x", "turns": ["x"]}, {"name": "y", "turns": ["y"]}]
 
 
 def held(
-    admission: Admission, jobs: Sequence[Job], length: Callable[[Job], int]
+    admission: Scheduler, jobs: Sequence[Job], length: Callable[[Job], int]
 ) -> tuple[list[str], int]:
     """The order in which jobs began, `length` moments each; and the most that ran at once."""
     began: list[str] = []
@@ -46,7 +46,7 @@ def held(
 
 def test_every_case_has_its_turn_before_one_has_the_next(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}}, trials=2).jobs
-    began, most = held(Admission(2), jobs, lambda _: 20)
+    began, most = held(Scheduler(2), jobs, lambda _: 20)
     assert [*sorted(began[:2]), *began[2:]] == ["a1", "b1", "c1", "a2", "b2", "c2"]
     assert most == 2
 
@@ -57,14 +57,14 @@ def test_the_rest_of_a_family_does_not_wait_for_later_trials(tmp_path: Path) -> 
     assert [f"{job.loaded.case.id}{job.trial}" for job in jobs][:5] == [
         "a/x1", "a/x2", "a/x3", "a/x4", "a/y1",
     ]  # fmt: skip
-    began, _ = held(Admission(1), [*jobs[2:4], jobs[5]], lambda _: 1)
+    began, _ = held(Scheduler(1), [*jobs[2:4], jobs[5]], lambda _: 1)
     assert began == ["a/y2", "a/x3", "a/x4"]
 
 
 def test_a_slow_case_does_not_take_all_places(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}, "b": {}}, trials=6).jobs
     slow = {"a": 400, "b": 20}
-    began, _ = held(Admission(2), jobs, lambda job: slow[job.loaded.case.id])
+    began, _ = held(Scheduler(2), jobs, lambda job: slow[job.loaded.case.id])
     assert [*sorted(began[:2]), *began[2:7]] == ["a1", "b1", "b2", "b3", "b4", "b5", "b6"]
 
 
@@ -72,7 +72,7 @@ def test_both_variants_of_a_trial_begin_close_together(tmp_path: Path) -> None:
     jobs = a_plan(
         tmp_path, {"a": {}, "b": {}}, trials=2, variants=("with_skill", "without_skill")
     ).jobs
-    began, _ = held(Admission(1), jobs, lambda _: 20)
+    began, _ = held(Scheduler(1), jobs, lambda _: 20)
     assert began == ["a1", "a1", "b1", "b1", "a2", "a2", "b2", "b2"]
 
 
@@ -84,14 +84,14 @@ def test_an_engine_that_is_slow_does_not_take_all_places(tmp_path: Path) -> None
         engines.append(job.profile.name)
         return 400 if job.profile.name == "p" else 20
 
-    held(Admission(2), jobs, length)
+    held(Scheduler(2), jobs, length)
     assert sorted(engines[:2]) == ["p", "q"]
     assert engines[2:] == ["q", "q", "p", "p"]
 
 
 def test_one_case_alone_may_have_all_places(tmp_path: Path) -> None:
     jobs = a_plan(tmp_path, {"a": {}}, trials=6).jobs
-    assert held(Admission(3), jobs, lambda _: 20)[1] == 3
+    assert held(Scheduler(3), jobs, lambda _: 20)[1] == 3
 
 
 def test_where_there_is_no_room_the_next_waits_and_the_only_one_does_not(tmp_path: Path) -> None:
@@ -102,17 +102,17 @@ def test_where_there_is_no_room_the_next_waits_and_the_only_one_does_not(tmp_pat
         asked.append(running)
         return running < 2
 
-    began, most = held(Admission(4, has_room=has_room), jobs, lambda _: 20)
+    began, most = held(Scheduler(4, has_room=has_room), jobs, lambda _: 20)
     assert len(began) == 5
     assert most == 2
     assert 0 not in asked
-    never = Admission(4, has_room=lambda _: False)
+    never = Scheduler(4, has_room=lambda _: False)
     assert held(never, jobs, lambda _: 20) == (["a1", "a2", "a3", "a4", "a5"], 1)
 
 
 def test_whoever_gives_up_waiting_leaves_the_place_to_others(tmp_path: Path) -> None:
     first, second, third = a_plan(tmp_path, {"a": {}}, trials=3).jobs
-    admission = Admission(1)
+    admission = Scheduler(1)
     began: list[int] = []
 
     async def hold(job: Job) -> None:
@@ -153,7 +153,7 @@ def test_what_it_takes_to_choose_grows_with_the_jobs_and_not_with_their_square(
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            began, _ = held(Admission(4), jobs, lambda _: 1)
+            began, _ = held(Scheduler(4), jobs, lambda _: 1)
         finally:
             sys.settrace(before)
         assert len(began) == count

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.executors.common_turns import (
-    Node,
+from skillup.executors.shared_prefix import (
+    PrefixNode,
     Span,
     counted_turns,
     node_of,
@@ -31,7 +31,7 @@ assertions: [{contains: x}]
 """
 
 
-def shape(node: Node) -> Any:
+def shape(node: PrefixNode) -> Any:
     """The tree with nothing but the numbers of shared turns, and the ids of its leaves."""
     if not node.children:
         return node.jobs[0].id

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.executors.deciding import Deciding
+from skillup.executors.early_stopping import EarlyStopping
 from skillup.plan import Job, Plan
 from skillup.schema.grade import CaseStatus
 from tests.support.plans import a_plan
 from tests.support.stored import a_grade
 
 
-def end(deciding: Deciding, job: Job, status: CaseStatus) -> bool:
+def end(deciding: EarlyStopping, job: Job, status: CaseStatus) -> bool:
     """The trial has ended so; whether that has decided its case."""
     return deciding.count(job, a_grade().model_copy(update={"status": status})) is not None
 
 
-def needed(deciding: Deciding, plan: Plan) -> list[str]:
+def needed(deciding: EarlyStopping, plan: Plan) -> list[str]:
     return [f"{j.loaded.case.id}{j.trial}" for j in plan.jobs if deciding.needs(j)]
 
 
 def test_a_decided_case_needs_no_more_trials_and_others_do(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {}, "b": {}}, trials=5)
-    deciding = Deciding(plan.jobs, {})
+    deciding = EarlyStopping(plan.jobs, {})
     assert [end(deciding, job, "FAIL") for job in plan.jobs[:3]] == [False, False, True]
     assert needed(deciding, plan) == ["b1", "b2", "b3", "b4", "b5"]
     (a, b) = deciding.tests()
@@ -31,7 +31,7 @@ def test_a_decided_case_needs_no_more_trials_and_others_do(tmp_path: Path) -> No
 
 def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {}}, trials=6)
-    deciding = Deciding(plan.jobs, {})
+    deciding = EarlyStopping(plan.jobs, {})
     # The quick ones fail; whether they decide has to wait for the slow first one.
     assert [end(deciding, job, "FAIL") for job in plan.jobs[1:4]] == [False, False, False]
     assert needed(deciding, plan) != []
@@ -42,7 +42,7 @@ def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path)
 
 def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {}}, trials=6)
-    deciding = Deciding(plan.jobs, {})
+    deciding = EarlyStopping(plan.jobs, {})
     statuses: list[CaseStatus] = ["ERROR", "FAIL", "SKIP", "FAIL", "ERROR"]
     assert not any(end(deciding, job, s) for job, s in zip(plan.jobs, statuses, strict=False))
     (test,) = deciding.tests()
@@ -52,7 +52,7 @@ def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
 def test_engines_and_variants_are_decided_by_themselves(tmp_path: Path) -> None:
     variants = ("with_skill", "without_skill")
     plan = a_plan(tmp_path, {"a": {}}, engines=("p", "q"), variants=variants, trials=4)
-    deciding = Deciding(plan.jobs, {})
+    deciding = EarlyStopping(plan.jobs, {})
     for job in plan.jobs:
         if (job.profile.name, job.variant) == ("q", "with_skill"):
             end(deciding, job, "FAIL")
@@ -65,7 +65,7 @@ def test_engines_and_variants_are_decided_by_themselves(tmp_path: Path) -> None:
 def test_a_decided_case_is_held_for_an_undecided_one_that_depends_on_it(tmp_path: Path) -> None:
     cases = {"a": {}, "b": {"depends_on": ["a"]}, "c": {"depends_on": ["b"]}}
     plan = a_plan(tmp_path, cases, trials=4)
-    deciding = Deciding(plan.jobs, {})
+    deciding = EarlyStopping(plan.jobs, {})
     by_case = {name: [j for j in plan.jobs if j.loaded.case.id == name] for name in cases}
     for name in ("a", "b"):
         for job in by_case[name][:3]:
@@ -81,7 +81,7 @@ def test_the_threshold_is_what_the_run_has_recorded_of_each_suite(tmp_path: Path
     gated = a_plan(tmp_path / "x", {"a": {}}, suite=edited)
     plain = a_plan(tmp_path / "y", {"a": {}})
     suites = {"gated": {"gates": {"min_pass_rate": 0.5}}, "s": {"gates": {}}}
-    tests = Deciding([*gated.jobs, *plain.jobs], {"suites": suites}).tests()
+    tests = EarlyStopping([*gated.jobs, *plain.jobs], {"suites": suites}).tests()
     assert [test.threshold for test in tests] == [0.5, 0.8]
     asked = {"suites": suites, "request": {"pass_rate": 0.6}}
-    assert [test.threshold for test in Deciding(gated.jobs, asked).tests()] == [0.6]
+    assert [test.threshold for test in EarlyStopping(gated.jobs, asked).tests()] == [0.6]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.errors_again import errors_again, take_back
+from skillup.executors.retry_errors import take_back, trials_to_retry
 from skillup.store import RunDirectory
 from tests.support.held_plans import hold_plan
 from tests.support.moody import set_mood
@@ -145,7 +145,7 @@ def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
         path.write_text(json.dumps(record), encoding="utf-8")
         path.with_name("grading.json").unlink()
     (run / "events.jsonl").unlink()  # it knows what the run has written
-    found = errors_again(plan, RunDirectory.open(run))
+    found = trials_to_retry(plan, RunDirectory.open(run))
     assert found.left == {"a/p/with_skill/1": "template"}
     # Another version of the CLI may be what was `unsupported`.
     assert sorted(found.held.values()) == ["engine_not_found", "internal", "unsupported"]
@@ -200,7 +200,7 @@ def test_killed_while_it_is_taken_back_it_is_counted_once(tmp_path: Path) -> Non
         directory.write_attempt(job.id, record)
         # Killed here, it is as finished as before.
         assert list(directory.attempts(job.id)) == []
-        found = errors_again(plan, directory)
+        found = trials_to_retry(plan, directory)
         assert found.held == {job.id: "setup"}
         take_back(found, directory)
         assert directory.finished_record(job.id) is None

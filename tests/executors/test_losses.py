@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.executors.losses import note_loss, recall_losses
-from skillup.executors.stopping import Stopping
+from skillup.executors.attempts import note_loss, recall_losses
+from skillup.executors.budgets import StopPolicy
 from skillup.store import RunDirectory
 
 
 def test_a_later_start_warns_as_the_one_that_noted_it(tmp_path: Path) -> None:
-    first, later = Stopping(), Stopping()
+    first, later = StopPolicy(), StopPolicy()
     with RunDirectory.create(tmp_path / "run", {"run_id": "r", "jobs": []}) as directory:
         note_loss(directory, first, ["a/1", "b/1"], "the worker has gone", "tcp://h:1")
         note_loss(directory, first, ["c/1"], "the connection to the scheduler broke")
@@ -26,6 +26,6 @@ def test_a_later_start_warns_as_the_one_that_noted_it(tmp_path: Path) -> None:
 
 
 def test_other_events_are_no_losses() -> None:
-    stopping = Stopping()
+    stopping = StopPolicy()
     recall_losses([{"event": "trial_lost"}, {"event": "trial_left", "reason": "x"}], stopping)
     assert stopping.warnings == []

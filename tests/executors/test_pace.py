@@ -8,10 +8,10 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from skillup.executors.pace import Pace, Paces, TrialPatience
+from skillup.executors.ratelimit import Paces, ProviderLimiter, TrialPatience
+from skillup.ratelimit.slow_down import MANY_REFUSALS
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, TurnError
-from skillup.trial.pacing import MANY_REFUSALS
 from tests.support.virtual_time import VirtualTime
 
 pytestmark = pytest.mark.anyio
@@ -37,8 +37,10 @@ class Provider:
         return TurnError(kind=kind, message="429: no") if kind else None
 
 
-def pace_of(time: VirtualTime, patience: float, ended: list[str]) -> Pace:
-    return Pace(patience, ended.append, clock=time.clock, sleep=time.sleep, lots=random.Random(3))
+def pace_of(time: VirtualTime, patience: float, ended: list[str]) -> ProviderLimiter:
+    return ProviderLimiter(
+        patience, ended.append, clock=time.clock, sleep=time.sleep, lots=random.Random(3)
+    )
 
 
 async def say(provider: Provider, patience: TrialPatience) -> str:
@@ -58,7 +60,11 @@ async def say(provider: Provider, patience: TrialPatience) -> str:
 
 
 async def all_say(
-    time: VirtualTime, provider: Provider, pace: Pace, many: int, told: list[str] | None = None
+    time: VirtualTime,
+    provider: Provider,
+    pace: ProviderLimiter,
+    many: int,
+    told: list[str] | None = None,
 ) -> list[str]:
     said: list[str] = []
     tell = told.append if told is not None else lambda _: None
@@ -92,7 +98,7 @@ async def test_pauses_are_drawn_below_a_bound_that_doubles() -> None:
     longest: list[float] = []
     for seed in range(30):
         time = VirtualTime()
-        pace = Pace(
+        pace = ProviderLimiter(
             9999, lambda _: None, clock=time.clock, sleep=time.sleep, lots=random.Random(seed)
         )
         provider = Provider(time, lambda n: "overloaded" if n <= 8 else None)

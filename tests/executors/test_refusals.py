@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.pace import MOST_ANEW, Pace, TrialPatience
+from skillup.executors.ratelimit import MOST_ANEW, ProviderLimiter, TrialPatience
 from skillup.store import RunDirectory
 from tests.support.held_plans import hold_plan
 from tests.support.moody import set_mood
@@ -118,7 +118,7 @@ def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
         nonlocal now
         now += seconds
 
-    pace = Pace(3600, lambda _: None, clock=lambda: now, sleep=sleep)
+    pace = ProviderLimiter(3600, lambda _: None, clock=lambda: now, sleep=sleep)
     grades = hold_plan(
         plan,
         tmp_path / "run",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.executors.register import default_register_dir
+from skillup.executors.orphans import default_register_dir
 
 
 def test_it_is_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

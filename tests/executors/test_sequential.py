@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.executors.sequential import (
+from skillup.stats.sequential import (
     decide,
     evidence_above,
     fewest_trials,

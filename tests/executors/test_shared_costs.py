@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from skillup.executors.spending import Spending
+from skillup.executors.budgets import UsageBudget
 from skillup.schema.record import EngineInfo, Record, TurnRecord, Usage
 from tests.support.project import GUARD_SECONDS, Project
 
@@ -78,7 +78,7 @@ def test_turns_count_once_whoever_tells_of_them_first() -> None:
         duration_ms=1,
         turns=[turn],
     )
-    first, second = Spending(), Spending()
+    first, second = UsageBudget(), UsageBudget()
     first.add_shared("p", [turn])
     assert (first.tokens.total, first.tokens.average()) == (120, 0)
     first.add(record, None)

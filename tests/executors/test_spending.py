@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.spending import Account, Spending
+from skillup.executors.budgets import Spent, UsageBudget
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.record import (
@@ -61,7 +61,7 @@ def test_agents_judges_and_users_count_together() -> None:
     )
     usage = Usage(input_tokens=1000, output_tokens=None).model_dump()
     judging = Judging(calls=3, cached_calls=1, models=["m"], usage=usage, cost_usd=1.0)
-    spent = Spending()
+    spent = UsageBudget()
     spent.add(record, graded(record, judging))
     assert spent.cost_usd.total == pytest.approx(3 * 0.5 + 0.25 + 1.0)
     assert spent.tokens.total == 3 * 120 + 10 + 1000
@@ -77,21 +77,21 @@ def test_shared_turns_count_once_whichever_record_comes_first() -> None:
         [a_trial(other), a_trial(own, a_turn(2, session="x", **TOLD))],
         [a_trial(own), a_trial(own, a_turn(2, session="x", **TOLD))],  # attempts say nothing of it
     ):
-        spent = Spending()
+        spent = UsageBudget()
         for record in records:
             spent.add(record, None)
         assert spent.cost_usd.total == 1.0
 
 
 def test_turns_of_sessions_without_a_name_are_not_taken_for_each_other() -> None:
-    spent = Spending()
+    spent = UsageBudget()
     for _ in range(2):
         spent.add(a_trial(a_turn(1, session=None, **TOLD)), None)
     assert spent.cost_usd.total == 1.0
 
 
 def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
-    spent = Spending()
+    spent = UsageBudget()
     spent.add(a_trial(a_turn(1, session="first", **TOLD)), None)
     record = a_trial(a_turn(1, session="second", **TOLD))
     spent.add(record, graded(record))
@@ -101,7 +101,7 @@ def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
 def test_who_does_not_tell_is_named_once() -> None:
     written = SimulatorInfo(model="u")
     judging = Judging(calls=1, models=["m", "n"])
-    spent = Spending()
+    spent = UsageBudget()
     for session in ("a", "b"):
         turn = a_turn(1, session=session, source="simulator", simulator=written)
         record = a_trial(turn)
@@ -116,7 +116,7 @@ def test_what_took_nothing_tells_nothing_and_is_not_blamed() -> None:
     broken = TurnError(kind="crash", message="it broke")
     judging = Judging(calls=2, cached_calls=2, models=["m"])
     free = SimulatorInfo(model="u", cached=True)
-    spent = Spending()
+    spent = UsageBudget()
     for record in (
         a_trial(a_turn(1, status="error", error=broken)),
         a_trial(a_turn(1, status="skipped", started_at=None)),
@@ -128,7 +128,7 @@ def test_what_took_nothing_tells_nothing_and_is_not_blamed() -> None:
 
 
 def test_a_limit_is_reached_although_sums_of_fractions_fall_a_hair_short() -> None:
-    account = Account()
+    account = Spent()
     for _ in range(10):
         assert not account.has_reached(1.0)
         account.add(iter([("the engine", 0.1)]), finished=True)
@@ -136,5 +136,5 @@ def test_a_limit_is_reached_although_sums_of_fractions_fall_a_hair_short() -> No
     assert account.has_reached(1.0)
     assert not account.has_reached(1.001)
     assert account.has_reached(1.1, more=account.average())
-    assert Account().has_reached(0.0)
-    assert not Account().has_reached(1e-12)
+    assert Spent().has_reached(0.0)
+    assert not Spent().has_reached(1e-12)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.stopping import Limits, Stopping
+from skillup.executors.budgets import RunLimits, StopPolicy
 from skillup.schema.grade import Stop
 from skillup.schema.record import Record, TurnRecord, Usage
 from tests.support.stored import a_grade, a_record
@@ -31,12 +31,12 @@ class Trials:
         return record.model_copy(update={"turns": [turn]})
 
 
-def is_enough(stopping: Stopping) -> bool:
+def is_enough(stopping: StopPolicy) -> bool:
     return stopping.reason is not None
 
 
-def stopping_after(costs: list[float], **limits: Any) -> Stopping:
-    stopping, trials = Stopping(Limits(**limits)), Trials()
+def stopping_after(costs: list[float], **limits: Any) -> StopPolicy:
+    stopping, trials = StopPolicy(RunLimits(**limits)), Trials()
     for usd in costs:
         stopping.count(trials.one(usd), a_grade())
     return stopping
@@ -50,7 +50,7 @@ def test_without_limits_it_is_never_enough() -> None:
 
 def test_a_budget_that_is_reached_stops_it_and_the_message_has_what_was_spent_at_the_end() -> None:
     trials = Trials()
-    stopping = Stopping(Limits(max_cost_usd=2.0))
+    stopping = StopPolicy(RunLimits(max_cost_usd=2.0))
     stopping.count(trials.one(1.5), a_grade())
     assert not is_enough(stopping)
     stopping.count(trials.one(0.53), a_grade())
@@ -63,7 +63,7 @@ def test_a_budget_that_is_reached_stops_it_and_the_message_has_what_was_spent_at
 
 
 def test_tokens_have_a_budget_of_their_own() -> None:
-    stopping, trials = Stopping(Limits(max_tokens=250)), Trials()
+    stopping, trials = StopPolicy(RunLimits(max_tokens=250)), Trials()
     for _ in range(3):
         assert not is_enough(stopping)
         stopping.count(trials.one(None, 100), a_grade())
@@ -72,13 +72,13 @@ def test_tokens_have_a_budget_of_their_own() -> None:
 
 
 def test_attempts_that_are_tried_again_are_spent_too() -> None:
-    stopping = Stopping(Limits(max_cost_usd=1.0))
+    stopping = StopPolicy(RunLimits(max_cost_usd=1.0))
     stopping.count_attempt(Trials().one(1.0))
     assert stopping.reason is not None
 
 
 def test_a_budget_of_nothing_lets_nothing_begin() -> None:
-    assert Stopping(Limits(max_cost_usd=0.0)).reason is not None
+    assert StopPolicy(RunLimits(max_cost_usd=0.0)).reason is not None
 
 
 def test_what_running_trials_will_probably_take_is_left_for_them() -> None:
@@ -90,7 +90,7 @@ def test_what_running_trials_will_probably_take_is_left_for_them() -> None:
 
 
 def test_before_anything_has_finished_nothing_is_known_of_what_trials_take() -> None:
-    assert Stopping(Limits(max_cost_usd=0.01)).leaves_room(50)
+    assert StopPolicy(RunLimits(max_cost_usd=0.01)).leaves_room(50)
 
 
 def test_when_it_is_enough_nobody_waits_for_room() -> None:
@@ -99,7 +99,7 @@ def test_when_it_is_enough_nobody_waits_for_room() -> None:
 
 
 def test_of_several_reasons_the_first_one_stands() -> None:
-    stopping = Stopping(Limits(max_fail=1, max_cost_usd=1.0))
+    stopping = StopPolicy(RunLimits(max_fail=1, max_cost_usd=1.0))
     failed = a_grade().model_copy(update={"status": "FAIL"})
     stopping.count(Trials().one(5.0), failed)
     assert stopping.reason == Stop(kind="max_fail", message="1 trial failed or met an error")
@@ -109,7 +109,7 @@ def test_of_several_reasons_the_first_one_stands() -> None:
 
 def test_a_budget_that_cannot_be_counted_is_said_once() -> None:
     told: list[str] = []
-    stopping, trials = Stopping(Limits(max_cost_usd=1.0), told.append), Trials()
+    stopping, trials = StopPolicy(RunLimits(max_cost_usd=1.0), told.append), Trials()
     for _ in range(3):
         stopping.count(trials.one(None, 100), a_grade())
     text = "the engine scripted tells no cost, so --max-cost-usd cannot count what it takes"
@@ -118,6 +118,6 @@ def test_a_budget_that_cannot_be_counted_is_said_once() -> None:
 
 def test_nothing_is_said_of_what_nobody_limits() -> None:
     told: list[str] = []
-    stopping = Stopping(Limits(max_tokens=1000), told.append)
+    stopping = StopPolicy(RunLimits(max_tokens=1000), told.append)
     stopping.count(Trials().one(None, 100), a_grade())
     assert told == []

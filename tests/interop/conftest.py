@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.interop.convert import import_files
-from skillup.interop.detect import Format
+from skillup.importers.convert import import_files
+from skillup.importers.detect import Format
 from tests.support.imported import Convert, Result
 
 

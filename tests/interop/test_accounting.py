@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from skillup.errors import InvalidFilesError
-from skillup.interop.convert import import_files
-from skillup.interop.report import Note, unused
+from skillup.importers.convert import import_files
+from skillup.importers.notes import Note, unused
 
 AGENTV: dict[str, Any] = {
     "name": "probe",

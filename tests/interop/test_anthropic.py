@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillup.errors import InvalidFilesError
-from skillup.interop.convert import import_files
+from skillup.importers.convert import import_files
 from skillup.load.yaml_reader import read_yaml
 from tests.support.imported import Convert
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from skillup.interop.assertion import Background
-from skillup.interop.assertions import convert_assertions
-from skillup.interop.node import Node
-from skillup.interop.source import Source, parse_source
+from skillup.importers.promptfoo.assertion import Background
+from skillup.importers.promptfoo.assertions import convert_assertions
+from skillup.importers.promptfoo.values import SourceValue
+from skillup.importers.source import SourceFile, parse_source
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.check_rows import Row
@@ -139,9 +139,9 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
 ]  # fmt: skip
 
 
-def converted(text: str, **background: Any) -> tuple[list[dict[str, Any]], Source]:
+def converted(text: str, **background: Any) -> tuple[list[dict[str, Any]], SourceFile]:
     source = parse_source(f"assert:\n  - {text}\n", HERE)
-    listed = Node.top(source).get("assert")
+    listed = SourceValue.top(source).get("assert")
     assert listed is not None
     expected = json.dumps({"a": {"b": [3]}})
     return convert_assertions([listed], Background(expected=expected, **background)), source
@@ -257,7 +257,7 @@ def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
         "assert:\n  - {type: is-json}\n  - One\n  - {type: cost, budget: 1}\n  - Two\n",
         HERE,
     )
-    listed = Node.top(source).get("assert")
+    listed = SourceValue.top(source).get("assert")
     assert listed is not None
     made = convert_assertions([listed], Background())
     assert [next(iter(check)) for check in made] == ["json", "rubric", "max_cost_usd"]

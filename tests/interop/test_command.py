@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from skillup.cli.boundary import run_app
-from skillup.cli.import_suite import import_suite
+from skillup.cli.commands.import_suite import import_suite
+from skillup.cli.errors import run_app
 from skillup.errors import InvalidFilesError, UsageError
 
 SUITE = """\

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.interop.convert import import_files
+from skillup.importers.convert import import_files
 from skillup.load.json_schema import json_schema
 from skillup.load.suites import load_paths
 from skillup.load.trust import ALLOW

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from skillup.errors import SkillupError, UsageError
-from skillup.interop.detect import detect
-from skillup.interop.source import open_sources
+from skillup.importers.detect import detect
+from skillup.importers.source import open_sources
 
 
 def sources(tmp_path: Path, data: Any, name: str = "some.json") -> Any:

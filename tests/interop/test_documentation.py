@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from skillup.cli.import_suite import import_suite
+from skillup.cli.commands.import_suite import import_suite
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)

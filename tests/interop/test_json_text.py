@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError
-from skillup.interop.json_text import JsonText
+from skillup.importers.source import JsonText
 
 HERE = Path("some.json")
 

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.interop.judge_input import JudgeInput, is_judge_input, read_judge_input
-from skillup.interop.mocked_judge import mocked_result
+from skillup.importers.judge_debug import (
+    JudgeInput,
+    is_judge_input,
+    mocked_result,
+    read_judge_input,
+)
 from skillup.judges import grade_record
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.judge import JudgeConfig

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.session_transcript import detect_format
 from skillup.errors import UsageError
-from skillup.interop.session_case import CaseText, case_of_session, suite_text
-from skillup.interop.session_origin import revision_of
-from skillup.interop.session_record import HeldSession, read_session, record_of_session
 from skillup.judges import grade_record
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import parse_yaml
 from skillup.schema.case import Case
+from skillup.sessions.case import CaseText, case_of_session, suite_text
+from skillup.sessions.index import revision_of
+from skillup.sessions.readers import detect_format
+from skillup.sessions.record import RecordedSession, read_session, record_of_session
 from tests.support.session_files import claude_row, text, write_rows
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "compat" / "sessions"
 FILES = sorted(CORPUS.rglob("*.jsonl")) if CORPUS.is_dir() else []
 
 
-def held(path: Path) -> HeldSession:
+def held(path: Path) -> RecordedSession:
     format_ = detect_format(path)
     assert format_ is not None
     return read_session(path, format_)

@@ -8,21 +8,26 @@ from typing import Any
 
 import pytest
 
-from skillup.engines import claude_session, codex_session
-from skillup.engines.claude_fork import Place, fork_session
-from skillup.engines.codex_fork import fork_problem, forked_lines
-from skillup.engines.codex_usage import part_of_last_turn
+from skillup.engines.claude_code import session as claude_session
+from skillup.engines.claude_code.session import SessionPlace, fork_session
+from skillup.engines.codex import session as codex_session
+from skillup.engines.codex.created_sessions import fork_problem, forked_lines
+from skillup.engines.codex.session import part_of_last_turn
 from skillup.engines.session_files import what_it_lacks, what_it_lost
-from skillup.engines.session_head import read_head
-from skillup.engines.session_transcript import SessionTranscript, detect_format
 from skillup.errors import UsageError
-from skillup.interop.session_case import case_of_session, suite_text
-from skillup.interop.session_origin import revision_of
-from skillup.interop.session_record import read_session, record_of_session
 from skillup.judges import grade_record
 from skillup.load.suites import load_paths
-from skillup.reports.session_text import foot_lines, head_lines, json_chunks, transcript_lines
+from skillup.reports.terminal.listing import (
+    foot_lines,
+    head_lines,
+    json_chunks,
+    transcript_lines,
+)
 from skillup.schema.case import Case
+from skillup.sessions.case import case_of_session, suite_text
+from skillup.sessions.index import revision_of
+from skillup.sessions.readers import SessionTranscript, detect_format, read_head
+from skillup.sessions.record import read_session, record_of_session
 from tests.support.damaged import damaged_lines
 from tests.support.session_files import (
     claude_row,
@@ -167,8 +172,8 @@ def forked(path: Path, base: Path) -> None:
         fork_problem(lines[0] if lines else b"", ID)
         list(forked_lines(lines, ID, OTHER, {Path("/project"): base}))
     elif path.parent.parent.name == "projects":
-        parent = Place(base / "home", base, Path("/project"), ID)
-        child = Place(base / "other", base / "other", base, OTHER)
+        parent = SessionPlace(base / "home", base, Path("/project"), ID)
+        child = SessionPlace(base / "other", base / "other", base, OTHER)
         fork_session(path, parent, child).unlink()
 
 

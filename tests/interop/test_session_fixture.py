@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
-from skillup.interop.session_fixture import Selected, copy_files, select_files
+from skillup.sessions.fixture import Selected, copy_files, select_files
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
-from skillup.interop.session_index import (
+from skillup.sessions.index import (
     EngineName,
     count_sessions,
     find_session,

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.claude_history import history_session
-from skillup.engines.codex_history import rollout_rows
-from skillup.engines.session_transcript import detect_format
-from skillup.interop.session_record import read_session, record_of_session
+from skillup.engines.claude_code.session import history_session
+from skillup.engines.codex.created_sessions import rollout_rows
 from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.record import HistoryItem, Record
+from skillup.sessions.readers import detect_format
+from skillup.sessions.record import read_session, record_of_session
 from skillup.trial.history import past_of
 from tests.support.session_files import TIME, claude_row, done, message, text, write_rows
 

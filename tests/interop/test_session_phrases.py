@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.interop.session_phrases import key_phrases
+from skillup.sessions.case import key_phrases
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.session_transcript import detect_format
 from skillup.errors import UsageError
-from skillup.interop.session_record import read_session, record_of_session
 from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
+from skillup.sessions.readers import detect_format
+from skillup.sessions.record import read_session, record_of_session
 from tests.support.session_files import (
     claude_row,
     codex_meta,

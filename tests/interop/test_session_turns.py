@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.session_transcript import SessionTranscript
-from skillup.interop.session_turns import SessionTurns, turns_of
+from skillup.sessions.readers import SessionTranscript
+from skillup.sessions.record import SessionTurns, turns_of
 from tests.support.session_files import (
     claude_row,
     codex_meta,

@@ -5,21 +5,20 @@ from typing import Any
 
 import pytest
 
-from skillup.interop.node import Node
-from skillup.interop.source import Source, parse_source
-from skillup.interop.templating import Scope
+from skillup.importers.promptfoo.values import SourceValue, TemplateScope
+from skillup.importers.source import SourceFile, parse_source
 
 HERE = Path("t.yaml")
 
 
-def scope_of(text: str, **more: Any) -> tuple[Scope, Source]:
+def scope_of(text: str, **more: Any) -> tuple[TemplateScope, SourceFile]:
     source = parse_source(text, HERE)
-    return Scope(variables=dict(Node.top(source).items()), **more), source
+    return TemplateScope(variables=dict(SourceValue.top(source).items()), **more), source
 
 
 def filled(text: str, variables: str = "a: 1", *, live: bool = False, **more: Any) -> Any:
     scope, _ = scope_of(variables, **more)
-    node = Node(Source(HERE, text, lambda loc, key=False: (1, 1)), (), text, scope)
+    node = SourceValue(SourceFile(HERE, text, lambda loc, key=False: (1, 1)), (), text, scope)
     return node.message() if live else node.take()
 
 
@@ -48,7 +47,7 @@ def test_templates_are_filled_in(text: str, variables: str, result: Any) -> None
 
 def test_a_name_without_a_value_is_empty_and_is_reported() -> None:
     scope, source = scope_of("x: 'a {{ nobody }} b'")
-    node = Node.top(source).with_scope(scope).get("x")
+    node = SourceValue.top(source).with_scope(scope).get("x")
     assert node is not None
     assert node.text() == "a  b"
     assert [note.what for note in source.notes({})] == ["`nobody` has no value"]
@@ -74,7 +73,7 @@ def test_nothing_of_python_can_be_reached() -> None:
 def test_a_variable_of_the_environment_becomes_a_name_in_a_message() -> None:
     scope, _ = scope_of("a: 1")
     text = "Use {{ env.REGION | default('eu') }}, not <<this>>"
-    node = Node(Source(HERE, text, lambda loc, key=False: (1, 1)), (), text, scope)
+    node = SourceValue(SourceFile(HERE, text, lambda loc, key=False: (1, 1)), (), text, scope)
     assert node.message() == r"Use <<REGION>>, not \<<this>>"
     assert scope.needed["REGION"].default == "eu"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.interop.convert import import_files
-from skillup.interop.write import Output, write
+from skillup.importers.convert import import_files
+from skillup.importers.write import Output, write
 from skillup.load.suites import load_paths
 
 SUITE = "metadata: {name: n, model: m}\nevals:\n  - {prompt: One, checks: [{match: '*x*'}]}\n"

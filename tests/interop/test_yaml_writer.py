@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.interop.yaml_writer import to_yaml
+from skillup.importers.yaml_writer import to_yaml
 from skillup.load.yaml_reader import parse_yaml, resolve_plain
 
 HERE = Path("written.yaml")

@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from skillup.judges import grade
-from skillup.judges.desk import DeskOptions, JudgeDesk, Whereabouts
 from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.router import CaseLocation, JudgeRouter, RouterOptions
+from skillup.ratelimit.slow_down import OwnPacing
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
-from skillup.trial.pacing import OwnPacing
 from tests.support.asking import HASTY, KEYS, cache
 from tests.support.model_server import ModelServer, Structured
 from tests.support.records import make_record
@@ -25,17 +25,17 @@ RUBRIC = "It asks before it deletes"
 PASS = {"verdicts": [{"id": "c1", "verdict": "pass", "reason": "It asks.", "quote": "Shall I?"}]}
 
 
-def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeDesk:
+def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
     models = Models(ModelOptions(environment, str, kept, patience=HASTY, pacing=OwnPacing(0)))
-    options = DeskOptions(
+    options = RouterOptions(
         environment=environment,
         mask=str,
         profiles=lambda name, root: Profile(name=name, engine="scripted"),
-        whereabouts=lambda _: Whereabouts(root, "scripted"),
+        case_location=lambda _: CaseLocation(root, "scripted"),
         suite_root=lambda _: root,
     )
-    return JudgeDesk(models, options)
+    return JudgeRouter(models, options)
 
 
 def case(*assertions: object, **more: object) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def case(*assertions: object, **more: object) -> dict[str, Any]:
     return read.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def judge(with_desk: JudgeDesk, written: dict[str, Any]) -> Grade:
+def judge(with_desk: JudgeRouter, written: dict[str, Any]) -> Grade:
     recorded = make_record("Shall I?", files={"a.log": ""}, case=written)
 
     async def main() -> Grade:
@@ -104,10 +104,10 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
     def lost(_: object) -> Path:
         raise KeyError("suite")
 
-    options = DeskOptions(
+    options = RouterOptions(
         KEYS, str, lambda name, root: Profile(name=name, engine="scripted"), suite_root=lost
     )
-    broken = JudgeDesk(Models(ModelOptions(KEYS, str)), options)
+    broken = JudgeRouter(Models(ModelOptions(KEYS, str)), options)
     graded = judge(broken, case(RUBRIC, {"script": "yes.sh"}))
     assert graded.status == "ERROR"
     assert "skillup itself failed: KeyError" in graded.reason

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.engines.base import TurnOutcome
-from skillup.judges.paced import send_paced
+from skillup.engines.base import EngineTurn
+from skillup.judges.agent.runner import send_paced
 from skillup.schema.record import ErrorKind, TurnError
 
 pytestmark = pytest.mark.anyio
@@ -36,12 +36,12 @@ class Way:
         self.seen.append("accepted")
 
 
-async def sent(way: Way, kind: ErrorKind | None) -> tuple[TurnOutcome, bool]:
+async def sent(way: Way, kind: ErrorKind | None) -> tuple[EngineTurn, bool]:
     error = TurnError(kind=kind, message="no") if kind is not None else None
 
-    async def send() -> TurnOutcome:
+    async def send() -> EngineTurn:
         way.seen.append("sent")
-        return TurnOutcome(None, response="yes", error=error)
+        return EngineTurn(None, response="yes", error=error)
 
     return await send_paced(way, send)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from skillup.cli.app import app
+from skillup.cli.main import app
 from tests.load.broken.cases import CASES
 from tests.load.broken.profiles import PROFILES
 from tests.load.broken.suites import SUITES

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
+from skillup.load.datasets import Sampling, sampled
 from skillup.load.model import LoadedSuite
-from skillup.load.sampling import Sampling, sampled
 from skillup.load.suites import load_paths
 from tests.support.trees import make_tree
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.errors import Problem
 from skillup.load.suites import load_paths
 from tests.support.trees import make_tree

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.load.variables import BadReferenceError, MissingVariableError, expand
+from skillup.load.profiles import BadReferenceError, MissingVariableError, expand
 
 SET = {"A": "one", "EMPTY": "", "DOLLAR": "${A}"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.process.colour_codes import (
+from skillup.redaction.colour_codes import (
     CODES,
     ESCAPES,
     may_have_codes,

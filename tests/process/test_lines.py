@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.process.lines import LineSplitter, OutputStream
+from skillup.process.streams import LineSplitter, OutputStream
 
 
 def texts_of(data: bytes, sizes: list[int], max_bytes: int) -> list[bytes]:

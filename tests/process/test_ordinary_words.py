@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.process.ordinary_words import is_ordinary
-from skillup.process.secrets import Secrets
+from skillup.redaction.allow_list import is_ordinary
+from skillup.redaction.secrets import Secrets
 
 
 @pytest.mark.parametrize(

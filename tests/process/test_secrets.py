@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.process.secrets import Secrets
+from skillup.redaction.secrets import Secrets
 from skillup.reports.text import plain
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from skillup.process.table import (
-    Row,
+from skillup.process.tree import (
+    ProcessRow,
     Table,
     read_row,
     read_table,
@@ -21,13 +21,13 @@ from skillup.process.table import (
 )
 
 
-def is_zombie(row: Row | None) -> bool:
+def is_zombie(row: ProcessRow | None) -> bool:
     assert row is not None
     return row.zombie
 
 
 @pytest.mark.parametrize("read", [read_row, row_of_psutil])
-def test_a_row_tells_who_a_process_is(read: Callable[[int], Row | None]) -> None:
+def test_a_row_tells_who_a_process_is(read: Callable[[int], ProcessRow | None]) -> None:
     row = read(os.getpid())
     assert row is not None
     assert (row.pid, row.parent, row.zombie) == (os.getpid(), os.getppid(), False)
@@ -37,7 +37,7 @@ def test_a_row_tells_who_a_process_is(read: Callable[[int], Row | None]) -> None
 
 
 @pytest.mark.parametrize("rows", [lambda: read_table().rows.values(), rows_of_psutil])
-def test_the_table_holds_us_and_our_ancestors(rows: Callable[[], list[Row]]) -> None:
+def test_the_table_holds_us_and_our_ancestors(rows: Callable[[], list[ProcessRow]]) -> None:
     table = Table(iter(list(rows())))
     assert os.getpid() in table.rows
     assert os.getppid() in table.ancestors(os.getpid())
@@ -46,7 +46,7 @@ def test_the_table_holds_us_and_our_ancestors(rows: Callable[[], list[Row]]) -> 
 
 @pytest.mark.parametrize("read", [read_row, row_of_psutil])
 def test_a_dead_child_is_a_zombie_until_it_is_waited_for(
-    read: Callable[[int], Row | None],
+    read: Callable[[int], ProcessRow | None],
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         assert is_zombie(read(child.pid)) is False

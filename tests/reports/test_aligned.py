@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from skillup.reports.aligned import print_aligned
+from skillup.reports.terminal.layout import print_aligned
 
 ROWS = [("case", "rate", "note"), ("a-name-without-blanks", "50%", "words that go on and on")]
 

@@ -9,12 +9,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from skillup.reports.compare import print_comparison
-from skillup.reports.compare_totals import p_value, taken
-from skillup.reports.stream_console import make_console
-from skillup.trends.comparison import compare_runs
-from skillup.trends.gates import check_gates, gates_by_suite
-from skillup.trends.outcomes import CaseKey
+from skillup.history.comparison import compare_runs
+from skillup.history.gates import check_gates, gates_by_suite
+from skillup.history.outcomes import CaseKey
+from skillup.reports.terminal.comparison import p_value, print_comparison, taken
+from skillup.reports.terminal.layout import make_console
 from tests.support.outcomes import a_key, a_run
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from skillup.reports.compare_json import comparison_json
-from skillup.reports.compare_sentence import edited_in_a_sentence, in_a_sentence
-from skillup.trends.comparison import compare_runs
-from skillup.trends.outcomes import CaseKey
+from skillup.history.comparison import compare_runs
+from skillup.history.outcomes import CaseKey
+from skillup.reports.comparison_json import comparison_json
+from skillup.reports.comparison_text import edited_in_a_sentence, in_a_sentence
 from tests.support.outcomes import Cases, a_key, a_run
 
 Cost = float | None

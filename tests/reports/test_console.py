@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.reports.console import print_result
-from skillup.reports.stream_console import make_console
+from skillup.reports.terminal.layout import make_console
+from skillup.reports.terminal.result import print_result
 from skillup.schema.grade import CheckResult
 from tests.support.graded import a_grade, a_result
 from tests.support.plans import a_plan

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from skillup.errors import ExitCode
-from skillup.judges.replay.flips import GradeChange, compare
-from skillup.reports.flips import counts_line, flip_lines, grade_line, unmet_lines
-from skillup.reports.judgement import Tally, judgement_chunks
+from skillup.judges.rejudge.changes import GradeChange, compare
+from skillup.reports.rejudging_json import RejudgeCounts, judgement_chunks
+from skillup.reports.terminal.rejudging import (
+    counts_line,
+    flip_lines,
+    grade_line,
+    unmet_lines,
+)
 from skillup.schema.grade import CheckResult, Grade
 from tests.support.stored import a_grade
 
@@ -63,7 +68,7 @@ def test_hostile_text_does_not_reach_the_terminal() -> None:
 
 
 def test_counts_leave_out_what_is_none() -> None:
-    tally = Tally()
+    tally = RejudgeCounts()
     tally.add(grade(), None)
     assert counts_line(tally, compared=False).plain == "1 judged: 1 passed"
     assert counts_line(tally, compared=True).plain == "1 judged: 1 passed; nothing changed"
@@ -79,14 +84,14 @@ def test_the_exit_code_is_that_of_a_run() -> None:
         (["PASS", "FAIL"], ExitCode.FAILED),
         (["FAIL", "ERROR"], ExitCode.ERROR),
     ]:
-        tally = Tally()
+        tally = RejudgeCounts()
         for status in statuses:
             tally.add(grade(status=status), None)
         assert tally.exit_code() == code
 
 
 def test_json_comes_in_pieces_and_is_whole_at_the_end() -> None:
-    tally = Tally()
+    tally = RejudgeCounts()
 
     def judged() -> Iterator[tuple[str, Grade, GradeChange | None]]:
         for number in range(2):

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from skillup.plan import Job, Plan
-from skillup.reports.folded_live import rows_by_folding
-from skillup.reports.live import LiveReporter
-from skillup.reports.orderly_console import OrderlyConsole
+from skillup.reports.terminal.layout import OrderlyConsole
+from skillup.reports.terminal.live import LiveReporter, rows_by_folding
 from skillup.trial import TrialEvent
 from tests.reports.test_junit import make_grade
 from tests.support.families import jobs_of

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from skillup.reports.folding import print_folded
+from skillup.reports.terminal.layout import print_folded
 
 WORDS = "some words that go on and on"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from skillup.reports.heartbeat import Heartbeat
+from skillup.reports.terminal.progress import Heartbeat
 
 GUARD_SECONDS = 60
 

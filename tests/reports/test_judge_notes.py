@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.reports.judge_notes import judge_lines, judging_cost
+from skillup.reports.phrases import judge_lines, judging_cost
 from skillup.schema.grade import CheckResult, Judging
 from tests.reports.test_junit import make_grade
 

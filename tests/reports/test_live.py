@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from skillup.plan import Plan
-from skillup.reports.live import LiveReporter
+from skillup.reports.terminal.live import LiveReporter
 from skillup.schema.record import TranscriptItem
 from skillup.trial import TrialEvent
 from tests.support.families import jobs_of

@@ -8,8 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from skillup.plan import Job, Plan
-from skillup.reports.live_view import view, without_middle
-from skillup.reports.standing import Standing
+from skillup.reports.terminal.run_progress import RunProgress, view, without_middle
 from skillup.reports.text import plain
 from skillup.trial import TrialEvent
 from tests.reports.test_junit import make_grade
@@ -18,9 +17,9 @@ from tests.support.families import jobs_of
 HOSTILE = "\x1b[2J\x1b]0;title\x07漢字🙂‍↔️\r\n\t\u202eshell rm -rf " + "x" * 300
 
 
-def running(tmp_path: Path, count: int, doing: str = "shell ls") -> tuple[Standing, list[Job]]:
+def running(tmp_path: Path, count: int, doing: str = "shell ls") -> tuple[RunProgress, list[Job]]:
     jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=count)
-    standing = Standing(Plan(tuple(jobs)))
+    standing = RunProgress(Plan(tuple(jobs)))
     for job in jobs:
         standing.start(job, 1)
         standing.hear(TrialEvent(job.id, "turn_started", 1, 2))
@@ -29,7 +28,7 @@ def running(tmp_path: Path, count: int, doing: str = "shell ls") -> tuple[Standi
     return standing, jobs
 
 
-def lines(standing: Standing, width: int, height: int, notice: str = "") -> list[str]:
+def lines(standing: RunProgress, width: int, height: int, notice: str = "") -> list[str]:
     def label(job: Job) -> str:
         return f"case 漢字 {job.trial}"
 
@@ -96,7 +95,7 @@ def test_long_names_differ_on_a_narrow_terminal_and_take_the_room_that_is_left(
     tmp_path: Path,
 ) -> None:
     jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=2)
-    standing = Standing(Plan(tuple(jobs)))
+    standing = RunProgress(Plan(tuple(jobs)))
     name = "asks-before-it-removes-any-of-the-files-that-were-added-today-"
     labels = [f"{name}{which} #{n}" for which in ("one", "two") for n in (1, 2)]
     called = {}

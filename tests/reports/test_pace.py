@@ -6,18 +6,18 @@ import threading
 
 import pytest
 
-from skillup.reports.pace import Pace, about
+from skillup.reports.terminal.run_progress import Eta, about
 
 
 def test_nothing_is_said_before_two_trials_have_ended() -> None:
-    pace = Pace()
+    pace = Eta()
     pace.add("a", 10)
 
     assert pace.left([("a", 1)], ["a"], 1) is None
 
 
 def test_what_waits_is_shared_by_those_that_are_held_at_once() -> None:
-    pace = Pace()
+    pace = Eta()
     for _ in range(3):
         pace.add("a", 10)
 
@@ -25,7 +25,7 @@ def test_what_waits_is_shared_by_those_that_are_held_at_once() -> None:
 
 
 def test_a_case_takes_what_its_like_took_and_an_unknown_one_the_mean_of_all() -> None:
-    pace = Pace()
+    pace = Eta()
     pace.add("short", 2)
     pace.add("long", 100)
 
@@ -34,7 +34,7 @@ def test_a_case_takes_what_its_like_took_and_an_unknown_one_the_mean_of_all() ->
 
 
 def test_it_is_never_less_than_what_is_left_of_the_longest() -> None:
-    pace = Pace()
+    pace = Eta()
     pace.add("short", 2)
     pace.add("long", 100)
 
@@ -43,7 +43,7 @@ def test_it_is_never_less_than_what_is_left_of_the_longest() -> None:
 
 
 def test_trials_that_go_on_longer_than_what_has_ended_are_the_measure_of_their_like() -> None:
-    pace = Pace()
+    pace = Eta()
     for _ in range(3):
         pace.add("short", 0.1)
 
@@ -54,7 +54,7 @@ def test_trials_that_go_on_longer_than_what_has_ended_are_the_measure_of_their_l
 
 
 def test_thousands_of_trials_of_a_case_are_reckoned_with_once_for_all_of_them() -> None:
-    pace = Pace()
+    pace = Eta()
     for _ in range(20_000):
         pace.add("a", 10)
 
@@ -64,7 +64,7 @@ def test_thousands_of_trials_of_a_case_are_reckoned_with_once_for_all_of_them() 
 
 @pytest.mark.usefixtures("threads_take_turns_often")
 def test_trials_of_new_cases_may_end_while_it_is_reckoned() -> None:
-    pace = Pace()
+    pace = Eta()
     failed: list[BaseException] = []
     over = threading.Event()
 

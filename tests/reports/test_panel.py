@@ -8,11 +8,10 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from skillup.judges.replay.labels import Label, against_labels
-from skillup.judges.replay.panel import Seat, pairs_of
-from skillup.reports.label_scores import label_lines
-from skillup.reports.panel import pair_lines, panel_lines
-from skillup.reports.panel_json import panel_as_json
+from skillup.judges.rejudge.judges_compared import JudgeColumn, pairs_of
+from skillup.judges.rejudge.labels import Label, against_labels
+from skillup.reports.rejudging_json import panel_as_json
+from skillup.reports.terminal.rejudging import label_lines, pair_lines, panel_lines
 from skillup.schema.grade import CheckResult, Judging
 from tests.support.stored import a_grade
 
@@ -21,12 +20,12 @@ EVIL = "\x1b[2Jx\x07 [/bold] [red]y\u202e"
 LONG = "It says so in so many words. " * 12
 
 
-def seat(name: str, passed: bool | None, *, text: str = "because", **more: Any) -> Seat:
+def seat(name: str, passed: bool | None, *, text: str = "because", **more: Any) -> JudgeColumn:
     result = CheckResult(
         name="rubric", kind="rubric", passed=bool(passed), score=0.0, found=text, excerpt=text,
         error=text if passed is None else None,
     )  # fmt: skip
-    found = Seat(name)
+    found = JudgeColumn(name)
     found.hear(JOB, a_grade().model_copy(update={"assertions": [result], **more}))
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.engines.session_entries import SessionEntry, SessionSummary
-from skillup.reports.session_text import foot_lines, head_lines, transcript_lines
+from skillup.reports.terminal.listing import foot_lines, head_lines, transcript_lines
 from skillup.schema.record import ToolCall, ToolResult
 
 CALL = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": "ls", "n": 1})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillup.judges import grade_record
-from skillup.reports.shared_turns import shared_note
+from skillup.reports.phrases import shared_note
 from skillup.schema.grade import Grade
 from tests.support.records import make_record, make_turn, read_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.plan import Job, Plan
-from skillup.reports.standing import Standing
+from skillup.reports.terminal.run_progress import RunProgress
 from skillup.trial import TrialEvent
 from tests.reports.test_junit import make_grade
 from tests.reports.test_streaming import answer, call
@@ -22,14 +22,14 @@ class Clock:
         return self.now
 
 
-def standing_of(tmp_path: Path, trials: int = 4, **more: object) -> tuple[Standing, list[Job]]:
+def standing_of(tmp_path: Path, trials: int = 4, **more: object) -> tuple[RunProgress, list[Job]]:
     jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=trials)
-    return Standing(Plan(tuple(jobs)), **more), jobs  # type: ignore[arg-type]
+    return RunProgress(Plan(tuple(jobs)), **more), jobs  # type: ignore[arg-type]
 
 
 def test_trials_that_an_earlier_start_has_ended_count_as_done(tmp_path: Path) -> None:
     jobs = jobs_of(tmp_path, "input: {prompt: a}\n", trials=3)
-    standing = Standing(Plan(tuple(jobs)), finished=[jobs[0].id, "another/run/x/1"])
+    standing = RunProgress(Plan(tuple(jobs)), finished=[jobs[0].id, "another/run/x/1"])
 
     assert (standing.done, standing.kept, standing.waiting) == (1, 1, 2)
 

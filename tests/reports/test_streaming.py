@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from skillup.reports.streaming import ConversationStream
+from skillup.reports.terminal.streaming import ConversationStream
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult, TurnGrade
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem

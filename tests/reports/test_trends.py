@@ -8,10 +8,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from skillup.reports.trends import MOST_CASES, print_trends
-from skillup.trends.history import Wanted, histories
-from skillup.trends.index.queries import CaseInRun, RunHead
-from skillup.trends.tallies import by_case
+from skillup.history.queries import CaseInRun, RunHead
+from skillup.history.series import SeriesFilter, histories
+from skillup.history.tallies import by_case
+from skillup.reports.terminal.trends import MOST_CASES, print_trends
 from tests.support.outcomes import a_run
 
 
@@ -33,7 +33,7 @@ def said(
         no_color=True,
         highlight=False,
     )
-    print_trends(histories(rows, Wanted(), 60), console, most)
+    print_trends(histories(rows, SeriesFilter(), 60), console, most)
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
@@ -75,7 +75,7 @@ def test_the_line_of_all_cases_has_what_they_cost() -> None:
         CaseInRun(head, key, own) for key, own in by_case([*cheap.trials, *dear.trials]).items()
     ]
     stream = StringIO()
-    print_trends(histories(rows, Wanted(), 60), Console(file=stream, width=200))
+    print_trends(histories(rows, SeriesFilter(), 60), Console(file=stream, width=200))
     line = stream.getvalue().splitlines()[2]
     assert line.split()[:4] == ["(all)", "✓", "3/3", "100%"]
     assert line.endswith("$0.20")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.schema.judge_prompts import fill, unknown_variables, uses
+from skillup.schema.judge import fill, unknown_variables, uses
 
 
 def test_variables_are_told_from_what_only_looks_like_them() -> None:

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.store.atomic import make_directory, remove_temporary_files, set_aside, write_atomic
+from skillup.store.files import (
+    make_directory,
+    remove_temporary_files,
+    set_aside,
+    write_atomic,
+)
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -34,7 +39,7 @@ def test_when_the_disk_takes_no_more_the_old_file_stays(tmp_path: Path) -> None:
 import resource
 from pathlib import Path
 from skillup.errors import RunDirectoryError
-from skillup.store.atomic import write_atomic
+from skillup.store.files import write_atomic
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     write_atomic(Path({str(path)!r}), b"x" * 100_000)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.store.journal import Journal, read_journal
-from skillup.store.json_text import no_mask
+from skillup.store.journal import Journal, no_mask, read_journal
 
 
 def test_events_come_back_in_order_with_their_times(tmp_path: Path) -> None:

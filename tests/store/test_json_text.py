@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from skillup.schema.record import Record
-from skillup.store.json_text import no_mask, to_json
+from skillup.store.journal import no_mask, to_json
 from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
 

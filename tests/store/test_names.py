@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.store.names import directory_of_job, job_of_directory
+from skillup.store.places import directory_of_job, job_of_directory
 
 
 def test_ordinary_ids_are_their_own_directories() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.store.place import beginning_of_id, new_run_id
-from skillup.store.runs_in_order import runs_in
+from skillup.store.places import beginning_of_id, new_run_id
+from skillup.store.runs import runs_in
 
 
 def a_run(folder: Path, name: str, **info: object) -> str:

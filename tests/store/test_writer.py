@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from skillup.store import RunDirectory
-from skillup.store.writer import writer_of
+from skillup.store.runs import writer_of
 
 
 def test_the_holder_of_the_lock_is_known_and_not_disturbed(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from typing import TypeVar
 import anyio
 from pydantic import Field
 
+from skillup.judges.llm.votes import AnswerForm
+from skillup.judges.models.attempts import RetryPatience
+from skillup.judges.models.cache import AnswerCache, AnswerFolder
 from skillup.judges.models.client import Asker, ModelOptions, Models
-from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import ModelQuestion
-from skillup.judges.models.stored import AnswerCache, AnswerFolder
-from skillup.judges.reading.answer_fields import AnswerForm
-from skillup.process.secrets import Secrets
+from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.redaction.secrets import Secrets
 from skillup.schema.judge import JudgeModel
-from skillup.trial.pacing import OwnPacing, Pacing
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ MODELS = {
     "openai-responses": "openai-responses:gpt-4.1",
     "openai-chat": "openai-chat:gpt-4.1",
 }
-HASTY = Patience(attempts=3, first_wait=0.01, longest_wait=0.02)
+HASTY = RetryPatience(attempts=3, first_wait=0.01, longest_wait=0.02)
 """Three attempts, with hardly a pause."""
 
 
@@ -74,7 +74,7 @@ def asking(
     environment: Mapping[str, str] = KEYS,
     cached: AnswerCache | None = None,
     at_once: int = 8,
-    patience: Patience = HASTY,
+    patience: RetryPatience = HASTY,
     pacing: Pacing | None = None,
     suite_root: Path = Path(),
 ) -> T:

@@ -29,17 +29,17 @@ FRESH = ("PYTHON", "LC_", "LANG", "TERM", "COLUMNS", "LINES", "FORCE_", "NO_COLO
 _IMPORTED = (
     "anyio._backends._asyncio",
     "rich.table",
-    "skillup.cli.app",
-    "skillup.cli.judging",
-    "skillup.cli.running",
-    "skillup.cli.trials_shown",
-    "skillup.cli.validate",
-    "skillup.engines.scripted",
-    "skillup.judges.whole",
-    "skillup.reports.conversation",
-    "skillup.reports.orderly_console",
-    "skillup.trends.history",
-    "skillup.trends.index.queries",
+    "skillup.cli.main",
+    "skillup.app.rejudge.judging",
+    "skillup.app.run",
+    "skillup.cli.commands.show",
+    "skillup.cli.commands.validate",
+    "skillup.engines.scripted.engine",
+    "skillup.judges.program_judges",
+    "skillup.reports.terminal.conversation",
+    "skillup.reports.terminal.layout",
+    "skillup.history.series",
+    "skillup.history.queries",
 )
 _SERVE = "import sys; from tests.support.forked import serve; serve(int(sys.argv[1]))"
 

@@ -10,7 +10,7 @@ import anyio
 
 from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.plan import Job, Plan
-from skillup.process.secrets import Secrets
+from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory

@@ -13,10 +13,10 @@ import anyio
 
 from skillup.engines.base import (
     Engine,
+    EngineTurn,
     SessionRef,
     SessionResumer,
     TrialContext,
-    TurnOutcome,
     TurnRequest,
 )
 from skillup.process import new_marker
@@ -47,9 +47,9 @@ class Conversation:
 
     engine: Engine
     trial: TrialContext
-    outcomes: list[TurnOutcome] = field(default_factory=list)
+    outcomes: list[EngineTurn] = field(default_factory=list)
 
-    def say(self, prompt: str, **request: Any) -> TurnOutcome:
+    def say(self, prompt: str, **request: Any) -> EngineTurn:
         """The next turn."""
         previous = self.outcomes[-1].fingerprint if self.outcomes else None
         number = len(self.outcomes) + 1
@@ -59,22 +59,22 @@ class Conversation:
         self.outcomes.append(outcome)
         return outcome
 
-    def start(self, turn: TurnRequest) -> TurnOutcome:
+    def start(self, turn: TurnRequest) -> EngineTurn:
         """A first turn."""
         return anyio.run(self.engine.start, turn, self.trial)
 
-    def resume(self, session: SessionRef, turn: TurnRequest) -> TurnOutcome:
+    def resume(self, session: SessionRef, turn: TurnRequest) -> EngineTurn:
         """A later turn, of any session."""
         assert isinstance(self.engine, SessionResumer)
         return anyio.run(self.engine.resume, session, turn, self.trial)
 
 
-def calls(outcome: TurnOutcome) -> list[ToolCall]:
+def calls(outcome: EngineTurn) -> list[ToolCall]:
     """The tool calls of a turn."""
     return [item.tool_call for item in outcome.items if item.tool_call is not None]
 
 
-def error_kind(outcome: TurnOutcome) -> str | None:
+def error_kind(outcome: EngineTurn) -> str | None:
     """The kind of a turn's error; fails if there is an answer besides."""
     if outcome.error is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.interop.convert import Imported
+from skillup.importers.convert import Imported
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import read_yaml
 

@@ -12,17 +12,17 @@ import anyio
 
 from skillup.errors import UsageError
 from skillup.judges import grade
-from skillup.judges.ledger import Ledger
-from skillup.judges.place import JudgePlace
-from skillup.judges.sitting import Inquiry
-from skillup.judges.whole import problem_of, read_judge, read_scripts
+from skillup.judges.evaluate import Judgement
+from skillup.judges.program_judges import judge_by_program, problem_of, read_scripts
+from skillup.judges.scratch import JudgePlace
+from skillup.judges.usage import UsageTracker
+from skillup.ratelimit.slow_down import OwnPacing, Pacing
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.trial.pacing import OwnPacing, Pacing
 from tests.support.records import Recorded
 
 SECRET = "sk-hidden-0123456789"
@@ -36,7 +36,7 @@ class Bench:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     own: Profile = field(default_factory=lambda: Profile(name="scripted", engine="scripted"))
     environment: Mapping[str, str] = field(default_factory=dict)
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: UsageTracker = field(default_factory=UsageTracker)
     pacing: Pacing = field(default_factory=lambda: OwnPacing(0))
     """As it is, refusals are errors."""
 
@@ -67,14 +67,14 @@ class Bench:
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:
         """The one result of a judge, as an author writes it."""
         config = JudgeConfig.model_validate(judge)
-        inquiry = Inquiry(("judge", 0), recorded.context(), "judge", judge=config)
-        (result,) = anyio.run(read_judge, inquiry, self.ledger, self.place())
+        inquiry = Judgement(("judge", 0), recorded.context(), "judge", judge=config)
+        (result,) = anyio.run(judge_by_program, inquiry, self.ledger, self.place())
         return result
 
     def check(self, spec: Any, recorded: Recorded, turn: int | None = None) -> CheckResult:
         """The result of a `script` check."""
         check = Check.model_validate({"script": spec})
-        inquiry = Inquiry(("check",), recorded.context(turn), "assertion", [check])
+        inquiry = Judgement(("check",), recorded.context(turn), "assertion", [check])
         (result,) = anyio.run(read_scripts, inquiry.checks, inquiry, self.place())
         return result
 
@@ -92,13 +92,13 @@ class Bench:
         return anyio.run(graded)
 
     def problem(self, case: Case) -> TurnError | None:
-        """As `skillup.judges.settling.Reader`."""
+        """As `skillup.judges.evaluate.Reader`."""
         return problem_of(case, self.place())
 
-    async def read(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
-        """As `skillup.judges.settling.Reader`."""
+    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
+        """As `skillup.judges.evaluate.Reader`."""
         if inquiry.judge is not None:
-            return await read_judge(inquiry, ledger, self.place())
+            return await judge_by_program(inquiry, ledger, self.place())
         return await read_scripts(inquiry.checks, inquiry, self.place())
 
     def _profile(self, name: str | None) -> Profile:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillup.engines.base import Engine
-from skillup.engines.claude_code import ClaudeCode
-from skillup.engines.claude_session import session_file as claude_session_file
-from skillup.engines.codex import Codex
-from skillup.engines.codex_session import session_file as codex_session_file
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.claude_code.session import session_file as claude_session_file
+from skillup.engines.codex.engine import Codex
+from skillup.engines.codex.session import session_file as codex_session_file
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, make_trial
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillup.trends.outcomes import CaseKey, RunOutcomes, Status, TrialOutcome
+from skillup.history.outcomes import (
+    CaseKey,
+    RunOutcomes,
+    Status,
+    TrialOutcome,
+)
 
 STATUSES: dict[str, Status] = {
     "p": "PASS",

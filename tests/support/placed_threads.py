@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import anyio
 
-from skillup.engines.base import Placed, TurnOutcome
-from skillup.engines.codex import Codex
+from skillup.engines.base import CreatedSession, EngineTurn
+from skillup.engines.codex.engine import Codex
 from skillup.schema.record import HistoryItem
 from tests.support.held_turns import Conversation
 from tests.support.lab_engines import codex_conversation
@@ -76,11 +76,13 @@ def answer(request: ModelRequest) -> Reply:
     return Text(f"Turn {len(request.user_texts)}: {request.latest}")
 
 
-def seeded(conversation: Conversation, history: tuple[HistoryItem, ...] = HISTORY) -> Placed:
+def seeded(
+    conversation: Conversation, history: tuple[HistoryItem, ...] = HISTORY
+) -> CreatedSession:
     """The conversation, going on from a history."""
     placed = anyio.run(Codex().seed, history, conversation.trial)
     assert placed.error is None
-    conversation.outcomes.append(TurnOutcome(placed.session, fingerprint=placed.fingerprint))
+    conversation.outcomes.append(EngineTurn(placed.session, fingerprint=placed.fingerprint))
     return placed
 
 
@@ -102,5 +104,5 @@ def forked(conversation: Conversation, base: Path, **changes: Any) -> Conversati
     assert session is not None
     placed = anyio.run(Codex().fork, session, conversation.trial, child)
     assert placed.error is None
-    outcome = TurnOutcome(placed.session, fingerprint=placed.fingerprint)
+    outcome = EngineTurn(placed.session, fingerprint=placed.fingerprint)
     return Conversation(conversation.engine, child, [outcome])

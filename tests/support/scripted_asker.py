@@ -15,10 +15,10 @@ import anyio
 import anyio.lowlevel
 from pydantic import BaseModel, ValidationError
 
-from skillup.judges.ledger import Ledger
+from skillup.judges.evaluate import Judgement, subject_of
+from skillup.judges.llm import read_checks
 from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
-from skillup.judges.reading import read_checks
-from skillup.judges.sitting import Inquiry, subject_of
+from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole
@@ -97,19 +97,19 @@ def read(
     recorded: Recorded,
     *,
     turn: int | None = None,
-    ledger: Ledger | None = None,
+    ledger: UsageTracker | None = None,
     role: CheckRole = "assertion",
     **case: Any,
 ) -> list[CheckResult]:
     """What comes of asking `asked` of a turn, or of the conversation; `case` are its keys."""
     context = recorded.context(turn)
     written = {"id": "case", "input": {"prompt": "x"}, "judge_model": "test:judge", **case}
-    inquiry = Inquiry(
+    inquiry = Judgement(
         (role, *subject_of(context.turn)), context, role, list(asked),
         case=Case.model_validate(written),
     )  # fmt: skip
 
     async def run() -> list[CheckResult]:
-        return await read_checks(inquiry, asker, ledger if ledger is not None else Ledger())
+        return await read_checks(inquiry, asker, ledger if ledger is not None else UsageTracker())
 
     return anyio.run(run)

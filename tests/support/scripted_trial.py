@@ -10,8 +10,13 @@ from typing import Any
 
 import psutil
 
-from skillup.engines.base import SessionRef, TrialContext, TurnOutcome, TurnRequest
-from skillup.engines.scripted import ScriptedEngine
+from skillup.engines.base import (
+    EngineTurn,
+    SessionRef,
+    TrialContext,
+    TurnRequest,
+)
+from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.process import TRIAL_VARIABLE
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint
@@ -65,7 +70,7 @@ class ScriptedTrial:
             self.context.home / "scripted-agent" / "sessions" / f"{self.context.session_id}.jsonl"
         )
 
-    async def turn(self, prompt: str, **request: Any) -> TurnOutcome:
+    async def turn(self, prompt: str, **request: Any) -> EngineTurn:
         """The next turn: the first starts the session, later ones resume it."""
         self._number += 1
         turn = TurnRequest(number=self._number, prompt=prompt, previous=self._previous, **request)

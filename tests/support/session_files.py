@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.engines.session_entries import SessionEntry, SessionSummary
-from skillup.engines.session_transcript import SessionTranscript, detect_format
+from skillup.sessions.readers import SessionTranscript, detect_format
 
 TIME = "2026-01-01T00:00:00.000Z"
 

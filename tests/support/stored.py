@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skillup.schema.checkpoint import Checkpoint
 from skillup.schema.grade import Grade, RunResult, Summary
 from skillup.schema.record import (
+    Checkpoint,
     EngineInfo,
     Record,
     SessionFingerprint,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.trends.changes import CaseChange, changes
-from skillup.trends.tallies import by_case
+from skillup.history.comparison import CaseChange, changes
+from skillup.history.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
 

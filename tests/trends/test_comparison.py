@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from skillup.trends.comparison import compare_runs, unanswered
-from skillup.trends.statistics.exact import mcnemar
-from skillup.trends.tallies import by_case
+from skillup.history.comparison import compare_runs, unanswered
+from skillup.history.tallies import by_case
+from skillup.stats.exact import mcnemar
 from tests.support.outcomes import a_key, a_run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skillup.trends.digests import digests_of, edited_cases
+from skillup.history.comparison import digests_of, edited_cases
 from tests.support.outcomes import a_run
 
 SUITES = {"demo": {"cases": {"x": "x", "y~2": "y"}}}

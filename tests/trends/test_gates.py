@@ -8,10 +8,15 @@ import pytest
 from pydantic import ValidationError
 
 from skillup.errors import UsageError
-from skillup.schema.gates import Gates
-from skillup.trends.comparison import compare_runs
-from skillup.trends.gates import check_gates, confidence_of, gates_by_suite, given_gates
-from skillup.trends.outcomes import RunOutcomes
+from skillup.history.comparison import compare_runs
+from skillup.history.gates import (
+    check_gates,
+    confidence_of,
+    gates_by_suite,
+    given_gates,
+)
+from skillup.history.outcomes import RunOutcomes
+from skillup.schema.suite import Gates
 from tests.support.outcomes import a_key, a_run
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.trends.history import CaseHistory, SuiteHistory, Wanted, histories
-from skillup.trends.index.queries import CaseInRun, RunHead
-from skillup.trends.outcomes import CaseKey
-from skillup.trends.statistics.clusters import interval_over_cases
-from skillup.trends.tallies import by_case
+from skillup.history.outcomes import CaseKey
+from skillup.history.queries import CaseInRun, RunHead
+from skillup.history.series import (
+    CaseHistory,
+    SeriesFilter,
+    SuiteHistory,
+    histories,
+)
+from skillup.history.tallies import by_case
+from skillup.stats.paired import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
 
 
@@ -25,7 +30,7 @@ def rows_of(*nights: Cases) -> list[CaseInRun]:
 def history_of(*nights: str, last: int = 20) -> CaseHistory:
     """One case over nights, each as the letters of its trials."""
     cases: list[Cases] = [{"case": marks} for marks in nights]
-    (suite,) = histories(rows_of(*cases), Wanted(), last)
+    (suite,) = histories(rows_of(*cases), SeriesFilter(), last)
     return suite.cases[0]
 
 
@@ -100,9 +105,9 @@ def test_nothing_is_claimed_that_may_be_chance_or_is_over(nights: list[str]) -> 
 
 def test_that_a_baseline_fails_is_no_news() -> None:
     bare = a_key("a", variant="without_skill")
-    (suite,) = histories(rows_of({bare: "p"}, {bare: "f"}), Wanted(), 20)
+    (suite,) = histories(rows_of({bare: "p"}, {bare: "f"}), SeriesFilter(), 20)
     assert suite.cases[0].failing is None
-    (suite,) = histories(rows_of({bare: "pppp"}, {bare: "ffff"}), Wanted(), 20)
+    (suite,) = histories(rows_of({bare: "pppp"}, {bare: "ffff"}), SeriesFilter(), 20)
     assert suite.cases[0].fell is None
 
 
@@ -114,7 +119,7 @@ def test_means_are_over_trials_and_not_over_runs() -> None:
         for head, run in zip(heads, runs, strict=True)
         for key, own in by_case(run.trials).items()
     ]
-    ((case,),) = [suite.cases for suite in histories(rows, Wanted(), 20)]
+    ((case,),) = [suite.cases for suite in histories(rows, SeriesFilter(), 20)]
     assert case.total.score == pytest.approx(0.9)
     assert case.total.cost_usd == pytest.approx(0.11)
 
@@ -145,7 +150,7 @@ def only(suites: list[SuiteHistory]) -> SuiteHistory:
 
 
 def test_a_case_that_a_run_did_not_hold_has_a_gap_there() -> None:
-    suite = only(histories(rows_of({"a": "p"}, {"a": "p", "b": "f"}), Wanted(), 20))
+    suite = only(histories(rows_of({"a": "p"}, {"a": "p", "b": "f"}), SeriesFilter(), 20))
     assert [[own.state for own in case.tallies] for case in suite.cases] == [
         ["pass", "pass"],
         ["absent", "fail"],
@@ -153,7 +158,7 @@ def test_a_case_that_a_run_did_not_hold_has_a_gap_there() -> None:
 
 
 def test_cases_that_went_long_ago_are_left_out() -> None:
-    suite = only(histories(rows_of({"old": "p"}, {"new": "p"}, {"new": "p"}), Wanted(), 2))
+    suite = only(histories(rows_of({"old": "p"}, {"new": "p"}, {"new": "p"}), SeriesFilter(), 2))
     assert [case.key.case_id for case in suite.cases] == ["new"]
 
 
@@ -172,27 +177,27 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
     ],
 )
 def test_a_suite_has_a_state_in_each_run(cases: Cases, state: str) -> None:
-    assert only(histories(rows_of(cases), Wanted(), 20)).states() == [state]
+    assert only(histories(rows_of(cases), SeriesFilter(), 20)).states() == [state]
 
 
 @pytest.mark.parametrize("last", [20, 1])
 def test_a_run_of_some_cases_does_not_pass_as_a_whole(last: int) -> None:
     whole: Cases = {"a": "p", "b": "p"}
     nights: list[Cases] = [{"a": "p"}, whole, {"b": "p"}, {"a": "f"}, {"a": "p"}, {"a": "p"}]
-    suite = only(histories(rows_of(*nights[: 6 if last > 1 else 3]), Wanted(), last))
+    suite = only(histories(rows_of(*nights[: 6 if last > 1 else 3]), SeriesFilter(), last))
     states = ["pass", "pass", "pass_of_some", "fail", "pass_of_some", "pass_of_some"]
     assert suite.states() == (states if last > 1 else ["pass"])
 
 
 def test_a_whole_run_is_one_with_the_cases_of_earlier_ones_that_are_not_shown() -> None:
     nights: list[Cases] = [{"a": "p", "b": "p"}, {"b": "p"}, {"a": "p"}]
-    suite = only(histories(rows_of(*nights), Wanted(), 2))
+    suite = only(histories(rows_of(*nights), SeriesFilter(), 2))
     assert suite.states() == ["pass_of_some", "pass_of_some"]
 
 
 def test_baselines_do_not_count_in_the_state_of_a_suite() -> None:
     bare = a_key("a", variant="without_skill")
-    suite = only(histories(rows_of({a_key("a"): "p", bare: "f"}, {"a": "p"}), Wanted(), 20))
+    suite = only(histories(rows_of({a_key("a"): "p", bare: "f"}, {"a": "p"}), SeriesFilter(), 20))
     assert suite.states() == ["pass", "pass"]
 
 
@@ -202,14 +207,14 @@ def test_a_suite_has_numbers_as_its_cases_have() -> None:
         {a_key("a"): "ppf", other: "pp", bare: "fff", a_key("b"): "fe"},
         {a_key("a"): "pnn", a_key("b"): "s"},
     ]
-    suite = only(histories(rows_of(*held), Wanted(), 20))
+    suite = only(histories(rows_of(*held), SeriesFilter(), 20))
     total = suite.total
     assert (total.passed, total.judged, total.errors, total.not_held) == (5, 7, 1, 2)
     assert total.rate == 5 / 7
     assert total.score == pytest.approx(5 / 7)
     assert suite.interval == interval_over_cases([(5, 6), (0, 1)])
-    assert only(histories(rows_of({bare: "pf"}), Wanted(), 20)).total.rate == 0.5
-    assert only(histories(rows_of({"a": "e"}), Wanted(), 20)).interval is None
+    assert only(histories(rows_of({bare: "pf"}), SeriesFilter(), 20)).total.rate == 0.5
+    assert only(histories(rows_of({"a": "e"}), SeriesFilter(), 20)).interval is None
 
 
 def test_suites_cases_engines_and_variants_can_be_chosen() -> None:
@@ -221,12 +226,12 @@ def test_suites_cases_engines_and_variants_can_be_chosen() -> None:
         a_key("a", suite="second"): "p",
     }
 
-    def chosen(wanted: Wanted) -> list[CaseKey]:
+    def chosen(wanted: SeriesFilter) -> list[CaseKey]:
         found = histories(rows_of(keys), wanted, 20)
         return [case.key for suite in found for case in suite.cases]
 
-    assert len(chosen(Wanted())) == 5
-    assert chosen(Wanted(suites=("sec*",))) == [a_key("a", suite="second")]
-    assert chosen(Wanted(cases=("b",))) == [a_key("b")]
-    assert chosen(Wanted(engines=("oth*",))) == [a_key("a", engine="other")]
-    assert chosen(Wanted(variant="without_skill")) == [a_key("a", variant="without_skill")]
+    assert len(chosen(SeriesFilter())) == 5
+    assert chosen(SeriesFilter(suites=("sec*",))) == [a_key("a", suite="second")]
+    assert chosen(SeriesFilter(cases=("b",))) == [a_key("b")]
+    assert chosen(SeriesFilter(engines=("oth*",))) == [a_key("a", engine="other")]
+    assert chosen(SeriesFilter(variant="without_skill")) == [a_key("a", variant="without_skill")]

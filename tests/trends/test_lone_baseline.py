@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillup.trends.comparison import compare_runs
-from skillup.trends.tallies import by_case
+from skillup.history.comparison import compare_runs
+from skillup.history.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
 BARE = a_key("one", variant="without_skill")

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from skillup.trends.changes import CaseChange, changes
-from skillup.trends.outcomes import CaseKey
-from skillup.trends.statistics.exact import stratified
-from skillup.trends.tallies import Tally, by_case
+from skillup.history.comparison import CaseChange, changes
+from skillup.history.outcomes import CaseKey
+from skillup.history.tallies import CaseTally, by_case
+from skillup.stats.exact import stratified
 from tests.support.outcomes import a_key, trials_of
 
 NIGHTS = 400
@@ -19,7 +19,7 @@ NIGHTS = 400
 RATES = {f"case-{n:02}": rate for n, rate in enumerate([1.0] * 12 + [0.9] * 8 + [0.7] * 4)}
 
 
-def a_night(random: Random, rates: Mapping[str, float], trials: int) -> dict[CaseKey, Tally]:
+def a_night(random: Random, rates: Mapping[str, float], trials: int) -> dict[CaseKey, CaseTally]:
     """A run whose cases pass with these chances."""
     held = []
     for case, rate in rates.items():

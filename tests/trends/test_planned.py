@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.trends.outcomes import CaseKey
-from skillup.trends.planned import planned_key
+from skillup.history.outcomes import CaseKey, planned_key
 
 SUITES: dict[str, Any] = {"demo": {"cases": {"a/b": "a/b", "demo-asks": "asks"}}, "old": {}}
 

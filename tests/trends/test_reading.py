@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.trends.outcomes import CaseKey
-from skillup.trends.reading import read_run
+from skillup.history.outcomes import CaseKey
+from skillup.history.reading import read_run
 from tests.support.stored import a_grade
 
 SUITES = {"suite": {"path": "eval.yaml", "gates": {"max_not_run": 0}, "cases": {"label": "case"}}}

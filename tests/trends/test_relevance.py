@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from skillup.trends.history import SuiteHistory, Wanted, histories
-from skillup.trends.index.queries import CaseInRun, RunHead
-from skillup.trends.outcomes import CaseKey
-from skillup.trends.relevance import most_telling
-from skillup.trends.tallies import by_case
+from skillup.history.outcomes import CaseKey
+from skillup.history.queries import CaseInRun, RunHead
+from skillup.history.series import SeriesFilter, SuiteHistory, histories, most_telling
+from skillup.history.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
 BARE = a_key("bare", variant="without_skill")
@@ -29,7 +28,7 @@ def history(cases: dict[str | CaseKey, list[str]]) -> SuiteHistory:
         run = a_run(f"{number}", marks, started_at=started)
         head = RunHead(run.run_id, run.started_at)
         rows += [CaseInRun(head, key, own) for key, own in by_case(run.trials).items()]
-    (found,) = histories(rows, Wanted(), 20)
+    (found,) = histories(rows, SeriesFilter(), 20)
     return found
 
 

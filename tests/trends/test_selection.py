@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from skillup.trends.selection import Selection, selection_of
+from skillup.history.outcomes import RunSelection, selection_of
 
 
-def asked(root: Path, **request: Any) -> Selection:
+def asked(root: Path, **request: Any) -> RunSelection:
     """The selection of a run in `root`, of a suite in `root/cases`."""
     suites = {"demo": {"path": str(root / "cases" / "eval.yaml")}}
     given = {"directory": str(root), "paths": ["cases"], "cases": [], "tags": []} | request

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from skillup.trends.tallies import ABSENT, tally, together
+from skillup.history.tallies import ABSENT, tally, together
 from tests.support.outcomes import a_key, trials_of
 
 

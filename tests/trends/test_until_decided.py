@@ -9,12 +9,17 @@ from random import Random
 
 import pytest
 
-from skillup.executors.sequential import side_of
-from skillup.trends.changes import THREEFOLD, CaseChange, changes, could_be_sure
-from skillup.trends.comparison import compare_runs
-from skillup.trends.outcomes import CaseKey, RunOutcomes
-from skillup.trends.statistics.exact import Counts, fisher_lower
-from skillup.trends.tallies import by_case
+from skillup.history.comparison import (
+    THREEFOLD,
+    CaseChange,
+    changes,
+    compare_runs,
+    could_be_sure,
+)
+from skillup.history.outcomes import CaseKey, RunOutcomes
+from skillup.history.tallies import by_case
+from skillup.stats.exact import PassCounts, fisher_lower
+from skillup.stats.sequential import side_of
 from tests.support.outcomes import a_key, a_run
 
 MOST = 60
@@ -46,7 +51,7 @@ def excess(rate: float, threshold: float, level: float) -> float:
     chance = sum(
         ended[a] * ended[b]
         for a, b in product(ended, repeat=2)
-        if b[0] * a[1] < a[0] * b[1] and fisher(Counts(*a, *b)) <= level
+        if b[0] * a[1] < a[0] * b[1] and fisher(PassCounts(*a, *b)) <= level
     )
     return chance / level
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import Placed, SessionRef, TrialContext
-from skillup.engines.scripted import ScriptedEngine
+from skillup.engines.base import CreatedSession, SessionRef, TrialContext
+from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import Record
-from skillup.trial.family import hold_shared
-from skillup.trial.forking import forking_problem
-from skillup.trial.hold import hold_rest
-from skillup.trial.opening import Opened
+from skillup.trial.run import run_rest
+from skillup.trial.setup import Opened
+from skillup.trial.shared_prefix import fork_problem_of, run_shared_prefix
 from tests.support.families import jobs_of, request_of
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +42,9 @@ def anyio_backend() -> str:
 class Meddler(ScriptedEngine):
     """An engine whose forks write into the session they are forked from."""
 
-    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+    async def fork(
+        self, session: SessionRef, parent: TrialContext, child: TrialContext
+    ) -> CreatedSession:
         """As it should be, and one line more in the parent's file."""
         placed = await super().fork(session, parent, child)
         (file,) = parent.home.rglob("*.jsonl")
@@ -54,7 +55,9 @@ class Meddler(ScriptedEngine):
 class Defect(ScriptedEngine):
     """An engine whose forks fail."""
 
-    async def fork(self, session: SessionRef, parent: TrialContext, child: TrialContext) -> Placed:
+    async def fork(
+        self, session: SessionRef, parent: TrialContext, child: TrialContext
+    ) -> CreatedSession:
         """A defect."""
         raise LookupError(session.id)
 
@@ -62,7 +65,7 @@ class Defect(ScriptedEngine):
 async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[Opened | Record, Path]:
     """The fork of the first branch, and the parent's workspace."""
     first, second = jobs_of(tmp_path, CASE)
-    shared = await hold_shared(request_of(tmp_path, first, engine, "parent"), 1)
+    shared = await run_shared_prefix(request_of(tmp_path, first, engine, "parent"), 1)
     assert not shared.ended
     assert shared.opened is not None
     parent = shared.opened.live.context.workspace
@@ -75,7 +78,7 @@ async def test_a_fork_has_the_whole_workspace_and_links_lead_into_it(tmp_path: P
     own = fork.live.context.workspace
     assert own != parent
     (parent / "a.txt").write_text("changed", encoding="utf-8")
-    record = await hold_rest(fork)
+    record = await run_rest(fork)
     answer = record.turns[1]
     assert answer.error is None
     assert answer.response == f"xxy/etc/hosts\n{own}/a.txt"
@@ -91,7 +94,7 @@ async def test_a_fork_has_a_session_an_id_and_a_home_of_its_own(tmp_path: Path) 
     assert fork.live.session is not None
     assert fork.live.session.id != first.session_id
     assert fork.live.context.home.is_relative_to(tmp_path / "child")
-    record = await hold_rest(fork)
+    record = await run_rest(fork)
     assert record.session_id == fork.live.session.id
     assert [turn.session_verified for turn in record.turns] == [None, True]
     raw = sorted(path.name for path in (tmp_path / "child/raw").iterdir())
@@ -117,16 +120,16 @@ async def test_the_time_of_the_turns_before_a_fork_counts_for_its_conversation(
 ) -> None:
     first, second = jobs_of(tmp_path, f"timeout_seconds: 60\n{CASE.lstrip()}")
     engine = ScriptedEngine()
-    shared = await hold_shared(request_of(tmp_path, first, engine, "parent"), 1)
+    shared = await run_shared_prefix(request_of(tmp_path, first, engine, "parent"), 1)
     shared.held_seconds = 61
     fork = await shared.fork(request_of(tmp_path, second, engine, "child"))
     assert isinstance(fork, Opened)
-    late = (await hold_rest(fork)).turns[1].error
+    late = (await run_rest(fork)).turns[1].error
     assert late is not None
     assert (late.kind, "60 s are used up" in late.message) == ("timeout", True)
 
 
 async def test_an_engine_that_cannot_fork_is_told_so() -> None:
-    problem = forking_problem("other", object())
+    problem = fork_problem_of("other", object())
     assert problem is not None
-    assert (problem.kind, forking_problem("scripted", ScriptedEngine())) == ("unsupported", None)
+    assert (problem.kind, fork_problem_of("scripted", ScriptedEngine())) == ("unsupported", None)

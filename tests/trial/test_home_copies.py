@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.trial.home_copies import HomeCopies
-from skillup.trial.signature import workspace_signature
+from skillup.trial.state_backup import HomeCopies, workspace_signature
 
 
 @pytest.fixture

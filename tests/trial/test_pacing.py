@@ -7,9 +7,9 @@ import random
 import anyio
 import pytest
 
+from skillup.ratelimit.slow_down import MANY_REFUSALS, OwnPacing, Passage
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, TurnError
-from skillup.trial.pacing import MANY_REFUSALS, OwnPacing, Passage
 from tests.support.virtual_time import VirtualTime
 
 pytestmark = pytest.mark.anyio

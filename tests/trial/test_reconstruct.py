@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from skillup.schema.conversation import HistoryMessage
-from skillup.schema.reconstruct import Reconstruct
-from skillup.trial.reconstruct import Rebuilt, rebuild
+from skillup.schema.conversation import HistoryMessage, Reconstruct
+from skillup.trial.history import Rebuilt, rebuild
 
 PAIRS = {"marker": r"Q\d+:", "fields": ["stage", "size"], "default": "", "pending": "open"}
 

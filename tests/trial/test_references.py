@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.schema.case import Case
-from skillup.trial.references import keep_references
+from skillup.trial.artifacts import keep_references
 from skillup.workspace import BlobStore
 
 

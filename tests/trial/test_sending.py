@@ -11,10 +11,10 @@ import pytest
 
 from skillup.engines.base import TurnRequest
 from skillup.schema.record import TurnError, TurnRecord
-from skillup.trial.deadline import Deadline
-from skillup.trial.keeper import Keeper
 from skillup.trial.message import LiveSession
-from skillup.trial.sending import Sender
+from skillup.trial.message_retry import Sender
+from skillup.trial.request import Deadline
+from skillup.trial.state_backup import StateBackup
 from skillup.workspace import BlobStore, take_snapshot
 from tests.support.scripted_trial import ScriptedTrial
 
@@ -67,7 +67,7 @@ class Held:
         self.costs: list[float] = []
         """Of the next messages; the scripted agent tells none."""
         self.deadline = Deadline.after(50)
-        self.keeper = Keeper(self.live)
+        self.keeper = StateBackup(self.live)
         self.sender = Sender(patience, self.live, self.deadline, self.keeper)
 
     async def say(self, text: str) -> TurnRecord:

@@ -10,7 +10,7 @@ import pytest
 
 from skillup.schema.case import Case
 from skillup.trial.request import TrialRequest
-from skillup.trial.simulated import simulation_problem
+from skillup.trial.simulated_conversation import simulation_problem
 from tests.support.project import Project
 
 SUITE = "name: x\nuser_simulator: {model: 'scripted:lab/user.yaml'}\n"

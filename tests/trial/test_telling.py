@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from skillup.engines.base import ItemWatcher
-from skillup.engines.transcript import Transcript
+from skillup.engines.cli_runner import Transcript
 from skillup.schema.record import Usage
 from skillup.trial import TrialEvent
-from skillup.trial.telling import AgentWatcher, spent_in
+from skillup.trial.request import AgentWatcher, spent_in
 from tests.support.records import make_turn
 
 

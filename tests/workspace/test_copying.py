@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.workspace import copy_workspace
-from skillup.workspace.copying import UnsafeTreeError, copy_fixture
+from skillup.workspace.trees import UnsafeTreeError, copy_fixture
 from tests.support.trees import make_tree, tree_of
 
 ODD_NAMES = ["with space", "Grüße 你好", "new\nline", "-rf", "*", "'\"", "..dots", "trailing "]

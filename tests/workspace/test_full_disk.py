@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import ExitCode, FullDiskError
-from skillup.workspace.full_disk import refuse_full_disk, refuse_without_room
+from skillup.workspace.failures import refuse_full_disk, refuse_without_room
 
 
 def ends_the_run(refuse: Callable[[], None]) -> bool:

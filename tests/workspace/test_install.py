@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.workspace import InstalledSkill, SkillToInstall, install_skill
-from skillup.workspace.failure import PreparationError
+from skillup.workspace.failures import PreparationError
 from tests.support.trees import make_tree, tree_of
 
 DIRECTORIES = (".claude/skills",)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.workspace.links import stays_inside
+from skillup.workspace.trees import stays_inside
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import time
 
 from skillup.engines.scripted_agent.errors import AgentError
 from skillup.engines.scripted_agent.lots import attempt, drawn
-from skillup.engines.scripted_agent.sessions import Session
+from skillup.engines.scripted_agent.sessions import AgentSession
 from skillup.engines.scripted_agent.stream import Stream
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ class Faults:
         happens = drawn(wanted.get("probability", 1.0), turn, "fault")
         self._faults = wanted if happens and (times is None or attempt() <= times) else {}
 
-    def session(self, session: Session) -> Session:
+    def session(self, session: AgentSession) -> AgentSession:
         """The session that will be used instead of the right one."""
         if self._faults.get("forget"):
             session.forget()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from skillup.engines.scripted_agent.errors import AgentError
-from skillup.engines.scripted_agent.sessions import Session
+from skillup.engines.scripted_agent.sessions import AgentSession
 
 _FORMS = re.compile(
     r"\{\{(?:(user|system|skills|output|turn)"
@@ -20,7 +20,12 @@ class Placeholders:
     """What the placeholders of one turn stand for. `output` changes while the turn goes on."""
 
     def __init__(
-        self, session: Session, message: str, match: re.Match[str] | None, system: str, skills: str
+        self,
+        session: AgentSession,
+        message: str,
+        match: re.Match[str] | None,
+        system: str,
+        skills: str,
     ) -> None:
         self.output: str | None = None
         self._session = session

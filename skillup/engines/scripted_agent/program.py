@@ -12,7 +12,7 @@ from skillup.engines.scripted_agent.errors import AgentError
 from skillup.engines.scripted_agent.faults import Faults
 from skillup.engines.scripted_agent.placeholders import Placeholders
 from skillup.engines.scripted_agent.replies import choose_reply, load_replies, no_reply
-from skillup.engines.scripted_agent.sessions import Session
+from skillup.engines.scripted_agent.sessions import AgentSession
 from skillup.engines.scripted_agent.skills import installed_skills
 from skillup.engines.scripted_agent.steps import Steps
 from skillup.engines.scripted_agent.stream import Stream
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer(
-    steps: Steps, session: Session, answer: str, usage: dict[str, int], stream: Stream
+    steps: Steps, session: AgentSession, answer: str, usage: dict[str, int], stream: Stream
 ) -> None:
     steps.count()
     if answer:
@@ -72,10 +72,10 @@ def _answer(
     stream.result(answer, None)
 
 
-def _open_session(options: argparse.Namespace) -> Session:
+def _open_session(options: argparse.Namespace) -> AgentSession:
     if options.resume:
-        return Session.resume(options.home, options.resume)
-    return Session.start(options.home, options.session_id)
+        return AgentSession.resume(options.home, options.resume)
+    return AgentSession.start(options.home, options.session_id)
 
 
 def _system_prompt(options: argparse.Namespace) -> str:
@@ -86,7 +86,7 @@ def _system_prompt(options: argparse.Namespace) -> str:
 
 
 def _announce(
-    stream: Stream, session: Session, options: argparse.Namespace, skills: list[str]
+    stream: Stream, session: AgentSession, options: argparse.Namespace, skills: list[str]
 ) -> None:
     stream.session_id = session.id
     stream.event(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Exchange:
+class SessionExchange:
     """A message and the answer to it; None if the turn ended without one."""
 
     def __init__(self, user: str) -> None:
@@ -33,20 +33,20 @@ class Exchange:
         self.answer: str | None = None
 
 
-class Session:
+class AgentSession:
     """What one session file says, and the way to add to it."""
 
     def __init__(self, home: str, session_id: str) -> None:
         self.id = session_id
-        self.exchanges: list[Exchange] = []
-        self.history: list[Exchange] = []
+        self.exchanges: list[SessionExchange] = []
+        self.history: list[SessionExchange] = []
         """What was said before the session began."""
         self.remembered: dict[str, str] = {}
         self._home = home
         self._path = os.path.join(home, "sessions", f"{session_id}.jsonl")
 
     @classmethod
-    def start(cls, home: str, session_id: str) -> Session:
+    def start(cls, home: str, session_id: str) -> AgentSession:
         """A new session. Raises AgentError `session_exists` if there is one of that name."""
         session = cls(home, _checked(session_id))
         os.makedirs(os.path.dirname(session._path), exist_ok=True)
@@ -58,7 +58,7 @@ class Session:
         return session
 
     @classmethod
-    def resume(cls, home: str, session_id: str) -> Session:
+    def resume(cls, home: str, session_id: str) -> AgentSession:
         """An earlier session. Raises AgentError `session_lost` if it is missing or damaged."""
         session = cls(home, _checked(session_id))
         try:
@@ -101,11 +101,11 @@ class Session:
         with open(self._path, "w", encoding="ascii") as file:
             file.write(self._header())
 
-    def replacement(self) -> Session:
+    def replacement(self) -> AgentSession:
         """A fault on request: an empty session of another name."""
         import uuid
 
-        return Session.start(self._home, str(uuid.uuid4()))
+        return AgentSession.start(self._home, str(uuid.uuid4()))
 
     def _header(self) -> str:
         header = {"type": "session", "session_id": self.id, "agent_version": VERSION}
@@ -115,7 +115,7 @@ class Session:
         kind = entry["type"]
         exchanges = self.history if entry.get("seeded") else self.exchanges
         if kind == "user":
-            exchanges.append(Exchange(entry["text"]))
+            exchanges.append(SessionExchange(entry["text"]))
         elif kind == "answer":
             exchanges[-1].answer = entry["text"]
         elif kind == "remember":

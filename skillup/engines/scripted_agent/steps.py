@@ -6,7 +6,7 @@ import time
 
 from skillup.engines.scripted_agent.errors import AgentError
 from skillup.engines.scripted_agent.placeholders import Placeholders
-from skillup.engines.scripted_agent.sessions import Session
+from skillup.engines.scripted_agent.sessions import AgentSession
 from skillup.engines.scripted_agent.stream import Stream
 from skillup.engines.scripted_agent.tools import ToolError, Tools
 
@@ -21,7 +21,7 @@ class Steps:
     def __init__(
         self,
         stream: Stream,
-        session: Session,
+        session: AgentSession,
         placeholders: Placeholders,
         tools: Tools,
         limit: int | None,

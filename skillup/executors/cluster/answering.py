@@ -12,8 +12,8 @@ from anyio.abc import TaskGroup
 
 from skillup.executors.run import Run
 from skillup.plan import Job
+from skillup.ratelimit.slow_down import Passage
 from skillup.schema.record import TurnError
-from skillup.trial.pacing import Passage
 from skillup.trial.request import Patience
 
 

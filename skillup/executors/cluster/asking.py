@@ -18,9 +18,14 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from skillup.plan import Job
+from skillup.ratelimit.slow_down import (
+    Kind,
+    Passage,
+    account_of_agent,
+    account_of_model,
+)
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.trial.pacing import Kind, Passage, account_of_agent, account_of_model
 
 
 def lines_of(descriptor: int) -> Iterator[bytes]:
@@ -34,7 +39,7 @@ def lines_of(descriptor: int) -> Iterator[bytes]:
         yield from whole
 
 
-class Asking:
+class ClientRequests:
     """The questions of one unit."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None], answers: Iterator[bytes]) -> None:
@@ -60,9 +65,9 @@ class Asking:
             threading.Thread(target=listen, daemon=True).start()
             yield
 
-    def patience(self, job: Job, attempt: int) -> AskedPatience:
+    def patience(self, job: Job, attempt: int) -> RemotePatience:
         """Of an attempt at a trial; what it wants to know is asked here."""
-        return AskedPatience(self, job.id, attempt)
+        return RemotePatience(self, job.id, attempt)
 
     def tell(self, what: str, **about: Any) -> int:
         """Say something that needs no answer; its number."""
@@ -93,10 +98,10 @@ class Asking:
             waiting.set()
 
 
-class AskedPatience:
+class RemotePatience:
     """:class:`skillup.trial.request.Patience`, which the client has."""
 
-    def __init__(self, asking: Asking, job: str, attempt: int) -> None:
+    def __init__(self, asking: ClientRequests, job: str, attempt: int) -> None:
         self.left = False
         self.anew: str | None = None
         self._asking = asking
@@ -120,10 +125,10 @@ class AskedPatience:
         self._asking.tell("accepted", **self._of)
 
 
-class AskedPacing:
-    """:class:`skillup.trial.pacing.Pacing` for who judges or plays the user; a unit has one."""
+class RemotePacing:
+    """`Pacing` for judges and simulated users; a unit has one."""
 
-    def __init__(self, asking: Asking, run_id: str, patience_seconds: float) -> None:
+    def __init__(self, asking: ClientRequests, run_id: str, patience_seconds: float) -> None:
         self.patience_seconds = patience_seconds
         self._asking = asking
         self._run_id = run_id
@@ -141,7 +146,7 @@ class AskedPacing:
 
 
 class _AskedPassage:
-    def __init__(self, asking: Asking, kind: Kind, account: str, number: int) -> None:
+    def __init__(self, asking: ClientRequests, kind: Kind, account: str, number: int) -> None:
         self._asking = asking
         self._of = {"kind": kind, "account": account, "passage": number}
 

@@ -13,16 +13,20 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.executors.cluster.trial_parcel import unpack_trials
-from skillup.judges.models.stored import AnswerFolder, StoredAnswer
+from skillup.judges.models.cache import AnswerFolder, StoredAnswer
 from skillup.plan import Job
-from skillup.process.secrets import Secrets
-from skillup.schema.checkpoint import Checkpoint
+from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
-from skillup.schema.record import Record
+from skillup.schema.record import Checkpoint, Record
 from skillup.store import RunDirectory
-from skillup.store.checkpoints import CHECKPOINT_FILE
-from skillup.store.errors_of_disk import disk_errors
-from skillup.store.trials import GRADE_FILE, RECORD_FILE, make_fresh, trial_directory
+from skillup.store.files import disk_errors
+from skillup.store.trials import (
+    CHECKPOINT_FILE,
+    GRADE_FILE,
+    RECORD_FILE,
+    make_fresh,
+    trial_directory,
+)
 
 _ATTEMPT = re.compile(r"attempt-(\d+)\.json")
 

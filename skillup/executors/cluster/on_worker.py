@@ -25,7 +25,7 @@ from skillup.executors.cluster.parcel import unpack
 from skillup.executors.cluster.spawned import Finished, run_apart
 from skillup.executors.cluster.trial_parcel import pack_trials
 from skillup.executors.cluster.worker_log import log_no_messages
-from skillup.executors.register import end_what_was_left
+from skillup.executors.orphans import end_what_was_left
 from skillup.judges.scratch import judge_scratch
 from skillup.store.scratch import remove_tree
 
@@ -69,7 +69,7 @@ _units: dict[str, _Unit] = {}
 async def look(asked: dict[str, Any], digest: str, files: bytes) -> dict[str, Any]:
     """Say which skillup this is, and, if it is the right one, what the plan's profiles lack here.
 
-    `asked`: what :mod:`skillup.cli.cluster_unit` is asked, with `program` (its name) and `version`.
+    `asked`: what :mod:`skillup.app.cluster_unit` is asked, with `program` (its name) and `version`.
     The answer: ``{"version", "python", "host"}`` and, with the same version, ``{"profiles": {name:
     {"version", "problem", "doubt"}}}``, ``{"error": why the plan cannot be made}`` or ``{"killed":
     the signal that ended whoever looked}``.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import SkillupError
-from skillup.process.secrets import Secrets
+from skillup.redaction.secrets import Secrets
 
 LARGEST_BYTES = 256 << 20
 """Of all files together, before they are compressed: they are held in memory, here and there."""
@@ -53,7 +53,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedFiles:
     """What is to be packed; directories with all that is in them."""
 
     trees: tuple[Path, ...]
@@ -64,7 +64,7 @@ class Wanted:
     """Only the directories, for being there."""
 
 
-def pack(wanted: Wanted, secrets: Secrets, largest_bytes: int = LARGEST_BYTES) -> Parcel:
+def pack(wanted: WantedFiles, secrets: Secrets, largest_bytes: int = LARGEST_BYTES) -> Parcel:
     """The archive.
 
     Raises SkillupError if it is too large, if a file cannot be read, or if one of `secrets` is in

@@ -17,8 +17,8 @@ from skillup.executors.cluster.looking import Looked, look_at
 from skillup.executors.cluster.on_worker import forget
 from skillup.executors.cluster.parcel import Parcel
 from skillup.executors.cluster.pool import Pool
-from skillup.executors.cluster.venue import ClusterVenue
-from skillup.executors.local import hold_all
+from skillup.executors.cluster.venue import ClusterBackend
+from skillup.executors.local import run_all
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.run import Run
 from skillup.plan import Plan
@@ -93,10 +93,10 @@ async def run_on_cluster(
 async def _hold(
     run: Run, plan: Plan, client: Any, pool: Pool, asked: Mapping[str, Any], digest: str
 ) -> None:
-    venue = ClusterVenue(run, client, pool, asked, digest)
+    venue = ClusterBackend(run, client, pool, asked, digest)
     async with anyio.create_task_group() as group:
         group.start_soon(pool.watch)
-        await hold_all(plan, run, venue)
+        await run_all(plan, run, venue)
         group.cancel_scope.cancel()
 
 

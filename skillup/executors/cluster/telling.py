@@ -38,7 +38,7 @@ def watch_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Telling:
+class UnitReports:
     """The run's observer: a line of JSON on stdout for each thing that happens, secrets masked."""
 
     def __init__(self, mask: Callable[[str], str]) -> None:
@@ -63,7 +63,7 @@ class Telling:
         self.say({"event": "finished", "job": job.id})
 
     def turns_shared(self, costs: Mapping[str, Any]) -> None:
-        """``{"event": "shared", "costs"}``, see :mod:`skillup.executors.shared_costs`."""
+        """``{"event": "shared", "costs"}``, see :mod:`skillup.executors.shared_prefix`."""
         self.say({"event": "shared", "costs": costs})
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
@@ -82,5 +82,5 @@ class Telling:
 
 
 def event_of(said: dict[str, Any]) -> TrialEvent:
-    """The event in a line that :class:`Telling` wrote."""
+    """The event in a line that :class:`UnitReports` wrote."""
     return _EVENT.validate_python(said)

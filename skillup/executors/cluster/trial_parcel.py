@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
-from skillup.judges.models.stored import StoredAnswer, key_of
+from skillup.judges.models.cache import StoredAnswer, key_of
 from skillup.store.trials import trial_directory
 
 _TRIALS, _BLOBS, _ANSWERS = "trials", "blobs", "judge-answers"

@@ -18,9 +18,9 @@ from skillup.executors.cluster.pool import Worker
 from skillup.executors.cluster.spawned import NO_ROOM
 from skillup.executors.cluster.telling import event_of
 from skillup.executors.run import Run, case_of
-from skillup.executors.shared_costs import note_shared
+from skillup.executors.shared_prefix import note_shared
 from skillup.plan import Job
-from skillup.workspace.full_disk import FULL
+from skillup.workspace.failures import FULL
 
 _CANCEL_SECONDS = 5.0
 _PAUSES_SECONDS = (1.0, 3.0, 0.0)

@@ -14,14 +14,12 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
-from skillup.executors.attempts import leave, set_aside_unused, with_note
+from skillup.executors.attempts import leave, note_loss, retry_reason, set_aside_unused, with_note
 from skillup.executors.cluster.merging import Arrived, Merging
 from skillup.executors.cluster.pool import Pool, Worker
 from skillup.executors.cluster.unit import Disconnected, Unit
-from skillup.executors.common_turns import counted_turns, without_finished
-from skillup.executors.losses import note_loss
-from skillup.executors.retry import retry_reason
 from skillup.executors.run import Run
+from skillup.executors.shared_prefix import counted_turns, without_finished
 from skillup.plan import Job
 from skillup.schema.record import Record, TurnError
 from skillup.trial import record_without_turns
@@ -43,8 +41,8 @@ class _Loss:
     """The worker's disk is full."""
 
 
-class ClusterVenue:
-    """:class:`skillup.executors.run.Venue`: each unit goes to one worker, whole."""
+class ClusterBackend:
+    """:class:`skillup.executors.run.Backend`: each unit goes to one worker, whole."""
 
     def __init__(
         self, run: Run, client: Any, pool: Pool, asked: Mapping[str, Any], digest: str

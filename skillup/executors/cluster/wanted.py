@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.errors import SkillupError
-from skillup.executors.cluster.parcel import Wanted
+from skillup.executors.cluster.parcel import WantedFiles
 from skillup.load.discover import DATASET_ENDINGS, suite_root
 from skillup.plan import Plan
 
@@ -37,7 +37,7 @@ def wanted_by(
     suites: Sequence[Path],
     roots: Sequence[Path],
     profiles: Sequence[Path],
-) -> Wanted:
+) -> WantedFiles:
     """What has to be packed so that `plan` can be made and held elsewhere.
 
     `paths` were given to the command, and mean `suites`, from some of which nothing may have been
@@ -74,7 +74,7 @@ def wanted_by(
         *roots,
         *(root / ".skillup" for root in roots if (root / ".skillup").is_dir()),
     ]
-    return Wanted(
+    return WantedFiles(
         tuple(path for path in trees if path.exists()),
         tuple(path for path in whole if path.exists()),
         tuple(path for path in places if path.is_dir()),

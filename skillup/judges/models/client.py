@@ -3,29 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from skillup.judges.models.access import access_to, access_to_embeddings
-from skillup.judges.models.asked import asked_of, embeddings_asked_of, is_scripted
-from skillup.judges.models.failures import CannotAskError
-from skillup.judges.models.flights import Flights
-from skillup.judges.models.names import parse_model
-from skillup.judges.models.patience import Patience
-from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
+from skillup.judges.models.attempts import RetryPatience
+from skillup.judges.models.cache import AnswerCache, CachedQuestion, StoredAnswer, key_of
+from skillup.judges.models.endpoint import (
+    CannotAskError,
+    embeddings_endpoint_of,
+    endpoint_of,
+    parse_model,
+)
+from skillup.judges.models.question import (
+    EmbeddingAnswer,
+    ModelAnswer,
+    ModelQuestion,
+    asked_of,
+    embeddings_asked_of,
+    is_scripted,
+)
 from skillup.judges.models.scripted import ScriptedModels
-from skillup.judges.models.stored import AnswerCache, Asked, StoredAnswer, key_of
+from skillup.load.expand import judge_settings
+from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
-from skillup.store.json_text import to_json
-from skillup.trial.pacing import OwnPacing, Pacing
+from skillup.schema.suite import Suite
+from skillup.store.journal import to_json
 
 if TYPE_CHECKING:
     from skillup.judges.models.remote import RemoteModels
+
+
+# Work that several want at once is done once.
+
+T = TypeVar("T")
+
+
+class _Flight(Generic[T]):
+    def __init__(self) -> None:
+        self.landed = anyio.Event()
+        self.result: list[T] = []
+
+
+class SingleFlight(Generic[T]):
+    """What is under way, by key. To be used in one event loop."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, _Flight[T]] = {}
+
+    async def join(self, key: str, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
+        """The result of `work`, and whether it was someone else's with the same key.
+
+        If whoever does it is cancelled, or fails, one of those who wait takes over.
+        """
+        while (flight := self._under_way.get(key)) is not None:
+            await flight.landed.wait()
+            if flight.result:
+                return flight.result[0], True
+        flight = self._under_way[key] = _Flight()
+        try:
+            result = await work()
+            flight.result.append(result)
+            return result, False
+        finally:
+            del self._under_way[key]
+            flight.landed.set()
+
 
 _VECTORS: TypeAdapter[list[list[float]]] = TypeAdapter(list[list[float]])
 
@@ -41,13 +89,13 @@ class ModelOptions:
     cache: AnswerCache = field(default_factory=lambda: AnswerCache(None, None))
     at_once: int = 8
     """Requests that may be under way at the same time."""
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPatience = field(default_factory=RetryPatience)
     pacing: Pacing = field(default_factory=OwnPacing)
     """The ways to providers, shared with whoever else asks them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ModelContext:
     """From where a question is asked."""
 
     suite_root: Path
@@ -73,8 +121,8 @@ class Models:
         self._options = options
         self._remote: RemoteModels | None = None
         self._scripted = ScriptedModels()
-        self._answers: Flights[ModelAnswer] = Flights()
-        self._embeddings: Flights[EmbeddingAnswer] = Flights()
+        self._answers: SingleFlight[ModelAnswer] = SingleFlight()
+        self._embeddings: SingleFlight[EmbeddingAnswer] = SingleFlight()
         self._failed: dict[tuple[str | None, str], ModelAnswer] = {}
         """By trial and question, until :meth:`close`."""
         self._failed_embeddings: dict[tuple[str | None, str], EmbeddingAnswer] = {}
@@ -105,7 +153,7 @@ class Models:
         text may name: a conversation and its grade must not be judged by different answers.
         `of_grade` and `goes_on` are those of the ledger that it is counted in.
         """
-        seen = Seen(suite_root, suite or str(suite_root), trial, of_grade, goes_on)
+        seen = ModelContext(suite_root, suite or str(suite_root), trial, of_grade, goes_on)
         return Asker(self, seen)
 
     def problem(self, model: JudgeModel, suite_root: Path) -> str | None:
@@ -114,7 +162,7 @@ class Models:
             if is_scripted(model.model):
                 self._scripted.script(_script_file(model.model, suite_root))
             else:
-                access_to(model, self._options.environment)
+                endpoint_of(model, self._options.environment)
         except CannotAskError as problem:
             return self._options.mask(str(problem))
         return None
@@ -122,7 +170,7 @@ class Models:
     def embedding_problem(self, model: str, like: JudgeModel) -> str | None:
         """The same of the embedding model `model`, which is reached as `like` is."""
         try:
-            access_to_embeddings(model, like, self._options.environment)
+            embeddings_endpoint_of(model, like, self._options.environment)
         except CannotAskError as problem:
             return self._options.mask(str(problem))
         return None
@@ -136,7 +184,7 @@ class Models:
             with anyio.CancelScope(shield=True):
                 await remote.close()
 
-    async def ask(self, question: ModelQuestion, seen: Seen) -> ModelAnswer:
+    async def ask(self, question: ModelQuestion, seen: ModelContext) -> ModelAnswer:
         """See :class:`~skillup.judges.models.question.AskModel`."""
         # What a model is asked is what the record will say: without secrets. So a replay, which
         # has nothing but the record, asks the same.
@@ -157,7 +205,9 @@ class Models:
             return answer
         return replace(answer, cached=True) if shared else answer
 
-    async def _ask(self, question: ModelQuestion, seen: Seen, asked: Asked) -> ModelAnswer:
+    async def _ask(
+        self, question: ModelQuestion, seen: ModelContext, asked: CachedQuestion
+    ) -> ModelAnswer:
         stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
         known = _as_answer(stored, question) if stored is not None else None
         if known is not None and stored is not None:
@@ -167,7 +217,7 @@ class Models:
                 file = _script_file(question.model.model, seen.suite_root)
                 answer = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
             else:
-                access = access_to(question.model, self._options.environment)
+                access = endpoint_of(question.model, self._options.environment)
                 answer = await self._over_the_network().ask(question, access)
         except CannotAskError as problem:
             answer = ModelAnswer(None, str(problem), model=question.model.model)
@@ -187,7 +237,7 @@ class Models:
         return replace(answer, value=masked.value) if masked is not None else answer
 
     async def embed(
-        self, model: str, texts: Sequence[str], like: JudgeModel, seen: Seen
+        self, model: str, texts: Sequence[str], like: JudgeModel, seen: ModelContext
     ) -> EmbeddingAnswer:
         """See :class:`~skillup.judges.models.question.AskModel`."""
         texts = self._clean(list(texts))
@@ -207,14 +257,19 @@ class Models:
         return replace(answer, cached=True) if shared else answer
 
     async def _embed(
-        self, model: str, texts: Sequence[str], like: JudgeModel, seen: Seen, asked: Asked
+        self,
+        model: str,
+        texts: Sequence[str],
+        like: JudgeModel,
+        seen: ModelContext,
+        asked: CachedQuestion,
     ) -> EmbeddingAnswer:
         stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
         known = _as_embedding(stored) if stored is not None else None
         if known is not None and stored is not None:
             return replace(known, cached=not await self._takes_over(seen, asked, stored))
         try:
-            access = access_to_embeddings(model, like, self._options.environment)
+            access = embeddings_endpoint_of(model, like, self._options.environment)
             seconds = like.timeout_seconds
             answer = await self._over_the_network().embed(access, texts, seconds)
         except CannotAskError as problem:
@@ -232,7 +287,9 @@ class Models:
         await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
         return answer
 
-    async def _takes_over(self, seen: Seen, asked: Asked, stored: StoredAnswer) -> bool:
+    async def _takes_over(
+        self, seen: ModelContext, asked: CachedQuestion, stored: StoredAnswer
+    ) -> bool:
         """Whether it was asked for just this grade, which an earlier process did not come to."""
         if not seen.goes_on or stored.asked_for is None or stored.asked_for != seen.asked_for():
             return False
@@ -254,7 +311,7 @@ class Models:
 class Asker:
     """:class:`~skillup.judges.models.question.AskModel` for the questions of one suite."""
 
-    def __init__(self, models: Models, seen: Seen) -> None:
+    def __init__(self, models: Models, seen: ModelContext) -> None:
         self._models = models
         self._seen = seen
 
@@ -287,3 +344,29 @@ def _as_embedding(stored: StoredAnswer) -> EmbeddingAnswer | None:
     except ValidationError:
         return None
     return EmbeddingAnswer(vectors, None, stored.usage, stored.cost_usd, stored.model, cached=True)
+
+
+# Which model reads for a case: the one asked for, else the case's own, else the fallback.
+
+FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"
+"""Names the model for cases that name none."""
+
+
+def with_judge_model(
+    case: Case, asked: str | None, fallback: str | None = None, suite: Suite | None = None
+) -> Case:
+    """`case` as it is judged; what its record then says is enough to judge it again.
+
+    `asked` outranks the case's own model. The address and the key of that are not the other's; how
+    it is asked is, or what the judges of the case and of its `suite` say where they name none.
+    """
+    own = case.judge_model
+    name = asked or (fallback if own is None else None)
+    if not name:
+        return case
+    if own is not None:
+        settings = {"timeout_seconds": own.timeout_seconds, "repeat": own.repeat}
+    else:
+        settings = judge_settings(case, suite)
+    model = JudgeModel.model_validate({"model": name, **settings})
+    return case.model_copy(update={"judge_model": model})

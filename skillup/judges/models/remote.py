@@ -8,6 +8,7 @@ is looked at here and not by pydantic-ai, which takes the first fenced object ou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,20 +36,105 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from skillup.judges.models.access import Access
-from skillup.judges.models.account import Account, usage_of
-from skillup.judges.models.attempts import Attempts
-from skillup.judges.models.errors_of_models import explain, refused_setting
-from skillup.judges.models.patience import Patience
-from skillup.judges.models.providers import Providers
-from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
-from skillup.judges.models.received import UnpromisedAnswerError, received
+from skillup.judges.models.attempts import (
+    Attempts,
+    RetryPatience,
+    UnpromisedAnswerError,
+    explain,
+    read_bounded,
+    received,
+    refused_setting,
+)
+from skillup.judges.models.endpoint import Endpoint
+from skillup.judges.models.question import (
+    Account,
+    EmbeddingAnswer,
+    ModelAnswer,
+    ModelQuestion,
+    usage_of,
+)
 from skillup.judges.strict_json import DoubtfulJsonError, only_object
-from skillup.trial.pacing import Pacing
+from skillup.ratelimit.slow_down import Pacing
 
 if TYPE_CHECKING:
-    from pydantic_ai.embeddings import EmbeddingResult
+    from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult
     from pydantic_ai.models import Model
+
+
+# The providers' clients: one for each address and key, opened at first use, closed together.
+
+_NO_KEY = "none"
+"""Sent to servers that ask for no key: the client refuses to have none."""
+_HOOKS: dict[str, list[Any]] = {"response": [read_bounded]}
+
+
+class Providers:
+    """Models of clients that are shared. To be used, and closed, in one event loop."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, str, str | None], Any] = {}
+        self._closing = AsyncExitStack()
+
+    def model(self, access: Endpoint) -> Model:
+        """The model at `access`."""
+        match access.api:
+            case "anthropic":
+                from pydantic_ai.models.anthropic import AnthropicModel
+
+                return AnthropicModel(access.name, provider=self._anthropic(access))
+            case "chat":
+                from pydantic_ai.models.openai import OpenAIChatModel
+
+                return OpenAIChatModel(access.name, provider=self._openai(access))
+            case "responses":
+                from pydantic_ai.models.openai import OpenAIResponsesModel
+
+                return OpenAIResponsesModel(access.name, provider=self._openai(access))
+
+    def embedding_model(self, access: Endpoint) -> EmbeddingModel:
+        """The embedding model at `access`, which is one of the OpenAI family."""
+        from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+
+        return OpenAIEmbeddingModel(access.name, provider=self._openai(access))
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        self._open.clear()
+        await self._closing.aclose()
+
+    def _anthropic(self, access: Endpoint) -> Any:
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        key = ("anthropic", access.base_url, access.key)
+        if key not in self._open:
+            client = AsyncAnthropic(
+                api_key=access.key,
+                base_url=access.base_url,
+                max_retries=0,
+                open_telemetry=False,
+                http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
+            )
+            self._closing.push_async_callback(client.close)
+            self._open[key] = AnthropicProvider(anthropic_client=client)
+        return self._open[key]
+
+    def _openai(self, access: Endpoint) -> Any:
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        key = ("openai", access.base_url, access.key)
+        if key not in self._open:
+            client = AsyncOpenAI(
+                api_key=access.key or _NO_KEY,
+                base_url=access.base_url,
+                max_retries=0,
+                http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
+            )
+            self._closing.push_async_callback(client.close)
+            self._open[key] = OpenAIProvider(openai_client=client)
+        return self._open[key]
+
 
 DEFAULT_SECONDS = 60.0
 _ASKED_AGAIN = 2
@@ -65,7 +151,9 @@ class _MalformedError(Exception):
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
-    def __init__(self, limiter: anyio.CapacityLimiter, patience: Patience, pacing: Pacing) -> None:
+    def __init__(
+        self, limiter: anyio.CapacityLimiter, patience: RetryPatience, pacing: Pacing
+    ) -> None:
         """`limiter` bounds the requests that are under way at once; `pacing` is all askers'."""
         self._limiter = limiter
         self._patience = patience
@@ -78,7 +166,7 @@ class RemoteModels:
         """Closes every connection."""
         await self._providers.close()
 
-    async def ask(self, question: ModelQuestion, access: Access) -> ModelAnswer:
+    async def ask(self, question: ModelQuestion, access: Endpoint) -> ModelAnswer:
         """The answer of the model at `access`."""
         name = question.model.model
         attempts = self._attempts(access, question.model.timeout_seconds)
@@ -91,7 +179,7 @@ class RemoteModels:
         return ModelAnswer(value, error, account.usage(), account.cost_usd(), account.model or name)
 
     async def _answer(
-        self, question: ModelQuestion, access: Access, attempts: Attempts, account: Account
+        self, question: ModelQuestion, access: Endpoint, attempts: Attempts, account: Account
     ) -> BaseModel:
         """Raises UnexpectedModelBehavior if it stays malformed, and whatever clients do."""
         model = self._providers.model(access)
@@ -113,7 +201,7 @@ class RemoteModels:
         model: Model,
         said: list[ModelMessage],
         question: ModelQuestion,
-        access: Access,
+        access: Endpoint,
         attempts: Attempts,
     ) -> ModelResponse:
         """What the model answers. Raises ModelAPIError once patience is at its end."""
@@ -154,7 +242,7 @@ class RemoteModels:
                 refused.add(setting)
 
     async def embed(
-        self, access: Access, texts: Sequence[str], seconds: float | None
+        self, access: Endpoint, texts: Sequence[str], seconds: float | None
     ) -> EmbeddingAnswer:
         """The vectors of `texts` by the embedding model at `access`."""
         attempts = self._attempts(access, seconds)
@@ -170,7 +258,7 @@ class RemoteModels:
             return EmbeddingAnswer(None, error, model=access.name)
         return _embedding_answer(result, len(texts), access.name)
 
-    def _attempts(self, access: Access, seconds: float | None) -> Attempts:
+    def _attempts(self, access: Endpoint, seconds: float | None) -> Attempts:
         return Attempts(
             self._limiter,
             self._patience,

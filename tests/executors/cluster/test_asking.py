@@ -13,8 +13,8 @@ import anyio.lowlevel
 import pytest
 
 from skillup.executors.cluster.answering import Answering
-from skillup.executors.cluster.asking import AskedPacing, Asking
-from skillup.executors.pace import Paces
+from skillup.executors.cluster.asking import ClientRequests, RemotePacing
+from skillup.executors.ratelimit import Paces
 from skillup.executors.run import Run
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
@@ -33,7 +33,9 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def client(root: Path, paces: Paces, heard: list[dict[str, Any]]) -> AsyncIterator[Asking]:
+async def client(
+    root: Path, paces: Paces, heard: list[dict[str, Any]]
+) -> AsyncIterator[ClientRequests]:
     """A unit's questions, answered by a run with `paces`; `heard` fills with them."""
     lines: SimpleQueue[bytes | None] = SimpleQueue()
 
@@ -49,7 +51,7 @@ async def client(root: Path, paces: Paces, heard: list[dict[str, Any]]) -> Async
                 heard.append(message)
                 answering.asked(message)
 
-            asking = Asking(say, iter(lines.get, None))
+            asking = ClientRequests(say, iter(lines.get, None))
             async with asking.listening():
                 yield asking
                 lines.put(None)
@@ -59,7 +61,7 @@ async def client(root: Path, paces: Paces, heard: list[dict[str, Any]]) -> Async
 async def test_a_question_that_is_withdrawn_keeps_nobody_back(tmp_path: Path) -> None:
     time, heard = VirtualTime(), list[dict[str, Any]]()
     async with client(tmp_path, Paces(600, **time.both), heard) as asking:
-        pacing = AskedPacing(asking, "r", 600)
+        pacing = RemotePacing(asking, "r", 600)
         passage = pacing.of_agent(PROFILE)
         assert await passage.ready()
         assert await passage.refused(REFUSED) is None
@@ -77,7 +79,7 @@ async def test_a_question_that_is_withdrawn_keeps_nobody_back(tmp_path: Path) ->
 
 async def test_the_end_of_waiting_is_told_in_words(tmp_path: Path) -> None:
     async with client(tmp_path, Paces(10), []) as asking:
-        pacing = AskedPacing(asking, "r", 10)
+        pacing = RemotePacing(asking, "r", 10)
         agent, model = pacing.of_agent(PROFILE), pacing.of_model("http://x", "key")
         for passage, why in (
             (agent, "the run ends"),
@@ -92,7 +94,7 @@ async def test_of_a_key_nothing_is_told_that_another_run_would_tell_again(tmp_pa
     heard: list[dict[str, Any]] = []
     async with client(tmp_path, Paces(10), heard) as asking:
         for run_id, key in (("r", "sesame"), ("r", "other"), ("s", "sesame"), ("r", "sesame")):
-            assert await AskedPacing(asking, run_id, 10).of_model("http://x", key).ready()
+            assert await RemotePacing(asking, run_id, 10).of_model("http://x", key).ready()
     accounts = [message["account"] for message in heard]
     assert accounts[0] == accounts[3]
     assert len(set(accounts)) == 3

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import SkillupError
-from skillup.executors.cluster.parcel import Wanted, pack, unpack
-from skillup.process.secrets import Secrets
+from skillup.executors.cluster.parcel import WantedFiles, pack, unpack
+from skillup.redaction.secrets import Secrets
 from tests.support.trees import make_tree
 
 NONE = Secrets({})
 
 
-def sent(tmp_path: Path, wanted: Wanted) -> Path:
+def sent(tmp_path: Path, wanted: WantedFiles) -> Path:
     """What takes the place of `tmp_path` at a worker."""
     root = tmp_path / "worker"
     root.mkdir()
@@ -30,7 +30,7 @@ def names(root: Path) -> set[str]:
 def test_paths_lead_to_each_other_as_they_did(tmp_path: Path) -> None:
     make_tree(tmp_path, {"a/suite/x.yaml": "x", "b/skill/SKILL.md": "s"})
     suite = tmp_path / "a" / "suite"
-    there = sent(tmp_path, Wanted((suite, suite / "../../b/skill")))
+    there = sent(tmp_path, WantedFiles((suite, suite / "../../b/skill")))
     assert (there / "a/suite/../../b/skill/SKILL.md").read_text() == "s"
 
 
@@ -46,20 +46,20 @@ def test_version_control_and_caches_are_left_out_but_of_fixtures(tmp_path: Path)
         },
     )
     suite = tmp_path / "s"
-    there = sent(tmp_path, Wanted((suite,), whole=(suite / "fixtures/repo",)))
+    there = sent(tmp_path, WantedFiles((suite,), whole=(suite / "fixtures/repo",)))
     assert names(there) == {"s/eval.yaml", "s/fixtures/repo/.git/HEAD"}
 
 
 def test_permissions_come_along(tmp_path: Path) -> None:
     make_tree(tmp_path, {"s/run.sh": "#!/bin/sh\n"})
     (tmp_path / "s/run.sh").chmod(0o755)
-    assert os.access(sent(tmp_path, Wanted((tmp_path / "s",))) / "s/run.sh", os.X_OK)
+    assert os.access(sent(tmp_path, WantedFiles((tmp_path / "s",))) / "s/run.sh", os.X_OK)
 
 
 def test_a_suite_behind_a_link_is_found_behind_it(tmp_path: Path) -> None:
     make_tree(tmp_path, {"real/s/eval.yaml": "here"})
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    there = sent(tmp_path, Wanted((tmp_path / "link/s",)))
+    there = sent(tmp_path, WantedFiles((tmp_path / "link/s",)))
     assert (there / "link/s/eval.yaml").read_text() == "here"
     assert (there / "link").resolve() == (there / "real").resolve()
 
@@ -70,7 +70,7 @@ def test_links_stay_links_and_bring_the_file_that_they_lead_to(tmp_path: Path) -
     (tmp_path / "s/same.txt").symlink_to("own.txt")
     (tmp_path / "s/broken").symlink_to("nowhere")
     (tmp_path / "s/around").symlink_to(".")
-    there = sent(tmp_path, Wanted((tmp_path / "s",)))
+    there = sent(tmp_path, WantedFiles((tmp_path / "s",)))
     assert (there / "s/judge.yaml").is_symlink()
     assert (there / "s/judge.yaml").read_text() == "rules"
     assert str((there / "s/same.txt").readlink()) == "own.txt"
@@ -79,7 +79,7 @@ def test_links_stay_links_and_bring_the_file_that_they_lead_to(tmp_path: Path) -
 
 def test_the_same_files_have_the_same_digest(tmp_path: Path) -> None:
     make_tree(tmp_path, {"s/a": "1", "s/b": "2"})
-    wanted = Wanted((tmp_path / "s",))
+    wanted = WantedFiles((tmp_path / "s",))
     before = pack(wanted, NONE).digest
     assert pack(wanted, NONE).digest == before
     (tmp_path / "s/a").write_text("other")
@@ -89,14 +89,14 @@ def test_the_same_files_have_the_same_digest(tmp_path: Path) -> None:
 def test_too_much_is_refused_and_the_folder_named(tmp_path: Path) -> None:
     make_tree(tmp_path, {"s/eval.yaml": "", "s/data/deep/big.bin": "x" * 5000, "s/a": "y"})
     with pytest.raises(SkillupError, match=r"most of it is below .*/s/data/deep$") as caught:
-        pack(Wanted((tmp_path / "s",)), NONE, largest_bytes=3000)
+        pack(WantedFiles((tmp_path / "s",)), NONE, largest_bytes=3000)
     assert caught.value.exit_code == 3
 
 
 def test_a_credential_in_a_file_is_refused(tmp_path: Path) -> None:
     make_tree(tmp_path, {"s/eval.yaml": "key: sk-12345678"})
     with pytest.raises(SkillupError, match=r"s/eval.yaml: holds the value of LAB_KEY"):
-        pack(Wanted((tmp_path / "s",)), Secrets({"LAB_KEY": "sk-12345678"}))
+        pack(WantedFiles((tmp_path / "s",)), Secrets({"LAB_KEY": "sk-12345678"}))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -104,4 +104,4 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     make_tree(tmp_path, {"s/secret": ""})
     (tmp_path / "s/secret").chmod(0)
     with pytest.raises(SkillupError, match="s/secret: cannot be sent"):
-        pack(Wanted((tmp_path / "s",)), NONE)
+        pack(WantedFiles((tmp_path / "s",)), NONE)

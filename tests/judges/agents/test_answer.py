@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agents.answer import CriterionVerdict, MalformedAnswerError, read_answer
-from skillup.judges.agents.criteria import numbered
+from skillup.judges.agent.answer import (
+    AgentCriterionVerdict,
+    MalformedAnswerError,
+    numbered,
+    read_answer,
+)
 from skillup.schema.check_specs import Criterion
 
 ASKED = numbered([Criterion(id="a", outcome="x"), Criterion(id="b", outcome="y")])
@@ -32,8 +36,8 @@ def _text(*parts: Any) -> str:
 )
 def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
     assert read_answer(text, ASKED) == {
-        "a": CriterionVerdict(True, "yes", ("q",)),
-        "b": CriterionVerdict(False, "no"),
+        "a": AgentCriterionVerdict(True, "yes", ("q",)),
+        "b": AgentCriterionVerdict(False, "no"),
     }
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.agents.answer import CriterionVerdict
-from skillup.judges.agents.criteria import numbered
-from skillup.judges.agents.opinion import opinion
+from skillup.judges.agent.answer import AgentCriterionVerdict, numbered
+from skillup.judges.agent.judge import opinion
 from skillup.schema.check_specs import Criterion
 
 
@@ -16,7 +15,10 @@ def _opinion(*votes: str, threshold: float = 1.0) -> dict[str, object]:
         Criterion(id=name, outcome=name, required=name == "a") for name in "abc"[: len(votes[0])]
     ]
     answers = [
-        {name: CriterionVerdict(said == "y", said) for name, said in zip("abc", vote, strict=False)}
+        {
+            name: AgentCriterionVerdict(said == "y", said)
+            for name, said in zip("abc", vote, strict=False)
+        }
         for vote in votes
     ]
     return opinion(numbered(criteria), answers, threshold, lambda *_: None, str)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agents.profile import answering, profile_of
+from skillup.judges.agent.runner import answering, profile_of
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from tests.support.judging import Bench

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from skillup.judges.agents.criteria import answer_schema, numbered
-from skillup.judges.agents.materials import Materials
-from skillup.judges.agents.question import asked_again, question
+from skillup.judges.agent.answer import answer_schema, numbered
+from skillup.judges.agent.question import Materials, asked_again, question
 from skillup.schema.check_specs import Criterion
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.executors.pace import Paces, TrialPatience
+from skillup.executors.ratelimit import Paces, TrialPatience
+from skillup.ratelimit.slow_down import OwnPacing
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.trial.pacing import OwnPacing
 from tests.support.judging import Bench
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.virtual_time import HurriedTime

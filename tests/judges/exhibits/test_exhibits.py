@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from skillup.judges.agents.quotations import Quotations
-from skillup.judges.exhibits.changes import diff_lines, file_list
-from skillup.judges.exhibits.subject import Exhibited, NothingToJudge, exhibited
-from skillup.judges.exhibits.transcript import as_json, as_markdown
-from skillup.judges.exhibits.workspace_copy import (
+from skillup.judges.agent.answer import Quotations
+from skillup.judges.artifacts import (
+    JudgedPart,
     LostFilesError,
+    NothingToJudge,
+    as_json,
+    as_markdown,
     copy_of,
+    diff_lines,
+    file_list,
+    judged_part,
     make_read_only,
     make_removable,
 )
@@ -68,13 +72,13 @@ def test_the_subject_of_a_turn_is_it_and_what_came_before() -> None:
         make_turn("1", files={"n": "1"}, follow_ups=[follow_up]), make_turn("2", files={"n": "2"})
     )
 
-    second = exhibited(recorded.context(2))
-    whole = exhibited(recorded.context())
-    first = exhibited(recorded.context(1))
+    second = judged_part(recorded.context(2))
+    whole = judged_part(recorded.context())
+    first = judged_part(recorded.context(1))
 
-    assert isinstance(second, Exhibited)
-    assert isinstance(whole, Exhibited)
-    assert isinstance(first, Exhibited)
+    assert isinstance(second, JudgedPart)
+    assert isinstance(whole, JudgedPart)
+    assert isinstance(first, JudgedPart)
     assert [turn.response for turn in first.turns] == ["1"]
     assert [turn.response for turn in second.turns] == ["1", "1b", "2"]
     assert [turn.response for turn in whole.turns] == ["1", "1b", "2"]
@@ -82,7 +86,7 @@ def test_the_subject_of_a_turn_is_it_and_what_came_before() -> None:
 
 
 def test_there_is_nothing_to_judge_where_a_turn_was_not_completed() -> None:
-    subject = exhibited(make_record(make_turn("", status="skipped")).context())
+    subject = judged_part(make_record(make_turn("", status="skipped")).context())
 
     assert isinstance(subject, NothingToJudge)
     assert not subject.broken
@@ -167,8 +171,8 @@ def test_quotations_are_looked_for_in_all_that_was_judged(quotation: str, why: s
         results=["removed 3 files"],
         files={"sub/file.txt": "the content\nof a file", "a": "new line\n"},
     )
-    subject = exhibited(make_record(turn, initial_files={}).context())
-    assert isinstance(subject, Exhibited)
+    subject = judged_part(make_record(turn, initial_files={}).context())
+    assert isinstance(subject, JudgedPart)
 
     weakness = Quotations(subject, read_file, str).weakness(quotation, passed=True)
     assert (why in weakness) if why and weakness else weakness is why

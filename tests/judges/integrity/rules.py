@@ -81,7 +81,7 @@ def followed(said: str, *again: tuple[int, str]) -> dict[str, Any]:
 
 def merged(case: dict[str, Any], **suite: Any) -> list[str]:
     """What the judges look for, of a case in a suite."""
-    from skillup.load.merge import merge_defaults
+    from skillup.load.expand import merge_defaults
     from skillup.schema.case import Case
     from skillup.schema.suite import Suite
 
@@ -355,11 +355,15 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
 }  # fmt: skip
 """By the rule's number."""
 
-VERDICT, GRADING = "skillup.judges.verdict", "skillup.judges.grading"
-SCORING, LEVELS, SCOPE = "skillup.checks.scoring", "skillup.checks.levels", "skillup.checks.scope"
+VERDICT, GRADING = "skillup.judges.verdict", "skillup.judges.grade"
+SCORING, LEVELS, SCOPE = (
+    "skillup.checks.scoring",
+    "skillup.checks.turn_checks",
+    "skillup.checks.evaluate",
+)
 REGISTRY, EVALUATE = "skillup.checks.registry", "skillup.checks.evaluate"
-GRADE, MERGE = "skillup.schema.grade", "skillup.load.merge"
-FOLDING = "skillup.checks.folding"
+GRADE, MERGE = "skillup.schema.grade", "skillup.load.expand"
+FOLDING = "skillup.checks.text"
 
 MUTANTS: list[tuple[int, str, str, str]] = [
     (1, VERDICT, 'gate.on_fail == "fail"', "False"),
@@ -437,7 +441,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (23, FOLDING, "self.text if case_sensitive else", "self.text if False else"),
     (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if True else"),
     (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if False else"),
-    (23, "skillup.checks.golden", "in plain(text).strip()", "in plain(text).casefold().strip()"),
+    (23, "skillup.checks.files", "in plain(text).strip()", "in plain(text).casefold().strip()"),
     (24, GRADING, "absent = result.assertable and", "absent ="),
     (24, GRADING, "result.error is None and not result.passed", "True"),
     (24, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),

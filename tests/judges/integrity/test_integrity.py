@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from skillup.judges import grade
-from skillup.judges.ledger import Ledger
-from skillup.judges.sitting import Inquiry, check_key
+from skillup.judges.evaluate import Judgement, check_key
+from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import CHECK_FIELDS
 from skillup.schema.grade import CheckResult, Grade
@@ -30,7 +30,7 @@ class NeedleReader:
     def problem(self, case: Case) -> TurnError | None:
         """Nothing is missing."""
 
-    async def read(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
+    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
         """A result for each check, or for the judge."""
         turn = inquiry.context.turn
         turns = inquiry.context.record.turns if turn is None else [turn]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.judges.models.access import access_to
 from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.models.endpoint import endpoint_of
 from skillup.schema.judge import JudgeModel
 from tests.support.asking import KEYS
 
@@ -41,7 +41,7 @@ def problem(model: str, environment: Mapping[str, str], **settings: str) -> str 
 def test_addresses(
     model: str, settings: dict[str, str], environment: dict[str, str], api: str, address: str
 ) -> None:
-    found = access_to(
+    found = endpoint_of(
         JudgeModel.model_validate({"model": model, **settings}), {**KEYS, **environment}
     )
     assert (found.name, found.api, found.base_url) == ("m", api, address)
@@ -71,7 +71,7 @@ def test_a_compatible_server_needs_no_key() -> None:
 
 
 def test_a_key_does_not_show() -> None:
-    assert KEYS["OPENAI_API_KEY"] not in repr(access_to(JudgeModel(model="openai:m"), KEYS))
+    assert KEYS["OPENAI_API_KEY"] not in repr(endpoint_of(JudgeModel(model="openai:m"), KEYS))
 
 
 @pytest.mark.parametrize("package", ["pydantic_ai", "openai"])

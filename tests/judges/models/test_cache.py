@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from skillup.judges.models.cache import AnswerCache
 from skillup.judges.models.client import Asker
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
-from skillup.judges.models.stored import AnswerCache
 from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured, Text
 

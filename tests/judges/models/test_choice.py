@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.models.choice import with_judge_model
-from skillup.load.merge import merge_defaults
+from skillup.judges.models.client import with_judge_model
+from skillup.load.expand import merge_defaults
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
 from skillup.schema.suite import Suite

@@ -9,11 +9,10 @@ from functools import partial
 
 import pytest
 
+from skillup.judges.llm.rubric import RubricAnswer
+from skillup.judges.models.attempts import LONGEST_BODY, RetryPatience
 from skillup.judges.models.client import Asker
-from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
-from skillup.judges.models.received import LONGEST_BODY
-from skillup.judges.reading.criteria import RubricAnswer
 from tests.support.asking import APIS, HASTY, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
     Answer,
@@ -38,7 +37,7 @@ every_api = pytest.mark.parametrize("api", APIS)
 pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
 
 
-def ask(asked: ModelQuestion, patience: Patience = HASTY) -> ModelAnswer:
+def ask(asked: ModelQuestion, patience: RetryPatience = HASTY) -> ModelAnswer:
     return asking(lambda asker: asker.ask(asked), patience=patience)
 
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from skillup.judges.models.client import ModelOptions, Models
-from skillup.trial.pacing import OwnPacing
+from skillup.ratelimit.slow_down import OwnPacing
 from tests.support.asking import HASTY, KEYS, question
 from tests.support.model_server import HttpError, ModelServer
 

@@ -8,16 +8,16 @@ import time
 import anyio
 import pytest
 
+from skillup.judges.models.attempts import RetryPatience
 from skillup.judges.models.client import Asker
-from skillup.judges.models.patience import Patience
 from skillup.judges.models.question import ModelAnswer
+from skillup.ratelimit.slow_down import OwnPacing, Passage
 from skillup.schema.record import TurnError
-from skillup.trial.pacing import OwnPacing, Passage
 from tests.support.asking import APIS, KEYS, RIGHT, asking, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 from tests.support.virtual_time import HurriedTime
 
-PATIENCE = Patience(attempts=5, first_wait=1.0, longest_wait=3.0, longest_asked_wait=60.0)
+PATIENCE = RetryPatience(attempts=5, first_wait=1.0, longest_wait=3.0, longest_asked_wait=60.0)
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(2, 1.0), (3, 2.0), (4, 3.0), (5, 3.0)])

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from skillup.judges.reading.criteria import CriterionVerdict
-from skillup.judges.reading.quality import AspectGrade
-from skillup.judges.reading.relevance import WindowAnswer
-from skillup.judges.reading.similar import SimilarityAnswer
+from skillup.judges.llm.quality import AspectGrade
+from skillup.judges.llm.relevance import WindowAnswer
+from skillup.judges.llm.rubric import CriterionVerdict
+from skillup.judges.llm.similar import SimilarityAnswer
 
 RIGHT: list[tuple[type[BaseModel], dict[str, Any]]] = [
     (SimilarityAnswer, {"reason": "r", "score": 0.5}),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import anyio
 
 from skillup.judges import grade
-from skillup.judges.ledger import Ledger
+from skillup.judges.evaluate import Judgement
+from skillup.judges.llm import read_checks
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
-from skillup.judges.reading import read_checks
-from skillup.judges.sitting import Inquiry
+from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import TurnError
@@ -25,7 +25,7 @@ def test_results_come_in_the_order_of_the_checks() -> None:
         {"similar": "Hi"}, "A", {"relevance": {}}, {"answer_quality": 0.5}, "B",
         {"expected_output": "C"},
     ]  # fmt: skip
-    asker, ledger = ScriptedAsker("down"), Ledger()
+    asker, ledger = ScriptedAsker("down"), UsageTracker()
     results = read(asker, checks(*written), ONE, turn=1, ledger=ledger)
     assert [result.kind for result in results] == [
         "similar", "rubric", "relevance", "answer_quality", "rubric", "expected_output"
@@ -67,7 +67,7 @@ class Reading:
     def problem(self, case: Case) -> TurnError | None:
         return None
 
-    async def read(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
+    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
         return await read_checks(inquiry, self.asker, ledger)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.reading.evidence import evidence_in
-from skillup.judges.reading.exchanges import Part
+from skillup.judges.llm.evidence import evidence_in
+from skillup.judges.llm.subject import Part
 
 TEXT = "She said:  “It’s **done**” –\n\tall 12 files, in Straße 5."
 PARTS = [Part("user", "user", "all 12 files, please"), Part("answer", "answer", TEXT)]

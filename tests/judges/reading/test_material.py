@@ -8,9 +8,8 @@ import unicodedata
 
 import pytest
 
-from skillup.judges.reading.exchanges import exchanges_of
-from skillup.judges.reading.material import LONGEST_IN_ALL, Material, material_of
-from skillup.judges.reading.plain_text import harmless
+from skillup.judges.llm.prompt import LONGEST_IN_ALL, Material, harmless, material_of
+from skillup.judges.llm.subject import exchanges_of
 from skillup.schema.record import (
     HistoryItem,
     ToolCall,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.ledger import Ledger
 from skillup.judges.models.question import ModelQuestion
+from skillup.judges.usage import UsageTracker
 from skillup.schema.conversation import HistoryMessage
 from skillup.schema.record import HistoryItem
 from skillup.trial.transcript import turns_of
@@ -74,7 +74,7 @@ def relevance(**spec: Any) -> list[Any]:
 def test_the_score_is_the_share_of_relevant_windows(
     recorded: Recorded, spec: dict[str, Any], windows: int, score: float, passed: bool
 ) -> None:
-    asker, ledger = ScriptedAsker(is_off), Ledger()
+    asker, ledger = ScriptedAsker(is_off), UsageTracker()
     (result,) = read(asker, relevance(**spec), recorded, ledger=ledger)
     assert (result.score, result.passed, result.error) == (score, passed, None)
     assert len(asker.questions) == ledger.calls == windows

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.ledger import Ledger
+from skillup.judges.usage import UsageTracker
 from tests.support.records import make_record
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
@@ -31,7 +31,7 @@ def repeat(times: int) -> dict[str, Any]:
 def test_the_majority_decides_and_a_tie_is_a_no(
     said: list[Any], passed: bool, agreement: float, note: str
 ) -> None:
-    asker, ledger = ScriptedAsker(said), Ledger()
+    asker, ledger = ScriptedAsker(said), UsageTracker()
     (result,) = read(asker, checks("A"), ONE, turn=1, ledger=ledger, **repeat(len(said)))
     assert (result.passed, result.score, result.error) == (passed, float(passed), None)
     assert result.votes == [1.0 if one is P else 0.0 for one in said]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.ledger import Ledger
+from skillup.judges.usage import UsageTracker
 from tests.support.records import make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
@@ -26,7 +26,7 @@ def test_a_bare_text_passes_with_the_judges_reason_and_quotation() -> None:
 def test_all_criteria_of_a_turn_are_one_question() -> None:
     asker = ScriptedAsker(verdicts(c1="pass", c2="fail", c3="pass", c4="pass"))
     asked = checks("A", TWO_CRITERIA, {"expected_output": "3 files are gone"})
-    ledger = Ledger()
+    ledger = UsageTracker()
     results = read(asker, asked, ONE, turn=1, ledger=ledger)
     assert [result.passed for result in results] == [True, False, True]
     assert len(asker.questions) == ledger.calls == 1

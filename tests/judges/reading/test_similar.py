@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.ledger import Ledger
+from skillup.judges.usage import UsageTracker
 from tests.support.records import make_record
 from tests.support.scripted_asker import ScriptedAsker, checks, read
 
@@ -47,7 +47,7 @@ def test_a_score_off_the_scale_is_an_error() -> None:
     ],
 )
 def test_embeddings_are_compared_by_their_cosine(vectors: list[list[float]], score: float) -> None:
-    asker, ledger = ScriptedAsker(vectors=vectors), Ledger()
+    asker, ledger = ScriptedAsker(vectors=vectors), UsageTracker()
     (result,) = read(asker, checks(EMBEDDED), TWO, turn=2, ledger=ledger)
     assert (result.score, result.passed) == (score, score >= 0.8)
     assert result.found == f"{score:.2f} by test:small"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.replay.agreement import agreement
-from skillup.judges.replay.verdicts import Item, Verdict
+from skillup.judges.rejudge.judges_compared import JudgedItem, JudgeVerdict, agreement
 
 
-def said(answers: str) -> dict[Item, Verdict]:
+def said(answers: str) -> dict[JudgedItem, JudgeVerdict]:
     """A letter for each item: y, n, or ? for a judge that failed; a dot: it was not asked."""
     passed = {"y": True, "n": False, "?": None}
     return {
-        Item("case/e/with_skill/1", 1, f"c{place}"): Verdict(passed[letter], letter)
+        JudgedItem("case/e/with_skill/1", 1, f"c{place}"): JudgeVerdict(passed[letter], letter)
         for place, letter in enumerate(answers)
         if letter != "."
     }
@@ -54,12 +53,12 @@ def test_disagreements_errors_and_what_only_one_was_asked_are_apart() -> None:
 
 def test_a_check_that_failed_as_a_whole_stands_for_its_criteria() -> None:
     job = "case/e/with_skill/1"
-    broken = {Item(job, 1, "rubric"): Verdict(None, "no answer")}
-    whole = {Item(job, 1, f"rubric / {name}"): Verdict(True, "yes") for name in "ab"}
-    elsewhere = {Item(job, 2, "rubric / a"): Verdict(True, "yes")}
+    broken = {JudgedItem(job, 1, "rubric"): JudgeVerdict(None, "no answer")}
+    whole = {JudgedItem(job, 1, f"rubric / {name}"): JudgeVerdict(True, "yes") for name in "ab"}
+    elsewhere = {JudgedItem(job, 2, "rubric / a"): JudgeVerdict(True, "yes")}
 
     for first, second in ((broken, whole | elsewhere), (whole | elsewhere, broken)):
         found = agreement(first, second)
         assert sorted(d.item.check for d in found.unanswered) == ["rubric / a", "rubric / b"]
-        assert found.only_one == (Item(job, 2, "rubric / a"),)
+        assert found.only_one == (JudgedItem(job, 2, "rubric / a"),)
         assert found.items == 0

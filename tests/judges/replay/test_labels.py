@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import InvalidFilesError
-from skillup.judges.replay.labels import (
+from skillup.judges.rejudge.judges_compared import CASE, JudgedItem, JudgeVerdict
+from skillup.judges.rejudge.labels import (
     Confusion,
     Label,
     against_labels,
     labels_to_fill_in,
     read_labels,
 )
-from skillup.judges.replay.verdicts import CASE, Item, Verdict
 
 JOB = "a/b/claude/with_skill/1"
 
@@ -56,7 +56,9 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, told: str
 def test_passes_are_the_positive_class() -> None:
     answers = {"tp": True, "tp2": True, "fp": True, "tn": False, "fn": False}
     meant = {"tp": True, "tp2": True, "fp": False, "tn": False, "fn": True}
-    verdicts = {Item(JOB, 1, name): Verdict(passed, "") for name, passed in answers.items()}
+    verdicts = {
+        JudgedItem(JOB, 1, name): JudgeVerdict(passed, "") for name, passed in answers.items()
+    }
 
     score = against_labels(
         verdicts, [Label(1, JOB, 1, name, passed) for name, passed in meant.items()]
@@ -72,9 +74,9 @@ def test_passes_are_the_positive_class() -> None:
 
 def test_a_label_may_name_the_case_and_leave_out_the_turn() -> None:
     verdicts = {
-        Item(JOB, 2, "rubric / Polite"): Verdict(True, ""),
-        Item(JOB.replace("/1", "/2"), 2, "rubric / Polite"): Verdict(None, "timed out"),
-        Item(JOB, 0, CASE): Verdict(False, ""),
+        JudgedItem(JOB, 2, "rubric / Polite"): JudgeVerdict(True, ""),
+        JudgedItem(JOB.replace("/1", "/2"), 2, "rubric / Polite"): JudgeVerdict(None, "timed out"),
+        JudgedItem(JOB, 0, CASE): JudgeVerdict(False, ""),
     }
     said = [Label(2, "a/b", None, "Polite", True), Label(3, "a/b", 1, "Polite", True)]
 
@@ -89,7 +91,7 @@ def test_a_label_may_name_the_case_and_leave_out_the_turn() -> None:
 
 def test_an_item_counts_once_and_not_at_all_if_it_is_labelled_both_ways() -> None:
     """J12: of conflicting labels both counted, and equal ones twice."""
-    twice, both = Item(JOB, 1, "A"), Item(JOB, 1, "B")
+    twice, both = JudgedItem(JOB, 1, "A"), JudgedItem(JOB, 1, "B")
     given = [
         Label(2, JOB, 1, "A", True),
         Label(3, "a/b", None, "A", True),
@@ -97,14 +99,14 @@ def test_an_item_counts_once_and_not_at_all_if_it_is_labelled_both_ways() -> Non
         Label(5, JOB, 1, "B", False),
     ]
 
-    score = against_labels({twice: Verdict(True, ""), both: Verdict(True, "")}, given)
+    score = against_labels({twice: JudgeVerdict(True, ""), both: JudgeVerdict(True, "")}, given)
 
     assert score.counts == Confusion(1, 0, 0, 0)
     assert score.contradicted == ((both, (given[2], given[3])),)
 
 
 def test_without_a_pass_precision_is_not_known() -> None:
-    score = against_labels({Item(JOB, 0, CASE): Verdict(False, "")},
+    score = against_labels({JudgedItem(JOB, 0, CASE): JudgeVerdict(False, "")},
                            [Label(2, JOB, 0, CASE, False)])  # fmt: skip
 
     assert score.counts.shares() == {"accuracy": (1, 1), "precision": (0, 0), "recall": (0, 0)}
@@ -112,7 +114,9 @@ def test_without_a_pass_precision_is_not_known() -> None:
 
 def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
     names = ['rubric "Is, and\nstays, polite"', "a / b", CASE]
-    verdicts = {Item(JOB, place, name): Verdict(True, "") for place, name in enumerate(names)}
+    verdicts = {
+        JudgedItem(JOB, place, name): JudgeVerdict(True, "") for place, name in enumerate(names)
+    }
     text = labels_to_fill_in(verdicts)
 
     assert text.splitlines()[0] == "job,turn,check,label"
@@ -123,15 +127,15 @@ def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ['rubric "Is polite"', 'rubric "Is polite" / Is polite'])
 def test_a_line_of_a_rubric_is_known_by_its_text(name: str) -> None:
-    score = against_labels({Item(JOB, 1, name): Verdict(True, "")},
+    score = against_labels({JudgedItem(JOB, 1, name): JudgeVerdict(True, "")},
                            [Label(2, "a/b", 1, "Is polite", True)])  # fmt: skip
 
     assert (score.counts.true_pass, score.unmatched) == (1, ())
 
 
 def test_a_check_that_failed_as_a_whole_leaves_its_criteria_unanswered() -> None:
-    whole = Item(JOB, 1, "rubric")
+    whole = JudgedItem(JOB, 1, "rubric")
     label = Label(2, JOB, 1, "rubric / Polite", True)
 
-    assert against_labels({whole: Verdict(None, "no answer")}, [label]).unanswered == (whole,)
-    assert against_labels({whole: Verdict(True, "yes")}, [label]).unmatched == (label,)
+    assert against_labels({whole: JudgeVerdict(None, "no answer")}, [label]).unanswered == (whole,)
+    assert against_labels({whole: JudgeVerdict(True, "yes")}, [label]).unmatched == (label,)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.judges.replay.other_judge import judged_by, measured_checks
-from skillup.judges.replay.panel import Seat, all_items, pairs_of
+from skillup.judges.rejudge.judges_compared import (
+    JudgeColumn,
+    all_items,
+    judged_by,
+    measured_checks,
+    pairs_of,
+)
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Judging
 from tests.support.stored import a_grade
@@ -18,8 +23,8 @@ def check(name: str, kind: str, *, passed: bool = True, **more: Any) -> CheckRes
     return CheckResult(name=name, kind=kind, passed=passed, score=float(passed), **more)
 
 
-def seat(name: str, *checks: CheckResult, status: str = "PASS", **more: Any) -> Seat:
-    found = Seat(name)
+def seat(name: str, *checks: CheckResult, status: str = "PASS", **more: Any) -> JudgeColumn:
+    found = JudgeColumn(name)
     grade = a_grade().model_copy(update={"assertions": list(checks), "status": status, **more})
     found.hear(JOB, grade, measured=("by vectors",))
     return found

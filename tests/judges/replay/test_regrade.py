@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from skillup.judges.ledger import Ledger
-from skillup.judges.replay.regrade import Item, Regrader
-from skillup.judges.sitting import Inquiry
+from skillup.judges.evaluate import Judgement
+from skillup.judges.rejudge.regrade import RegradeItem, Regrader
+from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import Record, TurnError
@@ -34,7 +34,7 @@ class Yes:
         del case
         return None
 
-    async def read(self, inquiry: Inquiry, ledger: Ledger) -> Sequence[CheckResult]:
+    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
         del ledger
         assert self.entered > self.left
         self.asked += 1
@@ -54,8 +54,10 @@ def test_the_recorded_case_is_validated_once_for_equal_cases() -> None:
     assert (first.title, other.title) == (None, "other")
 
 
-def item(case: dict[str, Any], response: str = "Done.", by: dict[str, Any] | None = None) -> Item:
-    return Item(record(case, response), read_file, Case.model_validate(by or case))
+def item(
+    case: dict[str, Any], response: str = "Done.", by: dict[str, Any] | None = None
+) -> RegradeItem:
+    return RegradeItem(record(case, response), read_file, Case.model_validate(by or case))
 
 
 def test_the_case_that_is_given_counts() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.scripts.output import ScriptVerdict, verdict_of
+from skillup.judges.script.output import ScriptVerdict, verdict_of
 from skillup.process import CompletedOutput
 
 

@@ -10,12 +10,11 @@ import anyio
 import pytest
 
 from skillup.judges.models.client import ModelOptions, Models
-from skillup.judges.users import Casting
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.schema.simulation import lead_of, needs_simulator, playing_model
-from skillup.schema.suite import UserSimulator
+from skillup.schema.suite import UserSimulator, lead_of, needs_simulator, playing_model
+from skillup.simulator import SimulatorFactory
 
 
 def make_case(**given: Any) -> Case:
@@ -56,9 +55,11 @@ def test_a_case_needs_a_user_where_it_leads_or_responds() -> None:
     assert lead_of(make_case(input={"turns": turns})) is None
 
 
-def casting(environment: Mapping[str, str], profiles: Mapping[str, Profile]) -> Casting:
+def casting(environment: Mapping[str, str], profiles: Mapping[str, Profile]) -> SimulatorFactory:
     models = Models(ModelOptions(environment, lambda text: text))
-    return Casting(models.seen_from, models.problem, lambda name, _: profiles[name], environment)
+    return SimulatorFactory(
+        models.seen_from, models.problem, lambda name, _: profiles[name], environment
+    )
 
 
 def problem(given: UserSimulator | None, **environment: str) -> TurnError | None:

@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.engines.scripted import ScriptedEngine
-from skillup.judges.users.engine_user import EngineUser, Stage
+from skillup.engines.scripted.engine import ScriptedEngine
+from skillup.ratelimit.slow_down import OwnPacing, Pacing
 from skillup.schema.conversation import Chatter
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Script
-from skillup.trial.pacing import OwnPacing, Pacing
-from skillup.trial.simulator import SimulatorMessage, SimulatorPart
+from skillup.simulator.engine_user import EngineUser, SimulatorConfig
+from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.virtual_time import HurriedTime
 
 CHATTER = Chatter(objective="renew the card")
@@ -27,7 +27,7 @@ def make_user(
 ) -> EngineUser:
     """By default a refusal is an error."""
     return EngineUser(
-        Stage(
+        SimulatorConfig(
             engine=ScriptedEngine(),
             profile=Profile(name="player", engine="scripted", permission="read_only", **profile),
             scratch=base / "user",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from skillup.judges.users.moves import (
-    Line,
-    MalformedMoveError,
-    Move,
+from skillup.simulator.prompt import (
+    MalformedReplyError,
+    TranscriptLine,
+    UserReply,
     as_message,
     form_of,
-    read_move,
+    read_reply,
 )
 
 
@@ -26,12 +26,12 @@ from skillup.judges.users.moves import (
 )
 def test_a_move_is_a_message_or_a_stop(given: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
-        Move.model_validate(given)
+        UserReply.model_validate(given)
 
 
 def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> None:
     """J15: it was an ERROR."""
-    said = as_message(read_move('{"message": "Thanks!", "stop": "completed"}', Move))
+    said = as_message(read_reply('{"message": "Thanks!", "stop": "completed"}', UserReply))
     assert (said.text, said.stop) == (None, "completed")
 
 
@@ -41,7 +41,7 @@ def test_only_where_it_may_stop_the_form_has_a_stop() -> None:
 
 
 def test_a_stop_has_its_reason_on_one_line() -> None:
-    said = as_message(Move(stop="impossible", reason="It was\nrefused."))
+    said = as_message(UserReply(stop="impossible", reason="It was\nrefused."))
     assert (said.text, said.stop, said.reason) == (None, "impossible", "It was refused.")
 
 
@@ -53,7 +53,7 @@ def test_a_stop_has_its_reason_on_one_line() -> None:
     ],
 )
 def test_one_object_that_is_the_whole_answer_is_the_move(text: str) -> None:
-    assert as_message(read_move(text, Line)).text == "Hello"
+    assert as_message(read_reply(text, TranscriptLine)).text == "Hello"
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,5 @@ def test_one_object_that_is_the_whole_answer_is_the_move(text: str) -> None:
     ],
 )
 def test_what_has_not_the_form_is_refused_with_what_is_wrong(text: str, what: str) -> None:
-    with pytest.raises(MalformedMoveError, match=what):
-        read_move(text, Line)
+    with pytest.raises(MalformedReplyError, match=what):
+        read_reply(text, TranscriptLine)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from skillup.judges.users.prompt import next_text, part_text
 from skillup.schema.conversation import Chatter
 from skillup.schema.record import HistoryItem
-from skillup.trial.simulator import SimulatorPart
+from skillup.simulator.prompt import next_text, part_text
+from skillup.trial.request import SimulatorPart
 
 CHATTER = Chatter(
     role="a member of a library",

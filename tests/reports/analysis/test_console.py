@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from skillup.reports.analysis.console import print_analysis
+from skillup.analysis import analyse
+from skillup.reports.analysis.render import print_analysis
 from skillup.schema.grade import Grade
-from skillup.trends.analysis import analyse
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
 

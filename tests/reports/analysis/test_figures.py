@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.analysis.sheets import sheets_of
+from skillup.reports.analysis.tables import sheets_of
 from skillup.schema.analysis import Analysis, Difference, Rate, Uplift
 
 

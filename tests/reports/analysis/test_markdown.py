@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillup.analysis import with_analysis
 from skillup.reports.markdown import markdown
 from skillup.schema.grade import Grade
-from skillup.trends.analysis import with_analysis
 from tests.support.graded import a_grade, a_result, a_turn, grades_of
 
 

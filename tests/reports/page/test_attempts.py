@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.reports.page.limits import ORDINARY
-from skillup.reports.page.run_data import RunData
+from skillup.reports.html.limits import ORDINARY
+from skillup.reports.html.run_data import RunData
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory
 from tests.support.stored import a_grade, a_record

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.reports.page.branching import shape_of
-from skillup.reports.page.progress import Fork
+from skillup.reports.html.fork_tree import shape_of
+from skillup.reports.html.progress import Fork
 
 
 def _shown(node: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from skillup.reports.page.build import packed, page_html
+from skillup.reports.html.build import packed, page_html
 from tests.support.pages import page_of
 
 NASTY = "</script><script>alert(1)</script><!--<script>\u2028\u2029]]>&lt;\ud800\x00"

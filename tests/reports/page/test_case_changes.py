@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.page.case_changes import case_changes
-from skillup.reports.page.run_data import RunData
-from skillup.reports.page.sides import sides_of
+from skillup.reports.html.comparison import case_changes, sides_of
+from skillup.reports.html.run_data import RunData
 from skillup.store import RunDirectory
 from tests.support.stored import a_grade, a_record
 

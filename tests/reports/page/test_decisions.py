@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.page.index import index_of
-from skillup.reports.page.run_data import RunData
+from skillup.reports.html.index import index_of
+from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.analysis import (
     Analysis,

@@ -7,9 +7,8 @@ import random
 import pytest
 
 from skillup.checks import evaluate
-from skillup.checks.evidence import around
-from skillup.reports.page.excerpts import argument_pieces, piece_in
-from skillup.reports.page.offsets import Seen, utf16
+from skillup.checks.context import around
+from skillup.reports.html.evidence import NormalizedText, argument_pieces, piece_in, utf16
 from skillup.schema.checks import Check
 from tests.support.records import make_record
 
@@ -19,7 +18,7 @@ ALPHABET = "abc  \n\t.…\"'()é\u0301\U0001f600\u212b\r"
 def found_by(check: Check, text: str) -> str | None:
     """The piece that is marked for a check of the answer `text`."""
     result = evaluate(check, make_record(text).context(turn=1))
-    span = piece_in(Seen(text), result.excerpt, result.found)
+    span = piece_in(NormalizedText(text), result.excerpt, result.found)
     return None if span is None else text[slice(*span)]
 
 
@@ -40,9 +39,9 @@ def test_an_unwanted_text_is_found_too() -> None:
 def test_the_very_place_is_found_of_several_alike() -> None:
     text = "no needle. " * 40
     result = evaluate(Check(contains="needle"), make_record(text).context(turn=1))
-    assert piece_in(Seen(text), result.excerpt, result.found) == (3, 9)
+    assert piece_in(NormalizedText(text), result.excerpt, result.found) == (3, 9)
     later = around(text, (14 + 11 * 20, 20 + 11 * 20))
-    span = piece_in(Seen(text), later, 'found "needle"')
+    span = piece_in(NormalizedText(text), later, 'found "needle"')
     assert span is not None
     assert text[slice(*span)] == "needle"
 
@@ -56,16 +55,16 @@ def test_what_is_longer_than_an_excerpt_is_marked_as_far_as_it_is_shown() -> Non
 
 
 def test_an_excerpt_that_is_not_in_the_text_marks_nothing() -> None:
-    assert piece_in(Seen("an answer"), "another text", "") is None
-    assert piece_in(Seen("an answer"), "", "found nothing") is None
-    assert piece_in(Seen(""), "…", "") is None
+    assert piece_in(NormalizedText("an answer"), "another text", "") is None
+    assert piece_in(NormalizedText("an answer"), "", "found nothing") is None
+    assert piece_in(NormalizedText(""), "…", "") is None
 
 
 def test_random_pieces_are_within_what_is_marked() -> None:
     lots = random.Random(7)
     for _ in range(400):
         text = "".join(lots.choices(ALPHABET, k=lots.randint(1, 400)))
-        seen = Seen(text)
+        seen = NormalizedText(text)
         if not seen.plain.strip():
             continue
         start = lots.randrange(len(seen.plain))
@@ -83,7 +82,7 @@ def test_random_pieces_are_within_what_is_marked() -> None:
 def test_places_are_counted_as_javascript_does() -> None:
     text = "\U0001f600e\u0301 x\r\nneedle"
     result = evaluate(Check(contains="needle"), make_record(text).context(turn=1))
-    span = piece_in(Seen(text), result.excerpt, result.found)
+    span = piece_in(NormalizedText(text), result.excerpt, result.found)
     assert span is not None
     assert text[slice(*span)] == "needle"
     assert utf16(text, span[0]) == span[0] + 1

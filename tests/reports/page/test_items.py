@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillup.reports.page.items import history_of, items_of
-from skillup.reports.page.limits import ORDINARY, Limits
+from skillup.reports.html.detail import history_of, items_of
+from skillup.reports.html.limits import ORDINARY, PageLimits
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 from tests.support.pasts import SOUP
 
@@ -45,7 +45,7 @@ def test_results_of_very_many_calls_that_come_late_find_their_calls() -> None:
 
 
 def test_long_texts_are_shortened_with_a_note() -> None:
-    limits = Limits(tool=30, text=30)
+    limits = PageLimits(tool=30, text=30)
     items = items_of(
         [
             _call("a", command="x" * 100, list=["y" * 100, 1]),

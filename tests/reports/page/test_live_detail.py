@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.reports.page.limits import ORDINARY
-from skillup.reports.page.run_data import RunData
+from skillup.reports.html.limits import ORDINARY
+from skillup.reports.html.run_data import RunData
 from skillup.store import RunDirectory
 from tests.support.stored import a_checkpoint, a_record
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.page.evidence import evidence_of
+from skillup.reports.html.evidence import evidence_of
 from skillup.schema.grade import CheckResult
 
 

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from skillup.reports.page.picture_sizes import kind_of
+from skillup.reports.html.images import kind_of
 from tests.support.pictures import gif, jpeg, png, png_chunk, webp
 
 VP8L = b"VP8L\x06\0\0\0\x2f" + struct.pack("<I", 63 | 31 << 14) + b"\0"

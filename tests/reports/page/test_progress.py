@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.reports.page.families import Families
-from skillup.reports.page.progress import Fork, progress_of, turn_under_way
+from skillup.reports.html.fork_tree import Families
+from skillup.reports.html.progress import Fork, progress_of, turn_under_way
 from tests.support.trees import make_tree
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
-from skillup.reports.page.progress import Fork
-from skillup.reports.page.raw_files import RawFiles
-from skillup.store.names import directory_of_job
+from skillup.reports.html.progress import Fork
+from skillup.reports.html.raw_files import RawFiles
+from skillup.store.places import directory_of_job
 from tests.support.trees import make_tree
 
 JOB = 'odd "name" #1?/50%/e/with_skill/1'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillup.reports.page.plan_of_run import planned_jobs
-from skillup.reports.page.rows import graded_row, mark_flaky
+from skillup.reports.html.progress import planned_jobs
+from skillup.reports.html.rows import graded_row, mark_flaky
 from skillup.schema.grade import CheckResult, TurnGrade
 from tests.support.stored import a_grade
 

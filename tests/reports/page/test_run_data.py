@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.reports.page.index import index_of
-from skillup.reports.page.limits import ORDINARY
-from skillup.reports.page.report import html_report
-from skillup.reports.page.run_data import RunData
+from skillup.reports.html.index import index_of
+from skillup.reports.html.limits import ORDINARY
+from skillup.reports.html.report import html_report
+from skillup.reports.html.run_data import RunData
 from skillup.schema.grade import CheckResult
 from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run

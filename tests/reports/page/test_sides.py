@@ -6,13 +6,13 @@ import typing
 from pathlib import Path
 from urllib.parse import unquote
 
-from skillup.reports.page.report import html_report
-from skillup.reports.page.run_data import RunData
-from skillup.reports.page.sides import _WORDS, differing, sides_of
+from skillup.history.comparison import Change
+from skillup.reports.html.comparison import _WORDS_SIDES, differing, sides_of
+from skillup.reports.html.report import html_report
+from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
-from skillup.trends.changes import Change
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of
 from tests.support.stored import a_grade, a_record
@@ -73,7 +73,7 @@ def test_each_case_says_what_became_of_it_and_whom_to_look_at(tmp_path: Path) ->
 
 
 def test_every_change_has_a_word() -> None:
-    assert set(_WORDS) == set(typing.get_args(Change))
+    assert set(_WORDS_SIDES) == set(typing.get_args(Change))
 
 
 def test_what_has_no_verdict_in_both_runs_did_not_change_and_failures_come_first(

@@ -6,7 +6,7 @@ from email.message import Message
 
 import pytest
 
-from skillup.reports.serving.guard import Guard
+from skillup.reports.server.server import Guard
 
 GUARD = Guard(7575, "secret")
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.reports.page.run_data import RunData
+from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
-from skillup.reports.serving.in_short import in_short, of_data
-from skillup.reports.serving.runs import NoSuchRunError, Served
+from skillup.reports.server.runs import NoSuchRunError, Served, in_short, of_data
 from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run
 from tests.support.stored import a_checkpoint, a_grade, a_record

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from skillup.analysis import analyse, with_analysis
 from skillup.schema.grade import RunResult
-from skillup.trends.analysis import analyse, with_analysis
 from tests.support.graded import a_grade, a_result, grades_of
 
 

@@ -13,12 +13,11 @@ from statistics import fmean
 
 import pytest
 
+from skillup.analysis.uplift import uplift_interval
 from skillup.engines.scripted_agent.replies import choose_reply
-from skillup.trends.analysis.uplift import uplift_interval
-from skillup.trends.statistics.differences import mean_difference
-from skillup.trends.statistics.exact import Counts
-from skillup.trends.statistics.paired import bootstrap_interval
-from skillup.trends.statistics.proportions import wilson
+from skillup.stats.exact import PassCounts
+from skillup.stats.paired import bootstrap_interval, mean_difference
+from skillup.stats.proportions import wilson
 from tests.support.graded import seed_of
 
 RUNS = 600
@@ -86,7 +85,7 @@ def test_newcombes_interval_covers_the_uplift_of_a_case_as_often_as_it_says(
         p * q
         for a, p in enumerate(chances(without, trials))
         for b, q in enumerate(chances(with_skill, trials))
-        if _holds(mean_difference([Counts(a, trials, b, trials)]), true)
+        if _holds(mean_difference([PassCounts(a, trials, b, trials)]), true)
     )
     seen = fmean(
         _holds(mean_difference([c]), true) for (c,) in _suites(agent, [rates], trials, RUNS)
@@ -139,11 +138,11 @@ def _holds(interval: tuple[float, float], true: float) -> bool:
 
 def _suites(
     agent: Agent, rates: Sequence[tuple[float, float]], trials: int, runs: int, name: str = ""
-) -> Iterator[list[Counts]]:
+) -> Iterator[list[PassCounts]]:
     """The cases of each run, held with these chances without and with the skill."""
     for run in range(runs):
         yield [
-            Counts(
+            PassCounts(
                 agent.passes(without, f"{name}{run}/{case}/without", trials), trials,
                 agent.passes(with_skill, f"{name}{run}/{case}/with", trials), trials,
             )

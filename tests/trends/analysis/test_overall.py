@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from skillup.analysis import analyse
 from skillup.schema.analysis import Overall
-from skillup.trends.analysis import analyse
-from skillup.trends.statistics.proportions import wilson
+from skillup.stats.proportions import wilson
 from tests.support.graded import a_grade, a_result, grades_of
 
 

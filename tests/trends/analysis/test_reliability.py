@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from skillup.analysis import analyse
 from skillup.schema.analysis import Analysis, CaseReliability
 from skillup.schema.grade import Grade
-from skillup.trends.analysis import analyse
-from skillup.trends.statistics.proportions import wilson
+from skillup.stats.proportions import wilson
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
 

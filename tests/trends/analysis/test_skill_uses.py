@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from skillup.analysis.observation import skill_uses
 from skillup.schema.grade import CheckResult, FollowUpGrade, TurnGrade
-from skillup.trends.analysis.skill_uses import skill_uses
 from tests.support.graded import a_check, a_grade, a_turn
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from skillup.analysis import analyse
 from skillup.schema.analysis import Triggering
 from skillup.schema.grade import Grade
-from skillup.trends.analysis import analyse
 from tests.support.graded import a_check, a_grade, a_result
 
 INFO = {"suites": {"demo": {"cases": {}, "skills": ["x"], "neighbours": ["other"]}}}

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
+from skillup.analysis import analyse
 from skillup.schema.analysis import Uplift
 from skillup.schema.grade import Grade
-from skillup.trends.analysis import analyse
-from skillup.trends.statistics.differences import mean_difference
-from skillup.trends.statistics.exact import Counts, stratified
-from skillup.trends.statistics.paired import bootstrap_interval
+from skillup.stats.exact import PassCounts, stratified
+from skillup.stats.paired import bootstrap_interval, mean_difference
 from tests.support.graded import a_grade, a_result, a_turn, grades_of
 
 
@@ -32,8 +31,8 @@ def test_one_case_has_newcombes_interval_in_its_own_row_and_that_of_its_suite() 
 
     for item in (found["a"], found[None]):
         assert item.uplift == 0.75
-        assert (item.low, item.high) == pytest.approx(mean_difference([Counts(1, 4, 4, 4)]))
-        assert item.p == pytest.approx(stratified([Counts(1, 4, 4, 4)]).p)
+        assert (item.low, item.high) == pytest.approx(mean_difference([PassCounts(1, 4, 4, 4)]))
+        assert item.p == pytest.approx(stratified([PassCounts(1, 4, 4, 4)]).p)
         assert (item.with_skill.passed, item.without_skill.passed) == (4, 1)
 
 
@@ -47,7 +46,7 @@ def test_a_suite_is_the_mean_over_its_cases_however_often_each_was_held() -> Non
     assert between is not None
     assert suite.low is not None
     assert suite.low <= between.low
-    counts = [Counts(0, 10, 10, 10), Counts(1, 1, 1, 1), Counts(0, 2, 1, 2)]
+    counts = [PassCounts(0, 10, 10, 10), PassCounts(1, 1, 1, 1), PassCounts(0, 2, 1, 2)]
     assert suite.p == pytest.approx(stratified(counts).p)
 
 

@@ -8,19 +8,18 @@ from dataclasses import replace
 import pytest
 
 from skillup.errors import UsageError
-from skillup.trends.index.baseline import earlier_verdicts, run_before
-from skillup.trends.index.database import open_index
-from skillup.trends.index.queries import add_run
-from skillup.trends.outcomes import CaseKey, RunOutcomes
-from skillup.trends.selection import Selection
+from skillup.history.baseline import earlier_verdicts, run_before
+from skillup.history.database import open_index
+from skillup.history.outcomes import CaseKey, RunOutcomes, RunSelection
+from skillup.history.queries import add_run
 from tests.support.outcomes import a_key, a_run
 
-NIGHT = Selection("night", narrowed=False)
-CHOSEN = Selection("chosen", narrowed=True)
+NIGHT = RunSelection("night", narrowed=False)
+CHOSEN = RunSelection("chosen", narrowed=True)
 
 
 def held(
-    run_id: str, cases: Sequence[str | CaseKey], selection: Selection | None = None
+    run_id: str, cases: Sequence[str | CaseKey], selection: RunSelection | None = None
 ) -> RunOutcomes:
     """A run that planned these; for what it planned it is all the same how they fared."""
     return replace(a_run(run_id, dict.fromkeys(cases, "e")), selection=selection)
@@ -34,7 +33,7 @@ def before(index: str, later: RunOutcomes, *runs: RunOutcomes) -> str:
 
 
 @pytest.mark.parametrize("selection", [CHOSEN, None])
-def test_a_run_of_few_cases_is_passed_over(index: str, selection: Selection | None) -> None:
+def test_a_run_of_few_cases_is_passed_over(index: str, selection: RunSelection | None) -> None:
     night, day = held("1", "abc"), held("2", "b", selection)
     assert before(index, held("3", "abc"), night, day) == "1"
 
@@ -79,7 +78,7 @@ def test_where_only_chosen_cases_were_held_there_is_no_night_before(index: str) 
 def test_runs_of_chosen_cases_are_compared_with_each_other(index: str) -> None:
     """As pytest's are, which names each case that it holds."""
     first = held("1", "ab", CHOSEN)
-    assert before(index, held("2", "abc", Selection("others", narrowed=True)), first) == "1"
+    assert before(index, held("2", "abc", RunSelection("others", narrowed=True)), first) == "1"
 
 
 def found(index: str, a: RunOutcomes, b: RunOutcomes, *names: str) -> dict[str, str]:
@@ -111,7 +110,7 @@ def test_verdicts_are_found_of_as_many_cases_as_are_asked_for(index: str) -> Non
 
 
 def test_a_night_stands_in_and_not_a_run_of_few_cases_that_came_later(index: str) -> None:
-    few = replace(a_run("2", {"one": "f"}), selection=Selection("few", narrowed=True))
+    few = replace(a_run("2", {"one": "f"}), selection=RunSelection("few", narrowed=True))
     for run in (a_run("1", {"one": "p", "two": "p"}), few):
         add_run(index, run)
     a, b = a_run("3", {"one": "e", "two": "p"}), a_run("4", {"one": "f", "two": "p"})
@@ -125,7 +124,7 @@ def test_what_came_between_the_two_runs_does_not_stand_in(index: str) -> None:
 
 
 def test_a_run_of_few_cases_stands_in_where_nothing_else_has_a_verdict(index: str) -> None:
-    few = replace(a_run("2", {"one": "p"}), selection=Selection("few", narrowed=True))
+    few = replace(a_run("2", {"one": "p"}), selection=RunSelection("few", narrowed=True))
     for run in (a_run("1", {"one": "e", "two": "p"}), few):
         add_run(index, run)
     a, b = a_run("3", {"one": "e", "two": "p"}), a_run("4", {"one": "f", "two": "p"})

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import IndexTroubleError
-from skillup.trends.index.database import open_index
-from skillup.trends.index.queries import (
+from skillup.history.database import open_index
+from skillup.history.outcomes import RunSelection
+from skillup.history.queries import (
     add_run,
     newest_runs,
     rebuild,
@@ -22,8 +23,7 @@ from skillup.trends.index.queries import (
     tallies_of_all_runs,
     until_decided_runs,
 )
-from skillup.trends.selection import Selection
-from skillup.trends.tallies import by_case
+from skillup.history.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
 
@@ -35,7 +35,7 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
 
 
 def test_what_a_run_was_asked_for_is_kept(index: str) -> None:
-    asked = Selection('{"cases": ["one"]}', narrowed=True)
+    asked = RunSelection('{"cases": ["one"]}', narrowed=True)
     run = replace(a_run("run", {"one": "p"}), until_decided=True, selection=asked)
     add_run(index, a_run("old", {"one": "p"}))
     add_run(index, run)
@@ -123,7 +123,7 @@ def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
 
 WRITER = """
 import sys
-from skillup.trends.index.queries import add_run
+from skillup.history.queries import add_run
 from tests.support.outcomes import a_run
 index, name = sys.argv[1:]
 for number in range(5):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
-from skillup.trends.index.baseline import run_before
-from skillup.trends.index.queries import add_run, rebuild
-from skillup.trends.index.run_lookup import find_run
+from skillup.history.baseline import run_before
+from skillup.history.queries import add_run, rebuild
+from skillup.history.run_lookup import find_run
 from tests.support.outcomes import a_key, a_run
 
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from skillup.trends.statistics.change_point import Passes, fall, rise
-from skillup.trends.statistics.exact import Counts, fisher_lower
+from skillup.stats.change_point import Passes, fall, rise
+from skillup.stats.exact import PassCounts, fisher_lower
 
 
 def series(*counts: tuple[int, int]) -> list[Passes]:
@@ -21,14 +21,14 @@ def test_of_two_runs_it_is_the_exact_test(a: tuple[int, int], b: tuple[int, int]
     found = fall(series(a, b))
     assert found is not None
     assert (found.place, found.before, found.since) == (1, a, b)
-    assert found.p == pytest.approx(fisher_lower(Counts(*a, *b)), rel=1e-9)
+    assert found.p == pytest.approx(fisher_lower(PassCounts(*a, *b)), rel=1e-9)
 
 
 def test_the_likeliest_place_is_found_and_its_p_counts_for_all_places() -> None:
     found = fall(series((9, 10), (9, 10), (0, 10), (1, 10)))
     assert found is not None
     assert (found.place, found.before, found.since) == (2, (18, 20), (1, 20))
-    assert found.p == pytest.approx(3 * fisher_lower(Counts(18, 20, 1, 20)), rel=1e-9)
+    assert found.p == pytest.approx(3 * fisher_lower(PassCounts(18, 20, 1, 20)), rel=1e-9)
 
 
 @pytest.mark.parametrize("counts", [[], [(1, 1)], [(2, 2), (2, 2)], [(0, 3), (1, 3)]])

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from skillup.trends.statistics.clusters import interval_over_cases
-from skillup.trends.statistics.proportions import wilson
+from skillup.stats.paired import interval_over_cases
+from skillup.stats.proportions import wilson
 
 
 @pytest.mark.parametrize("cases", [[(1, 1), (0, 1), (1, 1)], [(3, 4)], [(2, 4), (1, 2), (5, 10)]])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.trends.statistics.differences import mean_difference
-from skillup.trends.statistics.exact import Counts
+from skillup.stats.exact import PassCounts
+from skillup.stats.paired import mean_difference
 
 
 @pytest.mark.parametrize(
@@ -23,16 +23,16 @@ from skillup.trends.statistics.exact import Counts
 def test_intervals_of_differences_are_those_of_the_paper(
     first: tuple[int, int], second: tuple[int, int], low: float, high: float
 ) -> None:
-    assert mean_difference([Counts(*second, *first)]) == pytest.approx((low, high), abs=5e-5)
+    assert mean_difference([PassCounts(*second, *first)]) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_exchanging_the_sides_mirrors_the_interval() -> None:
-    low, high = mean_difference([Counts(3, 10, 9, 10)])
-    assert mean_difference([Counts(9, 10, 3, 10)]) == pytest.approx((-high, -low))
+    low, high = mean_difference([PassCounts(3, 10, 9, 10)])
+    assert mean_difference([PassCounts(9, 10, 3, 10)]) == pytest.approx((-high, -low))
 
 
 def test_the_mean_over_one_case_is_that_case_and_more_cases_make_it_surer() -> None:
-    counts = Counts(1, 3, 3, 3)
+    counts = PassCounts(1, 3, 3, 3)
     low, high = mean_difference([counts])
     assert (low, high) == mean_difference([counts])
     low_of_16, high_of_16 = mean_difference([counts] * 16)
@@ -41,7 +41,7 @@ def test_the_mean_over_one_case_is_that_case_and_more_cases_make_it_surer() -> N
 
 
 def test_cases_that_all_differ_alike_still_leave_something_open() -> None:
-    low, high = mean_difference([Counts(0, 1, 1, 1)] * 10)
+    low, high = mean_difference([PassCounts(0, 1, 1, 1)] * 10)
     assert 0.5 < low < 1
     assert high == 1
 

@@ -7,8 +7,8 @@ from math import comb
 
 import pytest
 
-from skillup.trends.statistics.exact import (
-    Counts,
+from skillup.stats.exact import (
+    PassCounts,
     fisher_lower,
     least_fisher_lower,
     mcnemar,
@@ -16,21 +16,23 @@ from skillup.trends.statistics.exact import (
     swapped,
 )
 
-ONCE_WORSE, ONCE_BETTER = Counts(1, 1, 0, 1), Counts(0, 1, 1, 1)
+ONCE_WORSE, ONCE_BETTER = PassCounts(1, 1, 0, 1), PassCounts(0, 1, 1, 1)
 
 
 def test_fishers_tea_tasting() -> None:
     """R. A. Fisher (1935), ch. 2: three of four cups told right, 17 in 70."""
-    assert fisher_lower(Counts(3, 4, 1, 4)) == pytest.approx(17 / 70)
+    assert fisher_lower(PassCounts(3, 4, 1, 4)) == pytest.approx(17 / 70)
 
 
 def test_fishers_convicted_twins() -> None:
     """R. A. Fisher (1934), Statistical methods for research workers, §21.02: 1 in 2150."""
-    assert fisher_lower(Counts(10, 13, 2, 17)) == pytest.approx(1 / 2150, rel=1e-3)
+    assert fisher_lower(PassCounts(10, 13, 2, 17)) == pytest.approx(1 / 2150, rel=1e-3)
 
 
-@pytest.mark.parametrize("counts", [Counts(3, 4, 1, 3), Counts(2, 3, 2, 4), Counts(4, 4, 1, 2)])
-def test_fisher_counts_the_ways_to_deal_out_the_same_verdicts(counts: Counts) -> None:
+@pytest.mark.parametrize(
+    "counts", [PassCounts(3, 4, 1, 3), PassCounts(2, 3, 2, 4), PassCounts(4, 4, 1, 2)]
+)
+def test_fisher_counts_the_ways_to_deal_out_the_same_verdicts(counts: PassCounts) -> None:
     passed_a, held_a, passed_b, held_b = counts
     verdicts = [1] * (passed_a + passed_b)
     verdicts += [0] * (held_a + held_b - len(verdicts))
@@ -39,14 +41,14 @@ def test_fisher_counts_the_ways_to_deal_out_the_same_verdicts(counts: Counts) ->
 
 
 def test_the_other_direction_is_the_runs_exchanged() -> None:
-    worse, better = Counts(3, 3, 0, 3), Counts(0, 3, 3, 3)
+    worse, better = PassCounts(3, 3, 0, 3), PassCounts(0, 3, 3, 3)
     assert fisher_lower(worse) == fisher_lower(swapped(better)) == pytest.approx(1 / 20)
     assert fisher_lower(better) == 1
 
 
 def test_the_least_p_is_that_of_the_worst_outcome_with_as_many_passes() -> None:
-    assert least_fisher_lower(Counts(2, 3, 1, 3)) == fisher_lower(Counts(3, 3, 0, 3))
-    assert least_fisher_lower(Counts(3, 3, 3, 3)) == 1
+    assert least_fisher_lower(PassCounts(2, 3, 1, 3)) == fisher_lower(PassCounts(3, 3, 0, 3))
+    assert least_fisher_lower(PassCounts(3, 3, 3, 3)) == 1
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.8])
@@ -61,7 +63,7 @@ def test_fisher_is_wrong_no_more_often_than_it_says(rate: float, held: tuple[int
         wrong = sum(
             chance(a, held[0]) * chance(b, held[1])
             for a, b in product(range(held[0] + 1), range(held[1] + 1))
-            if fisher_lower(Counts(a, held[0], b, held[1])) <= alpha
+            if fisher_lower(PassCounts(a, held[0], b, held[1])) <= alpha
         )
         assert wrong <= alpha
 
@@ -78,7 +80,7 @@ def test_mcnemar_is_the_sign_test_of_what_changed(worse: int, better: int, p: fl
 def test_nothing_changed_is_no_evidence() -> None:
     assert mcnemar(0, 0) == (1, 1)
     assert stratified([]) == (1, 1)
-    assert stratified([Counts(3, 3, 3, 3)]) == (1, 1)
+    assert stratified([PassCounts(3, 3, 3, 3)]) == (1, 1)
 
 
 def test_the_least_p_says_whether_the_data_could_have_shown_anything() -> None:
@@ -88,17 +90,17 @@ def test_the_least_p_says_whether_the_data_could_have_shown_anything() -> None:
 
 @pytest.mark.parametrize(("worse", "better"), [(0, 3), (1, 9), (6, 16), (4, 4)])
 def test_with_one_trial_each_the_stratified_test_is_mcnemars(worse: int, better: int) -> None:
-    cases = [ONCE_WORSE] * worse + [ONCE_BETTER] * better + [Counts(1, 1, 1, 1)] * 7
+    cases = [ONCE_WORSE] * worse + [ONCE_BETTER] * better + [PassCounts(1, 1, 1, 1)] * 7
     assert stratified(cases) == pytest.approx(mcnemar(worse, better))
 
 
 def test_with_one_case_the_stratified_test_is_fishers_two_sided_one() -> None:
     """The tea tasting again: 34 in 70."""
-    assert stratified([Counts(3, 4, 1, 4)]).p == pytest.approx(34 / 70)
+    assert stratified([PassCounts(3, 4, 1, 4)]).p == pytest.approx(34 / 70)
 
 
 def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_case() -> None:
-    cases = [Counts(3, 3, 1, 2), Counts(2, 3, 1, 3), Counts(1, 1, 0, 2)]
+    cases = [PassCounts(3, 3, 1, 2), PassCounts(2, 3, 1, 3), PassCounts(1, 1, 0, 2)]
     sums = [0]
     for passed_a, held_a, passed_b, held_b in cases:
         verdicts = [1] * (passed_a + passed_b)
@@ -112,6 +114,6 @@ def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_ca
 
 
 def test_many_small_losses_are_found_together_where_none_is_alone() -> None:
-    cases = [Counts(3, 3, 2, 3)] * 8
+    cases = [PassCounts(3, 3, 2, 3)] * 8
     assert all(fisher_lower(case) == 0.5 for case in cases)
     assert stratified(cases).p < 0.01

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from skillup.trends.statistics.many import holm, worth_testing
+from skillup.stats.exact import holm, worth_testing
 
 
 def test_holm_by_hand() -> None:

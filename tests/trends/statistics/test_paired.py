@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from skillup.trends.statistics.paired import bootstrap_interval, sign_test_of_mean
+from skillup.stats.paired import bootstrap_interval, sign_test_of_mean
 
 # Charles Darwin's 15 pairs of maize, in eighths of an inch, as in Fisher (1935), ch. 3.
 DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]

@@ -7,7 +7,7 @@ from math import comb
 
 import pytest
 
-from skillup.trends.statistics.proportions import at_each_k, percent, wilson
+from skillup.stats.proportions import at_each_k, percent, wilson
 
 
 @pytest.mark.parametrize("digits", [0, 1])

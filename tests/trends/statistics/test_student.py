@@ -6,7 +6,7 @@ from math import pi
 
 import pytest
 
-from skillup.trends.statistics.student import t_between, t_quantile
+from skillup.stats.proportions import t_between, t_quantile
 
 
 @pytest.mark.parametrize(

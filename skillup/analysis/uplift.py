@@ -1,0 +1,156 @@
+"""What the skill adds: the trials of each case with it, against those without.
+
+That a skill is used cannot be without it: checks of that are no gain (`Grade.status_apart`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from skillup.analysis.observation import Observation
+from skillup.analysis.reliability import rate_of
+from skillup.history.outcomes import WITH_SKILL, CaseKey
+from skillup.schema.analysis import Difference, Uplift
+from skillup.stats.exact import PassCounts, stratified
+from skillup.stats.paired import bootstrap_interval, mean_difference
+from skillup.stats.proportions import Interval
+
+WITHOUT_SKILL = "without_skill"
+_LEAST_CASES = 5
+"""For an interval of what trials took: of fewer values, the true middle lies outside all of them
+more often than once in ten times, and a bootstrap never looks beyond them."""
+
+
+class VariantPair(NamedTuple):
+    """One case on one engine; `without` and `with_skill` are its verdicts."""
+
+    case_id: str
+    without: list[Observation]
+    with_skill: list[Observation]
+
+    @property
+    def counts(self) -> PassCounts:
+        """Without, then with the skill."""
+        a, b = self._told
+        return PassCounts(sum(a), len(a), sum(b), len(b))
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is in both a verdict on more than whether the skill was used."""
+        return all(self._told)
+
+    @property
+    def _told(self) -> list[list[bool]]:
+        sides = (self.without, self.with_skill)
+        return [[t.apart for t in side if t.apart is not None] for side in sides]
+
+
+def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) -> list[Uplift]:
+    """Of each suite and engine, then of its cases; empty if nothing was held without the skill."""
+    found: list[Uplift] = []
+    for (suite, engine), pairs in _pairs(groups).items():
+        found.append(_uplift(suite, engine, None, pairs, confidence))
+        found += [_uplift(suite, engine, p.case_id, [p], confidence) for p in pairs]
+    return found
+
+
+def _pairs(
+    groups: Mapping[CaseKey, Sequence[Observation]],
+) -> dict[tuple[str, str], list[VariantPair]]:
+    compared = {(key.suite, key.engine) for key in groups if key.variant == WITHOUT_SKILL}
+    pairs: dict[tuple[str, str], list[VariantPair]] = {}
+    for key in dict.fromkeys(key._replace(variant=WITH_SKILL) for key in groups):
+        if (key.suite, key.engine) in compared:
+            sides = [
+                [t for t in groups.get(key._replace(variant=v), ()) if t.is_verdict]
+                for v in (WITHOUT_SKILL, WITH_SKILL)
+            ]
+            pairs.setdefault((key.suite, key.engine), []).append(VariantPair(key.case_id, *sides))
+    return pairs
+
+
+def _uplift(
+    suite: str, engine: str, case_id: str | None, pairs: Sequence[VariantPair], confidence: float
+) -> Uplift:
+    told = [pair for pair in pairs if pair.is_told]
+    held = [pair for pair in pairs if pair.without and pair.with_skill]
+    counts = [pair.counts for pair in told]
+    interval = uplift_interval(counts, confidence)
+    # A single case shows how many verdicts it has, even where they cannot be compared.
+    shown = counts if case_id is None else [pair.counts for pair in pairs]
+    passed_a, held_a, passed_b, held_b = map(sum, zip(PassCounts(0, 0, 0, 0), *shown, strict=True))
+    return Uplift(
+        suite=suite,
+        engine=engine,
+        case_id=case_id,
+        with_skill=rate_of(passed_b, held_b, confidence),
+        without_skill=rate_of(passed_a, held_a, confidence),
+        uplift=fmean(map(_difference, counts)) if counts else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        p=stratified(counts).p if counts else None,
+        cases=len(told),
+        not_counted=[pair.case_id for pair in pairs if not pair.is_told],
+        turns=_quantity(held, lambda trial: len(trial.turns), confidence),
+        tokens=_quantity(held, lambda trial: trial.tokens, confidence),
+        cost_usd=_quantity(held, lambda trial: trial.cost_usd, confidence),
+        duration_ms=_quantity(held, lambda trial: trial.duration_ms, confidence),
+    )
+
+
+def _difference(counts: PassCounts) -> float:
+    return counts.passed_b / counts.held_b - counts.passed_a / counts.held_a
+
+
+def uplift_interval(
+    counts: Sequence[PassCounts], confidence: float, *, draws: int | None = None
+) -> Interval | None:
+    """As wide as what the cases tell by how they differ, and as what their trials leave open.
+
+    Cases that all differ alike say nothing of how sure that is: there the trials' own chance
+    counts. Each alone may be too narrow, so each end is the outer one of both. `draws`: of the
+    bootstrap. None without any case.
+    """
+    if not counts:
+        return None
+    within = mean_difference(counts, confidence)
+    differences = list(map(_difference, counts))
+    between = _bootstrap(differences, confidence, draws) or within
+    return Interval(min(within.low, between.low), max(within.high, between.high))
+
+
+def _bootstrap(
+    differences: Sequence[float], confidence: float, draws: int | None = None
+) -> Interval | None:
+    """The usual one; where all differences are the same, that is all that can be drawn."""
+    if min(differences) == max(differences) and len(differences) > 1:
+        return Interval(differences[0], differences[0])
+    return bootstrap_interval(differences, confidence, draws=draws)
+
+
+def _quantity(
+    pairs: Sequence[VariantPair], of: Callable[[Observation], float | None], confidence: float
+) -> Difference | None:
+    """Means over cases of their trials' means; None: no case tells it in both variants."""
+    sides = [(_mean(pair.with_skill, of), _mean(pair.without, of)) for pair in pairs]
+    known = [(a, b) for a, b in sides if a is not None and b is not None]
+    if not known:
+        return None
+    differences = [a - b for a, b in known]
+    enough = len(known) >= _LEAST_CASES
+    interval = _bootstrap(differences, confidence) if enough else None
+    return Difference(
+        with_skill=fmean(a for a, _ in known),
+        without_skill=fmean(b for _, b in known),
+        difference=fmean(differences),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=len(known),
+    )
+
+
+def _mean(trials: Sequence[Observation], of: Callable[[Observation], float | None]) -> float | None:
+    known = [value for trial in trials if (value := of(trial)) is not None]
+    return fmean(known) if known else None

@@ -1,0 +1,97 @@
+"""Where the trials of a run are held: `--executor` and `--scheduler`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillup.app.engines import root_with_engines
+from skillup.app.planning import names_of_run
+from skillup.app.request import RunRequest
+from skillup.errors import SkillupError, UsageError
+from skillup.load.discover import IsCase, find_suites, workspace_root
+from skillup.load.model_fields import near_miss
+from skillup.plan import Plan
+from skillup.redaction.secrets import Secrets
+
+if TYPE_CHECKING:
+    from skillup.executors.cluster import Cluster
+
+_EXECUTORS = ("local", "dask")
+_UNIT = "skillup.app.cluster_unit"
+
+
+def check_executor(request: RunRequest, *, keep: bool) -> None:
+    """Raises UsageError for what does not go together, SkillupError if the extra is missing."""
+    if request.executor not in _EXECUTORS:
+        guess = near_miss(request.executor, _EXECUTORS)
+        hint = f"did you mean {guess}?" if guess else f"known here: {', '.join(_EXECUTORS)}"
+        raise UsageError(f"--executor {request.executor}: no such executor", hint=hint)
+    if request.executor == "local":
+        if request.scheduler is not None:
+            raise UsageError(
+                f"--scheduler {request.scheduler} is for --executor dask only",
+                hint="add --executor dask, or leave it out",
+            )
+        return
+    if request.scheduler is None:
+        raise UsageError(
+            "--executor dask needs a cluster", hint="say where: --scheduler tcp://host:8786"
+        )
+    if keep:
+        raise UsageError(
+            "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers",
+            hint="run the case here to look at its workspace",
+        )
+    if not _is_installed():
+        raise SkillupError(
+            "--executor dask needs the extra `cluster`, which is not installed",
+            hint="pip install 'skillup-eval[cluster]'",
+        )
+    from skillup.executors.cluster import check_address
+
+    check_address(request.scheduler)
+
+
+def _is_installed() -> bool:
+    try:
+        return find_spec("distributed") is not None
+    except ImportError:
+        return False
+
+
+def cluster_of(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
+    """The cluster that holds the plan, with the files that are sent there; None: it is held here.
+
+    Raises SkillupError if the files cannot be sent, or hold a credential of `environment`.
+    """
+    if request.scheduler is None or request.executor == "local":
+        return None
+    from skillup.executors.cluster import Cluster, pack, wanted_by
+
+    base = Path(request.directory or ".").absolute()
+    paths = [base / path for path in request.paths]
+    profiles = [base / name for name in request.engines if name.endswith((".yaml", ".yml"))]
+    suites = [found.path for found in find_suites(paths, IsCase())]
+    roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
+    roots += [root_with_engines(base, suite) for suite in suites]
+    wanted = wanted_by(plan, paths, suites, [base, *dict.fromkeys(roots)], profiles)
+    secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
+    secrets = secrets.sparing(names_of_run(plan, base))
+    sent = json.dumps(asdict(request))
+    if secrets.mask(sent) != sent:
+        raise SkillupError(
+            "an option of the command holds a credential, which is not sent to workers",
+            hint="set the variable at the workers, and name it: ${NAME}",
+        )
+    return Cluster(
+        scheduler=request.scheduler,
+        program=_UNIT,
+        request=asdict(request),
+        files=pack(wanted, secrets),
+        parallel=request.parallel,
+    )

@@ -1,0 +1,214 @@
+"""What `skillup doctor` looks at: each engine's CLI, its login and, with `--probe`, a resume."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+
+from skillup.engines.base import (
+    Availability,
+    HistorySeeder,
+    SessionResumer,
+    TrialContext,
+    TurnRequest,
+)
+from skillup.engines.registry import get_engine
+from skillup.errors import ExitCode, SkillupError
+from skillup.load.discover import workspace_root
+from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.process import new_marker
+from skillup.reports.terminal.layout import make_console, print_table
+from skillup.reports.text import one_line, plain
+from skillup.schema.profile import Profile
+from skillup.schema.scripted import Reply, Script
+
+CODEWORD = "walrus"
+_STYLE = {"ok": "green", "?": "yellow", "no": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """What was found out about one engine."""
+
+    name: str
+    adapter: str
+    available: Availability
+    probed: str | None = None
+    """None: not asked; ``ok``; else what went wrong."""
+    seeding_problem: str | None = None
+    """Why it cannot be given a history (`input.history`); None: it can, or was not found."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What is good to know and keeps no engine from working."""
+        seeding = f"no `input.history`: {self.seeding_problem}" if self.seeding_problem else None
+        return [*self.available.notes, *([seeding] if seeding else [])]
+
+    @property
+    def works(self) -> bool:
+        """Nothing is known to be wrong."""
+        return self.available.problem is None and self.probed in (None, "ok")
+
+    @property
+    def verdict(self) -> Literal["ok", "?", "no"]:
+        """A CLI may have a login where nobody but itself finds it: only `--probe` tells then."""
+        if not self.works:
+            return "no"
+        return "ok" if self.available.login or self.probed == "ok" else "?"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        problem = self.available.problem
+        return {
+            "name": self.name,
+            "adapter": self.adapter,
+            "found": self.available.found,
+            "command": list(self.available.command),
+            "version": self.available.version,
+            "login": self.available.login,
+            "problem": problem.model_dump() if problem else None,
+            "notes": self.notes,
+            "probe": self.probed,
+        }
+
+
+def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
+    """Look at the named engines, or at all that are known here. Raises UsageError for others."""
+    root = workspace_root(Path.cwd())
+    wanted = list(names or dict.fromkeys([*profile_files(root), *ADAPTERS]))
+    profiles: list[Profile] = []
+    broken: list[DoctorFinding] = []
+    for name in wanted:
+        try:
+            profile = load_profile(name, root, os.environ)
+            if names or not _starts_something_else(profile):
+                profiles.append(profile)
+                continue
+            broken.append(_broken(name, "its profile names a program of its own, not started"))
+        except SkillupError:
+            if names:
+                raise
+            # Without names, a broken profile is a finding among others; `validate` has details.
+            broken.append(_broken(name, "its profile is not valid"))
+    return anyio.run(_examine_all, profiles, probe) + broken
+
+
+def _starts_something_else(profile: Profile) -> bool:
+    """Whether its command is more than a name on PATH: in a folder that came from elsewhere that
+    may be anything, so it is started only if the profile is asked for by name.
+    """
+    command = profile.command
+    words = [command] if isinstance(command, str) else list(command or ())
+    return len(words) > 1 or any("/" in word for word in words)
+
+
+def _broken(name: str, why: str) -> DoctorFinding:
+    from skillup.schema.record import TurnError
+
+    message = f"{why}: run skillup doctor {name}"
+    problem = TurnError(kind="engine_not_usable", message=message)
+    return DoctorFinding(name, "?", Availability(found=False, command=(), problem=problem))
+
+
+async def _examine_all(profiles: Sequence[Profile], probe: bool) -> list[DoctorFinding]:
+    return [await _examine(profile, os.environ, probe=probe) for profile in profiles]
+
+
+async def _examine(
+    profile: Profile, environment: Mapping[str, str], *, probe: bool
+) -> DoctorFinding:
+    engine = get_engine(profile.engine)
+    available = await engine.check(profile, environment)
+    probed = None
+    if probe and available.problem is None:
+        probed = await _probe(profile, environment)
+    seeding_problem = None
+    if available.found and isinstance(engine, HistorySeeder):
+        seeding_problem = engine.seeding_problem(available.version)
+    return DoctorFinding(profile.name, profile.engine, available, probed, seeding_problem)
+
+
+async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
+    """Two turns: tell it a word, resume, ask for the word."""
+    engine = get_engine(profile.engine)
+    script = Script(
+        replies=[
+            Reply(turn=1, say="Noted."),
+            Reply(turn=2, say="You said: {{turns.1.user}}"),
+        ]
+    )
+    with tempfile.TemporaryDirectory(prefix="skillup-probe-") as scratch:
+        places = {name: Path(scratch).resolve() / name for name in ("workspace", "home", "raw")}
+        for place in places.values():
+            place.mkdir()
+        trial = TrialContext(
+            profile=profile,
+            workspace=places["workspace"],
+            home=places["home"],
+            raw_dir=places["raw"],
+            environment=environment,
+            extra_env=profile.env,
+            marker=new_marker(),
+            session_id=str(uuid.uuid4()),
+            script=script,
+        )
+        limit = min(profile.timeout_seconds, 120.0)
+        tell = TurnRequest(1, f"Remember the codeword: {CODEWORD}", timeout_seconds=limit)
+        told = await engine.start(tell, trial)
+        if told.error is not None:
+            return f"{told.error.kind}: {told.error.message}"
+        if not isinstance(engine, SessionResumer) or told.session is None:
+            return "it cannot resume a session"
+        ask = TurnRequest(
+            2, "What is the codeword?", timeout_seconds=limit, previous=told.fingerprint
+        )
+        asked = await engine.resume(told.session, ask, trial)
+        if asked.error is not None:
+            return f"{asked.error.kind}: {asked.error.message}"
+        if CODEWORD not in asked.response.casefold():
+            return f"it resumed, but did not know the codeword: {one_line(asked.response, 80)}"
+    return "ok"
+
+
+def print_findings(findings: Sequence[DoctorFinding]) -> None:
+    """A line for each engine, and what to do about those that do not work."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for header in ("", "engine", "version", "login", "probe", "command"):
+        table.add_column(header, overflow="fold")
+    for finding in findings:
+        available = finding.available
+        table.add_row(
+            Text(finding.verdict, style=_STYLE[finding.verdict]),
+            Text(plain(finding.name)),
+            Text(available.version or "–"),
+            Text(available.login or "–"),
+            Text({None: "–", "ok": "ok"}.get(finding.probed, "failed")),
+            Text(plain(" ".join(available.command))),
+        )
+    console = make_console(sys.stdout)
+    print_table(console, table)
+    for finding in findings:
+        problem = finding.available.problem
+        if problem is not None:
+            console.print(Text(plain(f"{finding.name}: {problem.message}")), soft_wrap=True)
+        if finding.probed not in (None, "ok"):
+            console.print(Text(plain(f"{finding.name}: probe: {finding.probed or ''}")))
+        for note in finding.notes:
+            console.print(Text(plain(f"{finding.name}: {note}"), style="dim"), soft_wrap=True)
+
+
+def exit_code(findings: Sequence[DoctorFinding], *, named: bool) -> ExitCode:
+    """Every engine that was named must work; without names, one is enough."""
+    works = [finding.works for finding in findings]
+    return ExitCode.PASSED if (all(works) if named else any(works)) else ExitCode.ERROR

@@ -1,0 +1,104 @@
+"""Which engine holds which suite's cases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.load.case_problems import problem_at
+from skillup.load.discover import workspace_root
+from skillup.load.model import LoadedSuite
+from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.load.trust import ALLOW, address_problem, address_variables, is_trusted
+from skillup.plan import Plan
+from skillup.schema.profile import Profile
+
+DEFAULT_ENGINE = "scripted"
+"""Embedded: it needs no network and no key."""
+
+
+def profiles_for(
+    suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
+) -> dict[str, list[Profile]]:
+    """By suite file, the profiles that hold its cases: those asked for, else the suite's own.
+
+    Raises UsageError for an engine that is not known here.
+    """
+    chosen: dict[str, list[Profile]] = {}
+    for suite in suites:
+        root = root_with_engines(base, suite.path)
+        if engines:
+            profiles = [load_profile(name, root, os.environ) for name in engines]
+        else:
+            profiles = [own_profile(suite, root)]
+        if model is not None:
+            profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
+        _refuse_redirection(suite, profiles)
+        names = [profile.name for profile in profiles]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"--engine {twice} is given twice", hint="name each profile once")
+        chosen[str(suite.path)] = profiles
+    return chosen
+
+
+def root_with_engines(base: Path, suite: Path) -> Path:
+    """The workspace whose `engines/` counts: that of `base`, if it has any, else the suite's."""
+    here = workspace_root(base)
+    return here if profile_files(here) else workspace_root(suite)
+
+
+def own_profile(suite: LoadedSuite, root: Path) -> Profile:
+    """The suite's own engine. Raises InvalidFilesError if there is none of that name."""
+    wanted = suite.suite.engine
+    if wanted is None:
+        return load_profile(DEFAULT_ENGINE, root, os.environ)
+    try:
+        profile = load_profile(wanted.name, root, os.environ)
+    except UsageError as unknown:
+        line, column = suite.document.locate(("engine", "name"))
+        fix = f"choose one with --engine: {', '.join(ADAPTERS)}"
+        problem = Problem(suite.path, line, column, "engine.name", unknown.message, fix)
+        raise InvalidFilesError([problem]) from None
+    updates: dict[str, str] = {}
+    if wanted.model.name not in (None, "auto"):
+        updates["model"] = str(wanted.model.name)
+    if wanted.model.base_url:
+        address = wanted.model.base_url
+        why = address_problem("engine.model.base_url", address, os.environ, profile.base_url)
+        if why is not None and profile.engine != DEFAULT_ENGINE:
+            line, column = suite.document.locate(("engine", "model", "base_url"))
+            raise InvalidFilesError(
+                [Problem(suite.path, line, column, "engine.model.base_url", why)]
+            )
+        updates["base_url"] = wanted.model.base_url
+    return profile.model_copy(update=updates)
+
+
+def _refuse_redirection(suite: LoadedSuite, profiles: Sequence[Profile]) -> None:
+    """Variables of the suite may not send a real agent's requests, and its key, elsewhere."""
+    if is_trusted(os.environ) or all(one.engine == DEFAULT_ENGINE for one in profiles):
+        return
+    problems = []
+    for loc, name in address_variables(suite.suite):
+        what = f"{name} would send the agent's key to an address that the suite names"
+        problems.append(problem_at(suite.document, loc, what, ALLOW))
+    if problems:
+        raise InvalidFilesError(problems)
+
+
+def require_scripts(plan: Plan) -> None:
+    """Raises InvalidFilesError naming each case that the scripted engine has no script for."""
+    missing = {
+        job.loaded.path: job.loaded
+        for job in plan.jobs
+        if job.profile.engine == "scripted"
+        and job.loaded.case.scripted is None
+        and job.loaded.case.input.transcript is None  # then no agent is asked
+    }
+    what = "the scripted engine has no script for this case"
+    fix = "add `scripted:`, or choose a real agent: --engine claude_code"
+    if missing:
+        raise InvalidFilesError([Problem(p, 1, 1, "scripted", what, fix) for p in missing])

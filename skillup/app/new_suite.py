@@ -1,0 +1,333 @@
+"""The files that `skillup init` writes: a suite with three cases that run as they are.
+
+Every value is put in as a JSON string, which YAML reads as the same text whatever is in it. Each
+case has a `scripted:` section, so that it also runs offline, with the agent that skillup ships.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillup.errors import UsageError
+from skillup.schema.templates import escape
+
+SUITE = "evals/eval.yaml"
+_FIRST_WORDS = 200
+_WHEN_THE_USER = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
+_WISH = re.compile(
+    _WHEN_THE_USER
+    + r"(?:wants?|asks?|needs?)(?:\s+(?:you|claude|the agent))?\s+to\s+(?P<what>[^.;:]+)",
+    re.IGNORECASE,
+)
+_THING = re.compile(
+    _WHEN_THE_USER
+    + r"(?:asks?(?:\s+(?:you|claude|the agent))?\s+for|requests?|wants?|needs?)\s+"
+    + r"(?P<what>[^.;:,]+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuitePlan:
+    """What is to be written, in the user's words."""
+
+    skill: str
+    """The skill's name, as its SKILL.md has it."""
+    name: str
+    """The suite's name."""
+    engine: str
+    model: str | None
+    request: str
+    """What a user says who needs the skill."""
+    other_request: str | None
+    """What a user says who does not; None: a sum, whose answer is checked, too."""
+    profile: str | None = None
+    """The name of a profile to write; None: none."""
+
+
+def request_from(description: str, skill: str) -> str:
+    """What a user might say who needs the skill.
+
+    From ``whenever the user wants to …`` or ``when the user asks for …``, if it says so.
+
+    >>> request_from("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
+    'I want to rotate logs. Can you help me with that?'
+    """
+    wish = _WISH.search(description)
+    if wish is not None:
+        return f"I want to {_shortened(wish['what'].strip())}. Can you help me with that?"
+    thing = _THING.search(description)
+    if thing is not None:
+        return f"I need {_shortened(thing['what'].strip())}. Can you help me with that?"
+    # What a skill says of itself is nothing that a user says.
+    return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
+
+
+def suite_files(plan: NewSuitePlan) -> dict[str, str]:
+    """The files by their path in the skill's directory, schemas apart."""
+    files = {
+        SUITE: _suite(plan),
+        "evals/cases/uses-the-skill.yaml": _uses(plan),
+        "evals/cases/leaves-it-alone.yaml": _leaves(plan),
+        "evals/cases/two-turns.yaml": _two_turns(plan),
+    }
+    if plan.profile is not None:
+        files[f"engines/{plan.profile}.yaml"] = _profile(plan)
+    return files
+
+
+def example_skill(name: str) -> str:
+    """The SKILL.md of a small skill to try skillup with."""
+    return f"""\
+---
+name: {_text(name)}
+description: Keeps a reading list. Use whenever the user wants to note, find or tick off a book.
+---
+
+# Reading list
+
+The list is the file `reading-list.md` in the working directory, one book a line:
+
+    - [ ] Title (Author)
+
+1. To note a book, add a line. If the author is not known, ask; do not guess.
+2. To find one, search the file and quote the line.
+3. To tick one off, make its `[ ]` an `[x]`. Never remove a line.
+"""
+
+
+def _suite(plan: NewSuitePlan) -> str:
+    engine = plan.profile or plan.engine
+    model = f", model: {{name: {_text(plan.model)}}}" if plan.model and not plan.profile else ""
+    exclude = ', exclude: ["engines/**"]' if plan.profile else ""
+    return f"""\
+# yaml-language-server: $schema=schema/suite.schema.json
+#   skillup run .                        in the skill's directory: the engine below
+#   skillup run . --engine claude_code   the same cases with another one
+#   skillup run . --baseline             with and without the skill: what does it add?
+name: {_text(plan.name)}
+skills:
+  - {{path: .{exclude}}}
+engine: {{name: {_text(engine)}{model}}}
+cases:
+  parallelism: 2
+  defaults:
+    timeout_seconds: 600
+"""
+
+
+def _uses(plan: NewSuitePlan) -> str:
+    return f"""\
+# yaml-language-server: $schema=../schema/case.schema.json
+id: uses-the-skill
+title: A request that the skill is for makes the agent use it
+tags: [trigger]
+input:
+  turns:
+    - content: {_literal(plan.request)}
+assertions:
+  - skill_used: {_literal(plan.skill)}
+  # What should come of it? For example, the first two without, the third with a judge's model:
+  # - contains: {{any: [done, ready]}}
+  # - files_exist: ["*.md"]
+  # - The answer says what was done, in plain words
+# How the agent that skillup ships answers; real agents do not see it.
+scripted:
+  - needs_skill: {_text(plan.skill)}
+    steps: [{{skill: {_text(plan.skill)}}}]
+    say: I have done as the skill says.
+  - say: I have no skill for that, so I did what I could.
+"""
+
+
+def _leaves(plan: NewSuitePlan) -> str:
+    request = plan.other_request or "What is 17 times 23? Only the number, please."
+    answer = "" if plan.other_request else '  - contains: "391"\n'
+    return f"""\
+# yaml-language-server: $schema=../schema/case.schema.json
+id: leaves-it-alone
+title: A request that the skill is not for does not make the agent use it
+tags: [trigger]
+input:
+  turns:
+    - content: {_literal(request)}
+assertions:
+  - skill_not_used: {_literal(plan.skill)}
+{answer}scripted:
+  - say: {_text("Gladly." if plan.other_request else "391")}
+"""
+
+
+def _two_turns(plan: NewSuitePlan) -> str:
+    stop = "" if plan.request[-1:] in (".", "!", "?", "") else "."
+    request = f"{plan.request}{stop} Call this job JUNIPER-7."
+    return f"""\
+# yaml-language-server: $schema=../schema/case.schema.json
+id: two-turns
+title: The second message is answered in the light of the first
+tags: [conversation]
+input:
+  turns:
+    - content: {_literal(request)}
+      capture:                       # taken out of the answer; usable as <<job>> from here on
+        - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
+    - content: "What did I call this job? Change no file."
+      assertions:
+        - contains: JUNIPER-7
+        - tool_not_called: {{kind: write}}
+scripted:
+  - turn: 1
+    needs_skill: {_text(plan.skill)}
+    steps: [{{skill: {_text(plan.skill)}}}]
+    say: Noted as JUNIPER-7, and done as the skill says.
+  - turn: 1
+    say: Noted as JUNIPER-7.
+  - turn: 2
+    say: You called it JUNIPER-7.
+"""
+
+
+def _profile(plan: NewSuitePlan) -> str:
+    model = f"model: {_text(plan.model)}" if plan.model else "# model: as the CLI takes it"
+    return f"""\
+# yaml-language-server: $schema=../evals/schema/profile.schema.json
+# How the engine is run; `skillup schema profile` has every key, and
+# `skillup doctor` says whether the engine can be used.
+engine: {plan.engine}
+{model}
+permission: full               # full | edits | read_only
+isolation: clean               # clean: a home of its own for each trial | shared: yours
+timeout_seconds: 300           # a turn's
+# api_key_env: NAME            # the variable that holds the key, never the key itself
+"""
+
+
+def _literal(text: str) -> str:
+    """`text` where templates are filled in."""
+    return _text(escape(text))
+
+
+def _text(text: str) -> str:
+    # YAML's double-quoted form takes all of JSON's escapes; what JSON leaves as it is, it may not.
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else _escaped(c) for c in quoted)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _FIRST_WORDS else text[: _FIRST_WORDS - 1].rstrip() + "…"
+
+
+# Writing what `skillup init` makes: all of it or nothing, and never outside the directory.
+
+_IGNORED = ".skillup/"
+
+
+def existing(root: Path, files: Mapping[str, str]) -> list[str]:
+    """Which of `files` are there already, and what else `evals/` holds; paths within `root`."""
+    evals = root / "evals"
+    there = {
+        name for name in files if not name.startswith("evals/") and os.path.lexists(root / name)
+    }
+    if os.path.lexists(evals) and not evals.is_dir():
+        there.add("evals")
+    elif evals.is_dir():
+        there |= {f"evals/{path.name}" for path in evals.iterdir()}
+    return sorted(there)
+
+
+def ignore_line(root: Path) -> str | None:
+    """What .gitignore has to hold once the line is added; None if it keeps runs out already.
+
+    Also None where .gitignore is a link: what it leads to may be shared with others.
+    """
+    path = root / ".gitignore"
+    if path.is_symlink():
+        return None
+    try:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+    except (FileNotFoundError, NotADirectoryError):
+        text = ""
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}", hint="make it readable, or a file"
+        ) from error
+    if {line.strip().strip("/") for line in text.splitlines()} & {".skillup", "**/.skillup"}:
+        return None
+    return text + ("" if not text or text.endswith("\n") else "\n") + _IGNORED + "\n"
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    """Write `files` below `root`, in place of those that are there.
+
+    Everything is written aside first and then renamed, and trouble on the way (or Ctrl-C) takes
+    back what was done: `root` is as it was. Raises UsageError if it cannot be done, or if a link in
+    `root` would lead it elsewhere.
+    """
+    for name in files:
+        _require_inside(root, root / name)
+    with ExitStack() as undo:
+        try:
+            _make_directory(root, undo)
+            aside = Path(tempfile.mkdtemp(prefix=".init-", dir=root))
+            undo.callback(shutil.rmtree, aside, ignore_errors=True)
+            _write_aside(aside / "new", files)
+            for number, name in enumerate(files):
+                _make_directory((root / name).parent, undo)
+                _put(aside / "new" / name, root / name, aside / f"old-{number}", undo)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {error.filename}: {error.strerror}",
+                hint="choose a directory that can be written to",
+            ) from error
+        undo.pop_all()
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write_aside(new: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = new / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def _make_directory(path: Path, undo: ExitStack) -> None:
+    for missing in reversed([p for p in (path, *path.parents) if not os.path.lexists(p)]):
+        missing.mkdir()
+        undo.callback(_remove_if_empty, missing)
+    path.mkdir(exist_ok=True)  # complains of what is no directory
+
+
+def _remove_if_empty(directory: Path) -> None:
+    with suppress(OSError):
+        directory.rmdir()
+
+
+def _put(new: Path, place: Path, old: Path, undo: ExitStack) -> None:
+    """`new` in the place of what is there, of which `old` becomes a copy."""
+    if os.path.lexists(place):
+        shutil.copy2(place, old, follow_symlinks=False)
+        undo.callback(old.replace, place)
+    else:
+        undo.callback(place.unlink, missing_ok=True)
+    new.replace(place)
+
+
+def _require_inside(root: Path, path: Path) -> None:
+    real = root.resolve()
+    if real not in path.parent.resolve().parents and real != path.parent.resolve():
+        raise UsageError(
+            f"{path.parent} leads out of {root}", hint="make it a directory, or choose another one"
+        )

@@ -1,0 +1,1 @@
+"""`skillup judge`: records graded again, without the agent."""

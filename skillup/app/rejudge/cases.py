@@ -1,0 +1,231 @@
+"""The cases that records are judged by instead of those they were held with."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillup.errors import InvalidFilesError, SkillupError, UsageError
+from skillup.plan import is_named
+from skillup.redaction.secrets import masking_bytes
+from skillup.schema.case import Case
+from skillup.schema.record import FileState, Record
+
+if TYPE_CHECKING:
+    from skillup.load.model import LoadedSuite
+    from skillup.schema.suite import Suite
+
+_YAML = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class EditedCase:
+    """A case as its file says now."""
+
+    case: Case
+    suite: str
+    root: Path
+    """What its paths are relative to."""
+    branch_of: str | None = None
+    """The case that this is one path of; None: it has no branches."""
+    loaded_suite: LoadedSuite | None = None
+    """The suite it is of; None: of none, or it was handed on by another process."""
+
+    @property
+    def settings(self) -> Suite | None:
+        """What its suite says of all its cases."""
+        return self.loaded_suite.suite if self.loaded_suite is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSelection:
+    """Which records are judged: any of the globs, and any of the tags."""
+
+    globs: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.globs or self.tags)
+
+    def takes(self, case_id: str, tags: Sequence[str], branch_of: str | None = None) -> bool:
+        """Whether a record of this case, or of this path of the case `branch_of`, is wanted."""
+        if self.globs and not is_named(case_id, branch_of or case_id, self.globs):
+            return False
+        return not self.tags or bool(set(self.tags) & set(tags))
+
+
+@dataclass(slots=True)
+class EditedCases:
+    """What `--cases` names."""
+
+    cases: tuple[EditedCase, ...]
+    _by_name: dict[tuple[str, str], EditedCase] = field(default_factory=dict)
+    _by_id: dict[str, list[EditedCase]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for edited in self.cases:
+            self._by_name[edited.suite, edited.case.id] = edited
+            self._by_id.setdefault(edited.case.id, []).append(edited)
+
+    def of(self, record: Record) -> EditedCase | None:
+        """The case of the record's id, of the record's suite if several have it.
+
+        Raises UsageError if it may be any of several.
+        """
+        found = self._by_name.get((record.suite, record.case_id))
+        if found is not None:
+            return found
+        same = self._by_id.get(record.case_id, [])
+        if len(same) > 1:
+            suites = ", ".join(edited.suite for edited in same)
+            raise UsageError(
+                f"the case {record.case_id} may be that of several suites: {suites}",
+                hint="give --cases one of them",
+            )
+        return same[0] if same else None
+
+    def only(self) -> EditedCase | None:
+        """The one case, if there is just one."""
+        return self.cases[0] if len(self.cases) == 1 else None
+
+
+def load_edited(paths: Sequence[Path]) -> EditedCases:
+    """Suites, folders of suites, and case files, also such that stand outside of any suite.
+
+    Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
+    """
+    from skillup.app.rejudge.setup import with_fallback_model
+    from skillup.load.suites import load_paths
+    from skillup.reports.terminal.listing import problem_line
+
+    found: list[EditedCase] = []
+    within = []
+    for path in paths:
+        if _stands_alone(path):
+            found.append(_alone(path))
+        else:
+            within.append(path)
+    if within:
+        loaded = load_paths(within)
+        for warning in loaded.warnings:
+            sys.stderr.write(problem_line(warning) + "\n")
+        for suite in loaded.or_raise().suites:
+            found += [
+                EditedCase(item.case, suite.name, suite.root, item.branch_of, suite)
+                for item in suite.cases
+            ]
+    found = [replace(e, case=with_fallback_model(e.case, e.settings)) for e in found]
+    if not found:
+        raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
+    return EditedCases(tuple(found))
+
+
+def watched(paths: Sequence[Path], beside: Iterable[Path] = ()) -> dict[str, tuple[int, int, int]]:
+    """What tells a change: of every file that `paths` name or hold time, size and inode.
+
+    These are YAML files, and whatever else their cases are made of or judged by (`beside`).
+    """
+    state = {}
+    for file in [*_files(paths), *beside]:
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        state[str(file)] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return state
+
+
+def files_beside(paths: Sequence[Path]) -> list[Path]:
+    """Datasets, golden files, scripts and attachments of the cases; none while these are wrong."""
+    from skillup.trial.artifacts import attachment_paths, golden_paths, script_paths
+
+    try:
+        with redirect_stderr(StringIO()):  # whoever judges them says what is wrong
+            edited = load_edited(paths).cases
+    except SkillupError:
+        return []
+    found: dict[Path, None] = {}
+    for one in edited:
+        suite = one.loaded_suite.suite if one.loaded_suite is not None else None
+        names = [dataset.path for dataset in suite.cases.datasets] if suite is not None else []
+        names += [*golden_paths(one.case), *script_paths(one.case), *attachment_paths(one.case)]
+        found.update(dict.fromkeys(one.root / name for name in names))
+    return list(found)
+
+
+def with_references(
+    record: Record, edited: EditedCase, mask: Callable[[str], str]
+) -> tuple[Record, Mapping[str, bytes]]:
+    """The record with the files of the suite that the edited case names, as they are now.
+
+    And their contents, masked as a run's, by SHA-256. Those that are not there any more stay as the
+    record has them.
+    """
+    from skillup.judges.grade import as_written
+    from skillup.trial.artifacts import read_reference, reference_paths
+
+    case = edited.case
+    contents: dict[str, bytes] = {}
+    references = dict(record.references)
+    for name in reference_paths(case, as_written(record, case).initial_variables):
+        found = read_reference(name, edited.root)
+        if found is None:
+            continue
+        content, executable = masking_bytes(mask)(found[0]), found[1]
+        sha = hashlib.sha256(content).hexdigest()
+        contents[sha] = content
+        references[name] = FileState(sha256=sha, size=len(content), executable=executable)
+    if not contents:
+        return record, contents
+    return record.model_copy(update={"references": references}), contents
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            for place, names, files in os.walk(path):
+                names[:] = [name for name in names if not name.startswith(".")]
+                yield from (Path(place) / file for file in files if file.endswith(_YAML))
+            continue
+        yield path
+        for folder in list(path.resolve().parents)[:4]:
+            yield from (folder / "eval.yaml", folder / "evals" / "eval.yaml")
+
+
+def _stands_alone(path: Path) -> bool:
+    """A case file without a suite above it."""
+    from skillup.load.discover import SUITE_FILE, IsCase
+
+    if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
+        return False
+    above = path.resolve().parents
+    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
+    return IsCase()(path) and not any(suite.is_file() for suite in suites)
+
+
+def _alone(path: Path) -> EditedCase:
+    from pydantic import ValidationError
+
+    from skillup.load.case_problems import case_problems
+    from skillup.load.expand import merge_defaults
+    from skillup.load.problems import problems_from
+    from skillup.load.yaml_reader import read_yaml
+    from skillup.schema.suite import Suite
+
+    document = read_yaml(path)
+    try:
+        case = Case.model_validate(document.data)
+    except ValidationError as error:
+        raise InvalidFilesError(list(problems_from(error, document))) from None
+    case = merge_defaults(case, Suite(), default_id=path.stem)
+    problems = [p for p in case_problems(case, document, frozenset()) if p.severity == "error"]
+    if problems:
+        raise InvalidFilesError(problems)
+    return EditedCase(case, "", path.resolve().parent)

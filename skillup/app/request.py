@@ -1,0 +1,206 @@
+"""What a run was asked to do: from the command line, and back from a run's `run.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from skillup.errors import RunDirectoryError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The options of `skillup run` that decide what is run; kept in `run.json`."""
+
+    paths: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    model: str | None = None
+    parallel: int | None = None
+    trials: int | None = None
+    trials_from_turn: int | None = None
+    cases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    """Of the trials that the rest asks for only these; none: all. pytest chooses by trial."""
+    item: str | None = None
+    sample_size: int | None = None
+    seed: int = 0
+    variables: tuple[str, ...] = ()
+    baseline: bool = False
+    max_fail: int | None = None
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+    time_limit: float | None = None
+    """In seconds."""
+    until_decided: bool = False
+    pass_rate: float | None = None
+    """What `until_decided` compares with; None: the suite's gate, else a default."""
+    rate_limit_wait: float | None = None
+    """How long, in seconds, refusals are waited out; None: the default."""
+    executor: str = "local"
+    scheduler: str | None = None
+    reports: tuple[str, ...] = ()
+    """Besides result.json, and besides those that the suites ask for."""
+    judge_model: str | None = None
+    judge_model_fallback: str | None = None
+    """From the environment, for cases that name no model of their own."""
+    no_judge_cache: bool = False
+    directory: str = ""
+    """Where the paths are relative to."""
+
+
+_GIVEN_ANEW = (
+    "parallel",
+    "max_fail",
+    "max_cost_usd",
+    "max_tokens",
+    "time_limit",
+    "rate_limit_wait",
+    "executor",
+    "scheduler",
+    "no_judge_cache",
+)
+"""What may differ when a run is resumed: how it is held, and no word of what."""
+
+
+def request_from(data: dict[str, Any]) -> RunRequest:
+    """The request that `run.json` holds. Raises RunDirectoryError if it holds none."""
+    known = {field.name for field in fields(RunRequest)}
+    stored = data.get("request")
+    if not isinstance(stored, dict) or not set(stored) <= known:
+        raise RunDirectoryError(
+            "its run.json was written by another version", hint="start a new run instead"
+        )
+    try:
+        return TypeAdapter(RunRequest).validate_python(stored)
+    except ValidationError:
+        raise RunDirectoryError(
+            "its run.json is damaged: `request`", hint="start a new run instead"
+        ) from None
+
+
+def hidden_variables(variables: Sequence[str], mask: Callable[[str], str]) -> list[str]:
+    """The names of those of `variables` (``name=value``) whose values `run.json` must not have."""
+    values = parse_vars(list(variables))
+    return [name for name, value in values.items() if mask(value) != value]
+
+
+def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
+    """The request of the run that is resumed; only `-j` and the like may be given anew.
+
+    Values of `--var` that were secrets have to be. Raises UsageError if one of these is missing or
+    anything else is given besides, RunDirectoryError if it is no run.
+    """
+    from skillup.store import RunDirectory
+    from skillup.store.places import check_shape_of_run
+
+    rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
+    if out is not None or replace(rest, variables=()) != RunRequest():
+        raise _refused()
+    run_info = RunDirectory.open(resume).run_info()
+    stored = request_from(run_info)
+    check_shape_of_run(run_info, resume / "run.json")
+    if not {"run_id", "started_at"} <= set(run_info):
+        raise RunDirectoryError(
+            f"{resume}: its run.json is damaged", hint="start a new run instead"
+        )
+    values, anew = parse_vars(list(stored.variables)), parse_vars(list(given.variables))
+    hidden = set(run_info.get("hidden_variables") or ()) & set(values)
+    if set(anew) - hidden:
+        raise _refused()
+    missing = sorted(hidden - set(anew))
+    if missing:
+        raise UsageError(
+            f"--var {missing[0]}: its value was a secret, so the run has not kept it",
+            hint="give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing),
+        )
+    return replace(
+        stored,
+        variables=tuple(f"{name}={value}" for name, value in (values | anew).items()),
+        parallel=given.parallel or stored.parallel,
+        max_fail=given.max_fail,
+        max_cost_usd=given.max_cost_usd,
+        max_tokens=given.max_tokens,
+        time_limit=given.time_limit,
+        rate_limit_wait=(
+            stored.rate_limit_wait if given.rate_limit_wait is None else given.rate_limit_wait
+        ),
+        executor=given.executor,
+        scheduler=given.scheduler,
+        no_judge_cache=given.no_judge_cache or stored.no_judge_cache,
+    )
+
+
+def _refused() -> UsageError:
+    return UsageError(
+        "--resume goes on with what the run was asked to do",
+        hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
+        "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
+        "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
+    )
+
+
+_HEAD_BYTES = 128 * 1024
+
+
+def default_paths(paths: list[Path] | None) -> list[Path]:
+    """What was given; else the suites of this folder.
+
+    Raises UsageError if there are none, or if an agent's session was given.
+    """
+    if paths:
+        for path in paths:
+            _refuse_session(path)
+        return paths
+    for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
+        if candidate.exists():
+            return [candidate]
+    raise UsageError(
+        "no suite given, and no eval.yaml, evals/ or cases/ here",
+        hint="name a suite, or change to a folder that has one",
+    )
+
+
+def _refuse_session(path: Path) -> None:
+    """An agent's session ends in .jsonl as a dataset does; as such all of it would be wrong."""
+    if path.suffix != ".jsonl" or not path.is_file():
+        return
+    from skillup.sessions.readers import detect_format, engine_of
+
+    try:
+        found = None if _is_item(path) else detect_format(path, _HEAD_BYTES)
+    except OSError:
+        return
+    if found is not None:
+        cli = "Claude Code" if engine_of(found) == "claude_code" else "Codex"
+        raise UsageError(
+            f"{path}: this is a session of {cli}, not a suite or a dataset",
+            hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "
+            f"`skillup session to-case {path}`",
+        )
+
+
+def _is_item(path: Path) -> bool:
+    """Whether the file begins with a dataset's item: that may have the keys of a session, too."""
+    with path.open("rb") as file:
+        try:
+            first = json.loads(file.readline(_HEAD_BYTES))
+        except ValueError:
+            return False
+    return isinstance(first, dict) and "input" in first
+
+
+def parse_vars(given: list[str] | None) -> dict[str, str]:
+    """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
+    values: dict[str, str] = {}
+    for item in given or []:
+        name, separator, value = item.partition("=")
+        if not separator or not name:
+            raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
+        values[name] = value
+    return values

@@ -1,0 +1,272 @@
+"""JSONPath: following one; and the check of a value inside the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from skillup.checks.context import (
+    CannotEvaluateError,
+    CheckSubject,
+    Finding,
+    around,
+    beginning,
+    listed,
+)
+from skillup.checks.text import Searcher, folded, plain
+from skillup.schema.check_specs import JsonMatch
+from skillup.schema.patterns import compiled_path, compiled_pattern
+
+if TYPE_CHECKING:
+    from jsonpath_ng import JSONPath
+
+
+# Values against a JSON Schema of the suite's.
+
+_SECONDS = 1.0
+_LONGEST = 300
+
+
+def violation(schema: Any, value: Any) -> str | None:
+    """What of `value` breaks the schema most; None: nothing does.
+
+    Raises CannotEvaluateError for a reference that leads nowhere, and a regex that takes too long.
+    """
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import Draft202012Validator, extend, validator_for
+    from referencing.jsonschema import EMPTY_REGISTRY
+
+    base = validator_for(schema, default=Draft202012Validator)
+    own: Any = extend(  # type: ignore[no-untyped-call]
+        base,
+        {
+            "pattern": _pattern,
+            "patternProperties": _pattern_properties,
+            "additionalProperties": _additional_properties,
+        },
+    )
+    try:
+        errors = own(
+            schema, registry=EMPTY_REGISTRY, format_checker=base.FORMAT_CHECKER
+        ).iter_errors(value)
+        worst = best_match(errors)
+    except CannotEvaluateError:
+        raise
+    except Exception as trouble:  # noqa: BLE001 - references, recursion: a schema has many ways
+        what = f"{type(trouble).__name__}: {trouble}"
+        raise CannotEvaluateError(f"the JSON Schema cannot be applied: {what}") from None
+    if worst is None:
+        return None
+    message = worst.message if len(worst.message) <= _LONGEST else f"{worst.message[:_LONGEST]}…"
+    return f"{worst.json_path}: {message}"
+
+
+def _found(pattern: str, text: str) -> bool:
+    try:
+        return compiled_pattern(pattern, False).search(text, timeout=_SECONDS) is not None
+    except ValueError as trouble:
+        raise CannotEvaluateError(str(trouble)) from None
+    except TimeoutError:
+        raise CannotEvaluateError(
+            f"the pattern /{pattern}/ of the JSON Schema took too long"
+        ) from None
+
+
+def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(value, str) and not _found(pattern, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
+    if not isinstance(value, dict):
+        return
+    for pattern, wanted in patterns.items():
+        for key, item in value.items():
+            if _found(pattern, key):
+                yield from validator.descend(item, wanted, path=key, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if not isinstance(value, dict):
+        return
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for key, item in value.items():
+        if key in known or any(_found(pattern, key) for pattern in patterns):
+            continue
+        if wanted is False:
+            yield ValidationError(f"{key!r} is not one of the properties")
+        else:
+            yield from validator.descend(item, wanted, path=key)
+
+
+# The JSON in an answer: agents wrap it in words and fences.
+
+_FENCE = "```"
+_LANGUAGE = re.compile(r"```[ \t]*(\w*)")
+
+
+def answer_json(answer: str) -> tuple[bool, Any]:
+    """Whether there is JSON in the answer, and its value.
+
+    The whole answer; else the last fenced block that is JSON, one marked ``json`` first; else what
+    stands between the first and the last brace or bracket.
+    """
+    for candidate in _candidates(answer):
+        try:
+            return True, json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+    return False, None
+
+
+def whole_json(answer: str) -> tuple[bool, Any]:
+    """The same, of an answer that is JSON and nothing else."""
+    try:
+        return True, json.loads(answer, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _candidates(answer: str) -> Iterator[str]:
+    text = answer.replace("\r\n", "\n").strip().removeprefix("\ufeff")
+    yield text
+    blocks = list(_blocks(text))
+    yield from (body for language, body in reversed(blocks) if language in ("json", "jsonc"))
+    yield from (body for language, body in reversed(blocks) if language not in ("json", "jsonc"))
+    spans = [(text.find(opening), text.rfind(closing)) for opening, closing in ("{}", "[]")]
+    yield from (text[start : end + 1] for start, end in sorted(spans) if 0 <= start < end)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """The language and body of each fenced block, line by line: one without an end is none."""
+    language: str | None = None
+    body: list[str] = []
+    for line in text.split("\n"):
+        marked = line.strip(" \t")
+        if language is None:
+            opening = _LANGUAGE.match(marked)
+            if opening is not None:
+                language, body = opening[1].lower(), []
+        elif marked == _FENCE:
+            yield language, "\n".join(body)
+            language = None
+        else:
+            body.append(line)
+
+
+# Comparing values that came from JSON and YAML.
+
+
+def same_value(wanted: Any, actual: Any, *, case_sensitive: bool, partly: bool = False) -> bool:
+    """Equal as JSON means it: 1 is 1.0, true is not 1. Keys of mappings always respect case.
+
+    With `partly`, a mapping may have more keys than are wanted of it.
+    """
+    if isinstance(wanted, bool) or isinstance(actual, bool):
+        return wanted is actual
+    if isinstance(wanted, str) and isinstance(actual, str):
+        one, other = (folded(text, case_sensitive=case_sensitive) for text in (wanted, actual))
+        return one == other
+    same = partial(same_value, case_sensitive=case_sensitive, partly=partly)
+    if isinstance(wanted, dict) and isinstance(actual, dict):
+        if not (wanted.keys() <= actual.keys() if partly else wanted.keys() == actual.keys()):
+            return False
+        return all(same(v, actual[k]) for k, v in wanted.items())
+    if isinstance(wanted, list) and isinstance(actual, list):
+        return len(wanted) == len(actual) and all(
+            same(w, a) for w, a in zip(wanted, actual, strict=True)
+        )
+    return bool(wanted == actual)
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def as_text(value: Any) -> str:
+    """A value as the text that patterns are matched with; null is the empty text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return shown(value)
+
+
+def find_values(path: str, root: Any) -> list[Any]:
+    """All values at `path`. Raises CannotEvaluateError for a bad path."""
+    compiled = _compiled(path)
+    try:
+        return [match.value for match in compiled.find(root)]
+    except Exception as trouble:  # noqa: BLE001 - jsonpath-ng fails in many ways on odd data
+        what = f"{type(trouble).__name__}: {trouble}"
+        raise CannotEvaluateError(f"the JSONPath {path} could not be followed: {what}") from None
+
+
+def _compiled(path: str) -> JSONPath:
+    try:
+        return compiled_path(path)
+    except ValueError as trouble:
+        raise CannotEvaluateError(str(trouble)) from None
+
+
+def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
+    """Whether the answer holds JSON as `spec` wants it, and its value."""
+    return (whole_json if spec.whole else answer_json)(answer)
+
+
+def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
+    """A value inside the answer, read as JSON; an answer that holds none fails."""
+    is_json, root = root_of(spec, subject.answer)
+    if not is_json:
+        _compiled(spec.path)
+        what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"
+        return Finding(False, what, beginning(subject.answer))
+    values = find_values(spec.path, root)
+    if "equals" in spec.model_fields_set:
+        exact = subject.case_sensitive
+        hit = [one for one in values if same_value(spec.equals, one, case_sensitive=exact)]
+        return _say(bool(hit), values, hit, root)
+    if spec.matches is not None:
+        return _matching(spec.matches, values, root)
+    if "json_schema" in spec.model_fields_set:
+        return _valid(spec.json_schema, values, root)
+    return _say((spec.exists is not False) == bool(values), values, values, root)
+
+
+def _matching(pattern: str, values: list[Any], root: Any) -> Finding:
+    searcher = Searcher()
+    for value in values:
+        text = plain(as_text(value))
+        match = searcher.search(pattern, text)
+        if match is not None:
+            return Finding(True, f"found {beginning(text, 80)}", around(text, match.span()))
+    return _say(False, values, [], root)
+
+
+def _valid(schema: Any, values: list[Any], root: Any) -> Finding:
+    broken = ""
+    for value in values:
+        found = violation(schema, value)
+        if found is None:
+            return Finding(True, "valid by the JSON Schema", beginning(as_text(value)))
+        broken = broken or f"not valid by the JSON Schema: {found}"
+    return Finding(False, broken or "nothing at this path", beginning(as_text(root)))
+
+
+def _say(passed: bool, values: list[Any], hits: list[Any], root: Any) -> Finding:
+    if not values:
+        return Finding(passed, "nothing at this path", beginning(as_text(root)))
+    shown = listed((beginning(as_text(value), 80) or '""' for value in values), longest=200)
+    return Finding(passed, f"found {shown}", beginning(as_text((hits or values)[0])))

@@ -1,0 +1,100 @@
+"""`skillup export`: a run in the form of other tools."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skillup.cli.options import RUN_HELP
+
+if TYPE_CHECKING:
+    from skillup.store import RunDirectory
+
+
+class To(StrEnum):
+    """What can be written."""
+
+    anthropic = "anthropic"
+    json = "json"
+    junit = "junit"
+    markdown = "markdown"
+
+
+def export(
+    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
+    format_: Annotated[To, typer.Option("--format", help="What to write.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="anthropic: a new folder, default RUN/anthropic; else a file, or stdout."
+        ),
+    ] = None,
+) -> int:
+    """Write a run as a workspace of Anthropic's skill-creator, or as one file.
+
+    json, junit and markdown are the run's result.json, junit.xml and summary.md.
+    """
+    from skillup.app.run_lookup import run_path
+    from skillup.store import RunDirectory
+
+    directory = RunDirectory.open(run_path(run))
+    if format_ is To.anthropic:
+        return _workspace(directory, out or directory.path / "anthropic")
+    return _file(directory, format_, out)
+
+
+def _workspace(directory: RunDirectory, out: Path) -> int:
+    from skillup.exporters.anthropic import export_run
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.text import plain
+
+    for exported in export_run(directory, out):
+        runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
+        rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
+        what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
+        sys.stderr.write(plain(f"{what} → {shown_path(exported.directory)}\n"))
+    return 0
+
+
+def _file(directory: RunDirectory, format_: To, out: Path | None) -> int:
+    from skillup.analysis import with_analysis
+    from skillup.app.history import has_result, result_so_far
+    from skillup.errors import UsageError
+    from skillup.reports.text import plain
+    from skillup.store.journal import to_json
+
+    if has_result(directory):
+        result = directory.read_result()
+    else:
+        result = result_so_far(directory)
+        for warning in result.warnings:
+            sys.stderr.write(plain(f"warning: {warning}\n"))
+    result = with_analysis(result, directory.run_info())
+    # What is in a result.json was masked when it was written.
+    if format_ is To.json:
+        data = to_json(result, str, indent=2)
+    elif format_ is To.junit:
+        from skillup.reports.junit import junit_xml
+
+        data = junit_xml(result)
+    else:
+        from skillup.reports.markdown import markdown
+
+        data = markdown(result).encode("utf-8", "replace")
+    if out is None:
+        sys.stdout.buffer.write(data)
+        return 0
+    try:
+        with out.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise UsageError(f"{out}: already there", hint="choose another --out") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {out}: {error.strerror}", hint="choose another --out"
+        ) from error
+    return 0

@@ -1,0 +1,90 @@
+"""`skillup import`: other tools' suites, made into ours."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from skillup.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from skillup.importers.convert import Imported
+
+
+class From(StrEnum):
+    """The tools whose files are read."""
+
+    agentv = "agentv"
+    vibecheck = "vibecheck"
+    promptfoo = "promptfoo"
+    anthropic = "anthropic"
+    langfuse = "langfuse"
+
+
+def import_suite(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="YAML, JSON or JSONL files of suites.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="The new suite's folder; several files get one each.")
+    ],
+    from_: Annotated[
+        From | None, typer.Option("--from", help="Which tool's. Default: by what is in the file.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.
+
+    What could not be carried over, or only nearly, is listed line by line.
+    """
+    from skillup.importers.convert import import_files
+
+    imported = import_files(files, out, format_=from_.value if from_ else None, force=force)
+    if as_json:
+        data = [_as_dict(item) for item in imported]
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    else:
+        _print(imported)
+    return 0
+
+
+def _as_dict(item: Imported) -> dict[str, Any]:
+    from skillup.reports.terminal.listing import shown_path
+
+    suite = item.output.directory
+    return {
+        "source": shown_path(item.source),
+        "format": item.format,
+        "suite": shown_path(suite / "eval.yaml"),
+        "name": item.draft.name,
+        "cases": [
+            {"id": case.id, "file": shown_path(suite / name)} for case, name in item.output.cases
+        ],
+        "notes": [note.as_dict(shown_path(note.file)) for note in item.notes],
+    }
+
+
+def _print(imported: list[Imported]) -> None:
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.text import plain
+
+    for item in imported:
+        for note in item.notes:
+            text = str(note).removeprefix(str(note.file))
+            sys.stderr.write(plain(shown_path(note.file) + text) + "\n")
+        lost = sum(note.kind == "lost" for note in item.notes)
+        changed = len(item.notes) - lost
+        count = len(item.draft.cases)
+        sys.stderr.write(
+            plain(
+                f"{shown_path(item.source)} ({item.format}) → "
+                f"{shown_path(item.output.directory)}: {count} case{'' if count == 1 else 's'}; "
+                f"{lost} not carried over, {changed} changed\n"
+            )
+        )

@@ -1,0 +1,144 @@
+"""`skillup session`: the agents' own sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skillup.cli.options import AsJson
+from skillup.errors import UsageError
+
+_MOST_COUNTED = 500
+"""So many files are opened only to see whether they are sessions."""
+
+session_app = typer.Typer(
+    help="The agents' own sessions: which are here, and what was said in them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@session_app.command("list")
+def list_sessions(
+    engine: Annotated[
+        str | None, typer.Option("--engine", "-e", help="Only of claude_code, or of codex.")
+    ] = None,
+    project: Annotated[
+        Path | None, typer.Option("--project", help="Only sessions held in this folder or below.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="The newest N.")] = 20,
+    as_json: AsJson = False,
+) -> int:
+    """List the sessions of Claude Code and Codex, newest first."""
+    from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
+    from skillup.reports.text import plain
+    from skillup.sessions.index import (
+        count_sessions,
+        newest_heads,
+        session_files,
+        session_homes,
+    )
+
+    homes = session_homes(os.environ)
+    chosen = {name: place for name, place in homes.items() if engine in (None, name)}
+    if not chosen:
+        raise UsageError(f"--engine {engine}: unknown", hint=f"one of {', '.join(homes)}")
+    files = session_files(chosen)
+    found = newest_heads(files, project, limit)
+    rows = [
+        ListedSession(
+            file.engine,
+            file.session_id,
+            file.path,
+            file.modified,
+            file.size,
+            head.summary,
+            head.whole,
+        )
+        for file, head in found
+    ]
+    if as_json:
+        _write([json.dumps([session_as_dict(row) for row in rows], ensure_ascii=False, indent=2)])
+    elif rows:
+        # How many more there are of one project, only their heads could tell.
+        rest = [] if project else files[files.index(found[-1][0]) + 1 :]
+        looked_at = len(rest) <= _MOST_COUNTED
+        print_sessions(
+            rows, more=count_sessions(rest) if looked_at else len(rest), at_most=not looked_at
+        )
+    else:
+        places = ", ".join(map(str, chosen.values()))
+        of_project = f" of {project}" if project else ""
+        sys.stderr.write(plain(f"no sessions{of_project} in {places}\n"))
+    return 0
+
+
+@session_app.command("show")
+def show_session(
+    session: Annotated[
+        str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
+    ],
+    full: Annotated[
+        bool, typer.Option("--full", help="Nothing shortened, and branches gone back from.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Print a session as a transcript."""
+    from skillup.reports.terminal.listing import (
+        foot_lines,
+        head_lines,
+        json_chunks,
+        transcript_lines,
+    )
+    from skillup.sessions.index import (
+        find_session,
+        session_files,
+        session_format,
+        session_homes,
+    )
+    from skillup.sessions.readers import SessionTranscript, engine_of, read_head
+
+    path = find_session(session, session_files(session_homes(os.environ)))
+    format_ = session_format(path)
+    transcript, engine = SessionTranscript(path, format_), engine_of(format_)
+    if as_json:
+        _write(json_chunks(engine, path, transcript, transcript.summary), end="")
+        return 0
+    head = read_head(path, path.stat().st_size)
+    _write(head_lines(engine, path, head.summary))
+    _write(transcript_lines(transcript, full=full))
+    agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
+    _write(foot_lines(transcript.summary, full=full, sub_agents=agents))
+    return 0
+
+
+@session_app.command("to-case")
+def session_to_case(
+    session: Annotated[
+        str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The case's file. Default: stdout.")
+    ] = None,
+    with_fixture: Annotated[
+        bool,
+        typer.Option("--with-fixture", help="Copy the session's workspace beside the case."),
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+) -> int:
+    """Make a case of a session: its messages as turns, and checks that it suggests."""
+    from skillup.app.session_case import write_case
+
+    return write_case(session, out, with_fixture=with_fixture, force=force)
+
+
+def _write(pieces: Iterable[Any], end: str = "\n") -> None:
+    for piece in pieces:
+        # Names of files may hold bytes that are no text.
+        sys.stdout.write(f"{piece}{end}".encode(errors="replace").decode())

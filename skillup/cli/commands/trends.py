@@ -1,0 +1,107 @@
+"""`skillup trends`: how did suites and cases fare over past runs?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skillup.cli.options import AsJson, CaseGlobs, IndexUrl
+from skillup.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillup.history.outcomes import CaseKey
+    from skillup.history.series import SeriesFilter
+
+
+def trends(
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SUITE]...", help="Names or globs. Default: all suites."),
+    ] = None,
+    case: CaseGlobs = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option("--engine", "-e", help="Only these profiles (globs); repeatable."),
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="with_skill or without_skill. Default: both.")
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, help="The newest so many runs of each suite.")] = 20,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every case. Default: the 40 of a suite that tell most.")
+    ] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="First index the runs that are there anew.")
+    ] = False,
+    index: IndexUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show how suites and their cases fared over past runs, and when a case began to fail.
+
+    Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
+    """
+    from skillup.history.database import index_url, open_index
+    from skillup.history.queries import tallies_of_all_runs
+    from skillup.history.series import SeriesFilter, histories
+    from skillup.load.discover import workspace_root
+    from skillup.reports.comparison_json import trends_json
+    from skillup.reports.terminal.layout import make_console
+    from skillup.reports.terminal.trends import MOST_CASES, print_trends
+    from skillup.store.places import runs_folder
+
+    if variant not in (None, "with_skill", "without_skill"):
+        raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
+    root = workspace_root(Path())
+    url = index_url(index, os.environ, root, write=rebuild)
+    if not url:
+        raise UsageError("--index none: there is nothing to show", hint="name an index")
+    if rebuild:
+        _rebuild(url, runs_folder(root))
+    with open_index(url, write=False) as connection:
+        rows = tallies_of_all_runs(connection)
+    wanted = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
+    found = histories(rows, wanted, last)
+    if not found:
+        raise UsageError("no indexed run matches", hint=_known([row.key for row in rows], wanted))
+    if as_json:
+        sys.stdout.write(trends_json(found))
+    else:
+        print_trends(found, make_console(sys.stdout), None if everything else MOST_CASES)
+    return 0
+
+
+_SHOWN = 20
+
+
+def _known(keys: Sequence[CaseKey], wanted: SeriesFilter) -> str:
+    """What the index has of the first thing wanted of which it has nothing that matches."""
+    from skillup.history.series import matches
+    from skillup.reports.text import listed_ids
+
+    chosen = (("suite", "suites", wanted.suites), ("engine", "engines", wanted.engines))
+    for field, words, globs in (*chosen, ("case_id", "cases", wanted.cases)):
+        matching = [key for key in keys if matches(getattr(key, field), globs)]
+        if not matching:
+            names = sorted({getattr(key, field) for key in keys})
+            return f"{words} in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
+        keys = matching
+    variants = sorted({key.variant for key in keys})
+    return f"of these, the index has only {', '.join(variants)}"
+
+
+def _rebuild(url: str, folder: Path) -> None:
+    from skillup.history.queries import rebuild
+    from skillup.reports.text import plain
+
+    indexed = 0
+    for path, error in rebuild(url, folder):
+        if error is None:
+            indexed += 1
+        else:
+            sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
+    sys.stderr.write(f"{indexed} run{'s' if indexed != 1 else ''} indexed\n")

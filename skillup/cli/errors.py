@@ -1,0 +1,145 @@
+"""The one place where exceptions become messages and exit codes.
+
+A :class:`SkillupError` says what to do and carries its code. Ctrl-C is 130. Anything else is a
+defect of ours: exit 3, with a log that can be pasted into a report.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from skillup.cli.signals import is_interrupt
+from skillup.cli.standard_output import standard_output
+from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError, UsageError
+
+
+def run_app(arguments: Sequence[str]) -> int:
+    """Run the command line; the exit code."""
+    with standard_output():
+        code = _run(arguments)
+        try:
+            sys.stdout.flush()
+        except OutputError as error:
+            code = _told(error)
+        sys.stderr.flush()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        Path.cwd()
+    except OSError:  # it was deleted; hardly anything of Python's works in it
+        _say("error: the current directory is not there any more")
+        _say("  hint: go to another: cd")
+        return ExitCode.USAGE
+    import typer
+
+    from skillup.cli.main import app
+
+    # Some versions of Typer bring a Click of their own; both have this class, by this name.
+    usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    try:
+        code = app(list(arguments), standalone_mode=False)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except InvalidFilesError as error:
+        _show_problems(error)
+        return error.exit_code
+    except SkillupError as error:
+        return _told(error)
+    except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
+        if is_interrupt(defect):
+            _say("interrupted")
+            return ExitCode.INTERRUPTED
+        if isinstance(defect, usage_error):
+            _show_wrong_usage(defect)
+            return ExitCode.USAGE
+        known = _of_the_system(defect)
+        if known is not None:
+            return _told(known)
+        _report_defect(defect)
+        return ExitCode.ERROR
+    return code if isinstance(code, int) else ExitCode.PASSED
+
+
+def _of_the_system(defect: BaseException) -> SkillupError | None:
+    """What the machine or the command line is to blame for, wherever it came up; None: we are."""
+    import errno
+    from pathlib import Path
+
+    if isinstance(defect, BaseExceptionGroup):
+        return next(filter(None, map(_of_the_system, defect.exceptions)), None)
+    if not isinstance(defect, OSError):
+        return None
+    if defect.errno == errno.ENAMETOOLONG:
+        name = str(defect.filename)
+        shown = name if len(name) < 100 else f"{name[:60]}… ({len(name)} characters)"
+        return UsageError(f"{shown}: the name is too long for this system")
+    if defect.errno in (errno.EMFILE, errno.ENFILE):
+        hint = "raise `ulimit -n`, or hold fewer trials at once (-j)"
+        return SkillupError("more files have to be open than are allowed", hint=hint)
+    if sys.platform == "linux" and not Path("/proc/self/stat").exists():
+        why = "what agents start is found there, so that it can be ended"
+        return SkillupError("there is no /proc here", hint=f"mount it: {why}")
+    return None
+
+
+def _told(error: SkillupError) -> int:
+    """Say what is wrong; the exit code."""
+    _say(f"error: {error.message}")
+    if error.hint:
+        _say(f"  hint: {error.hint}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    from skillup.reports.text import plain
+
+    # Names of files and of cases may be in it, and anything may be in those.
+    sys.stderr.write(plain(text) + "\n")
+
+
+def _show_wrong_usage(error: Any) -> None:
+    """What Click has to say, in our words' form; without any arguments, its help."""
+    message: str = error.format_message().strip()
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" or not message:
+        error.show()
+        return
+    _say(f"error: {message[:1].lower()}{message[1:].rstrip('.')}")
+    if context is not None:
+        _say(f"  hint: `{context.command_path} --help` shows what it takes")
+
+
+def _show_problems(error: InvalidFilesError) -> None:
+    from skillup.reports.terminal.listing import problem_line
+
+    for problem in error.problems:
+        _say(problem_line(problem))
+    _say(error.message)
+
+
+def _report_defect(defect: BaseException) -> None:
+    """A traceback goes into a file, not onto the screen; secrets go nowhere."""
+    import os
+    import platform
+    import tempfile
+    import traceback
+
+    from skillup import __version__
+    from skillup.redaction.secrets import Secrets
+
+    mask = Secrets.from_environment(os.environ).mask
+    text = "".join(traceback.format_exception(defect))
+    versions = f"skillup {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="skillup-error-", suffix=".log", delete=False, encoding="utf-8"
+    ) as log:
+        log.write(mask(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}"))
+    _say(mask(f"error: skillup itself failed: {type(defect).__name__}: {defect}"))
+    _say(f"  hint: this is a defect of ours; please report it with {log.name}")

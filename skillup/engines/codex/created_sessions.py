@@ -1,0 +1,448 @@
+"""Threads that are made without asking a model: seeded with a history, or copied from another."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+from uuid import UUID, uuid5
+
+from skillup.engines.base import CreatedSession, SessionRef, TrialContext
+from skillup.engines.cli_runner import as_dict, as_text
+from skillup.engines.codex.arguments import PROVIDER
+from skillup.engines.codex.session import fingerprint, session_file
+from skillup.engines.failures import Cli, turn_error
+from skillup.engines.session_files import Rewriting, VersionRange, format_problem, of_a_history
+from skillup.schema.record import ErrorKind, HistoryItem, ToolCall, ToolResult
+from skillup.workspace.failures import refuse_full_disk
+
+# A Codex thread's rollout as the rollout of another thread, in another workspace. Pure.
+
+
+def fork_problem(first_line: bytes, thread_id: str) -> str | None:
+    """Why a rollout that begins so cannot be copied under another id; None if it can."""
+    try:
+        row = as_dict(json.loads(first_line))
+    except (ValueError, RecursionError):
+        row = {}
+    meta = as_dict(row.get("payload"))
+    if row.get("type") != "session_meta" or meta.get("id") != thread_id:
+        return "its file does not begin with what Codex writes there"
+    if meta.get("history_mode") not in (None, "legacy", "paginated"):
+        return f"its history is of the unknown form {meta['history_mode']!r}"
+    if meta.get("history_base") or meta.get("forked_from_id"):
+        return "it is itself a fork that Codex made, whose beginning is in another file"
+    return None
+
+
+def forked_lines(
+    lines: Iterable[bytes], old_id: str, new_id: str, directories: Mapping[Path, Path]
+) -> Iterator[bytes]:
+    """The lines under the new id, with the new directories in place of the old ones.
+
+    Lines that name neither stay as they are, to the byte; so does what is no JSON but for the id.
+    """
+    # Codex has paths in URLs, and in messages to the model that look like XML.
+    replacements = {
+        form(str(old)): form(str(new))
+        for form in (quote, escape, str)
+        for old, new in directories.items()
+    }
+    rewriting = Rewriting(replacements, words={})
+    for line in lines:
+        yield rewriting.line(line.replace(old_id.encode(), new_id.encode()))
+
+
+# Calls of a history as Codex's model would have made them. Pure.
+
+SHELL_TOOL = "exec_command"
+PATCH_TOOL = "apply_patch"
+
+# What portable kinds without a better form are called.
+_NAMES = {"web": "web_search", "agent": "spawn_agent"}
+_PATHS = ("path", "file_path", "filename", "file")
+_OLD_TEXTS = ("old_string", "old_text", "old")
+_NEW_TEXTS = ("new_string", "new_text", "new")
+# OpenAI's API takes no others, nor longer ones.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedCall:
+    """A call in Codex's form."""
+
+    type: Literal["function_call", "custom_tool_call"]
+    name: str
+    arguments: str
+    """JSON; of a custom tool, its input."""
+    namespace: str | None = None
+    """Of an MCP tool: its server's."""
+
+    @property
+    def is_freeform(self) -> bool:
+        """It is given a text, not arguments."""
+        return self.type == "custom_tool_call"
+
+
+def created_call(call: ToolCall) -> CreatedCall:
+    """A call by its name; one without, as the tool that Codex has for its kind.
+
+    `command_execution` and `file_change` are what our records call Codex's shell and patches.
+    What has not the arguments of such a tool becomes a function call of the tool's name.
+    """
+    given = call.arguments
+    if "::" in call.name:
+        server, _, tool = call.name.partition("::")
+        return _function(tool or "tool", given, namespace=f"mcp__{server or 'unknown'}")
+    if call.name in (PATCH_TOOL, "file_change"):
+        patch = _text(given, "input", "patch") or _bare_patch(given)
+        return _patch(patch) if patch else _function(PATCH_TOOL, given)
+    if call.name in (SHELL_TOOL, "command_execution"):
+        return _shell(given)
+    if call.name:
+        return _function(call.name, given)
+    return _of_kind(call.kind, given)
+
+
+def _of_kind(kind: str, given: Mapping[str, Any]) -> CreatedCall:
+    if kind == "shell":
+        return _shell(given)
+    if kind in ("write", "edit"):
+        patch = _text(given, "input", "patch") or _patch_of(kind, given)
+        if patch:
+            return _patch(patch)
+    command = _command_of(kind, given)
+    if command:
+        return _shell({"cmd": command})
+    return _function(_NAMES.get(kind, kind), given)
+
+
+def _shell(given: Mapping[str, Any]) -> CreatedCall:
+    arguments = dict(given)
+    if "cmd" not in arguments and "command" in arguments:
+        command = arguments.pop("command")
+        is_list = isinstance(command, list)
+        text = shlex.join(map(as_text, command)) if is_list else as_text(command)
+        arguments = {"cmd": text, **arguments}
+    return _function(SHELL_TOOL, arguments)
+
+
+def _command_of(kind: str, given: Mapping[str, Any]) -> str | None:
+    """Codex reads, searches and uses skills by the shell."""
+    path = _text(given, *_PATHS)
+    pattern = _text(given, "pattern", "query")
+    skill = _text(given, "skill", "name")
+    if kind == "read" and path:
+        return f"cat {shlex.quote(path)}"
+    if kind == "search" and pattern:
+        return shlex.join(["rg", "-n", "-e", pattern, path or "."])
+    if kind == "skill" and skill:
+        return f"cat {shlex.quote(f'.agents/skills/{skill}/SKILL.md')}"
+    return None
+
+
+def _patch_of(kind: str, given: Mapping[str, Any]) -> str | None:
+    """A patch that writes the file whole, or replaces one text in it by another."""
+    path, content = _text(given, *_PATHS), _text(given, "content", "text")
+    old, new = _text(given, *_OLD_TEXTS), _text(given, *_NEW_TEXTS)
+    if path is None:
+        return None
+    if kind == "write" and content is not None:
+        return _patch_text(f"Add File: {path}", _marked("+", content))
+    if kind == "edit" and (old or new):
+        return _patch_text(
+            f"Update File: {path}", "@@\n" + _marked("-", old or "") + _marked("+", new or "")
+        )
+    return None
+
+
+def _bare_patch(given: Mapping[str, Any]) -> str | None:
+    """Of what a record tells of a patch: the file and what happened to it, not its lines."""
+    path, change = _text(given, "path"), _text(given, "change")
+    if not path or change not in ("add", "update", "delete"):
+        return None
+    return _patch_text(f"{change.title()} File: {path}", "")
+
+
+def _patch_text(header: str, lines: str) -> str:
+    return f"*** Begin Patch\n*** {header}\n{lines}*** End Patch\n"
+
+
+def _marked(mark: str, text: str) -> str:
+    return "".join(f"{mark}{line}\n" for line in text.splitlines())
+
+
+def _patch(text: str) -> CreatedCall:
+    return CreatedCall("custom_tool_call", PATCH_TOOL, text)
+
+
+def _function(name: str, arguments: Mapping[str, Any], namespace: str | None = None) -> CreatedCall:
+    return CreatedCall(
+        "function_call",
+        _as_name(name),
+        json.dumps(dict(arguments), ensure_ascii=False),
+        namespace and _as_name(namespace),
+    )
+
+
+def _as_name(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
+
+
+def _text(given: Mapping[str, Any], *names: str) -> str | None:
+    return next((given[name] for name in names if isinstance(given.get(name), str)), None)
+
+
+# A conversation that never ran, as the rows of a Codex rollout. Pure.
+
+Row = dict[str, Any]
+
+# The longest id of a call that OpenAI's API takes.
+_LONGEST_ID = 64
+_NO_TOKENS_OF = dict.fromkeys(
+    (
+        "input_tokens",
+        "cached_input_tokens",
+        "cache_write_input_tokens",
+        "output_tokens",
+        "reasoning_output_tokens",
+        "total_tokens",
+    ),
+    0,
+)
+_NO_TOKENS = {
+    "total_token_usage": _NO_TOKENS_OF,
+    "last_token_usage": _NO_TOKENS_OF,
+    "model_context_window": None,
+}
+_EXIT_CODES = {"success": 0, "error": 1}
+
+
+def rollout_rows(
+    history: Sequence[HistoryItem],
+    *,
+    thread_id: str,
+    timestamp: str,
+    cwd: str,
+    version: str,
+    provider: str | None = None,
+) -> Iterator[Row]:
+    """The rows of a rollout that holds `history`, in order.
+
+    `timestamp` is ISO 8601, UTC; `version` the CLI's; `provider` the name of the model provider
+    that every turn will use: Codex refuses to resume a thread with another one. Nothing names a
+    model: with one, the first turn of another model would begin with a compaction.
+    """
+    meta: Row = {
+        "id": thread_id,
+        "timestamp": timestamp,
+        "cwd": cwd,
+        "originator": "skillup",
+        "cli_version": version,
+        "source": "exec",
+        "history_mode": "paginated",
+    }
+    if provider is not None:
+        meta["model_provider"] = provider
+    rows = _Rows(thread_id)
+    # The past has cost nothing here: a turn's tokens are the running total less the one before.
+    nothing_yet = {"type": "token_count", "info": _NO_TOKENS, "rate_limits": None}
+    payloads = [("session_meta", meta), ("event_msg", nothing_yet)]
+    payloads += [row for item in history for row in rows.of(item)]
+    for ordinal, (kind, payload) in enumerate(payloads):
+        yield {"timestamp": timestamp, "ordinal": ordinal, "type": kind, "payload": payload}
+
+
+class _Rows:
+    """Goes through a history; knows how its calls were placed, for their results."""
+
+    def __init__(self, thread_id: str) -> None:
+        self._thread_id = thread_id
+        self._turn = 0
+        self._items = 0
+        self._placed: dict[str, tuple[str, CreatedCall]] = {}
+        self._ids: set[str] = set()
+
+    def of(self, item: HistoryItem) -> Iterator[tuple[str, Row]]:
+        """The types and payloads of the rows for one message."""
+        if item.role == "user":
+            self._turn += 1
+            yield "response_item", _message("user", "input_text", item.content)
+            text = {"type": "text", "text": item.content, "text_elements": []}
+            yield "event_msg", self._completed("UserMessage", text)
+        elif item.role == "assistant":
+            if item.content:
+                text = {"type": "Text", "text": item.content}
+                yield "event_msg", self._completed("AgentMessage", text)
+                yield "response_item", _message("assistant", "output_text", item.content)
+            for call in item.tool_calls:
+                yield "response_item", self._call(call)
+        elif item.tool_result is not None:
+            yield "response_item", self._output(item.tool_result)
+
+    def _completed(self, kind: str, text: Row) -> Row:
+        self._items += 1
+        item = {"type": kind, "id": self._uuid(f"item {self._items}"), "content": [text]}
+        return {
+            "type": "item_completed",
+            "thread_id": self._thread_id,
+            "turn_id": self._uuid(f"turn {self._turn}"),
+            "item": item,
+            "started_at_ms": 0,
+            "completed_at_ms": 0,
+        }
+
+    def _uuid(self, what: str) -> str:
+        return str(uuid5(UUID(self._thread_id), what))
+
+    def _call(self, call: ToolCall) -> Row:
+        placed = created_call(call)
+        call_id = self._own_id(call.id)
+        self._placed[call.id] = call_id, placed
+        given = {"type": placed.type, "name": placed.name, "call_id": call_id}
+        if placed.namespace is not None:
+            given["namespace"] = placed.namespace
+        return {**given, "input" if placed.is_freeform else "arguments": placed.arguments}
+
+    def _output(self, result: ToolResult) -> Row:
+        call_id, call = self._placed[result.call_id]
+        text = _output_text(call, result)
+        return {"type": f"{call.type}_output", "call_id": call_id, "output": text}
+
+    def _own_id(self, given: str) -> str:
+        """The id, short enough and unlike all before: the same one may be there in every turn."""
+        own, number = _short(given), 1
+        while own in self._ids:
+            number += 1
+            own = _short(f"{given}-{number}")
+        self._ids.add(own)
+        return own
+
+
+def _message(role: str, kind: str, text: str) -> Row:
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def _output_text(call: CreatedCall, result: ToolResult) -> str:
+    """What the tool gave back; Codex's own tools tell an exit code above it."""
+    code = _EXIT_CODES.get(result.status)
+    if code is None or not (call.is_freeform or call.name == SHELL_TOOL):
+        return result.content
+    said = "Exit code:" if call.is_freeform else "Process exited with code"
+    return f"{said} {code}\nOutput:\n{result.content}"
+
+
+def _short(call_id: str) -> str:
+    if len(call_id) <= _LONGEST_ID:
+        return call_id
+    return f"call_{sha256(call_id.encode(errors='replace')).hexdigest()[:32]}"
+
+
+def row_bytes(row: Mapping[str, Any]) -> bytes:
+    """A row as a line of a rollout."""
+    # Half of a surrogate pair is no UTF-8, and Codex would not read the line.
+    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="replace") + b"\n"
+
+
+SEEDED_VERSIONS = (VersionRange("0.145.0", "0.169.0"),)
+"""Seeding and forking was tried with versions from one end of each range to the other."""
+_INSTALL = "`npm install -g @openai/codex@VERSION`"
+
+
+def seeding_problem(version: str | None) -> str | None:
+    """Why threads of this version of `codex` cannot be written; None if they can."""
+    return format_problem("codex", version, SEEDED_VERSIONS, _INSTALL)
+
+
+def place_history(
+    cli: Cli, home: Path, history: Sequence[HistoryItem], trial: TrialContext
+) -> CreatedSession:
+    """Write `history` as the thread `trial.session_id` of the engine's `home`."""
+    problem = seeding_problem(trial.version)
+    if problem is not None or trial.version is None:
+        return _failed(cli, "unsupported", problem or "")
+    now = datetime.now(UTC)
+    name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{trial.session_id}.jsonl"
+    rows = rollout_rows(
+        history,
+        thread_id=trial.session_id,
+        timestamp=f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03}Z",
+        cwd=str(trial.workspace),
+        version=trial.version,
+        provider=PROVIDER if trial.profile.base_url else None,
+    )
+    path = home / "sessions" / f"{now:%Y}" / f"{now:%m}" / f"{now:%d}" / name
+    try:
+        _write(path, map(row_bytes, rows))
+    except OSError as error:
+        refuse_full_disk(error, home)
+        return _failed(cli, "setup", f"the history could not be written: {error}")
+    return CreatedSession(
+        SessionRef(trial.session_id), of_a_history(fingerprint(home, trial.session_id))
+    )
+
+
+def place_fork(
+    cli: Cli,
+    session: SessionRef,
+    parent: tuple[Path, TrialContext],
+    child: tuple[Path, TrialContext],
+) -> CreatedSession:
+    """Copy the parent's thread as the thread `session_id` of the child; each with its home."""
+    (parent_home, parent_trial), (home, trial) = parent, child
+    source = session_file(parent_home, session.id)
+    if source is None:
+        return _failed(cli, "session_lost", f"the thread {session.id} has no file to be forked")
+    path = home / source.relative_to(parent_home)
+    path = path.with_name(source.name.replace(session.id, trial.session_id))
+    # Codex tells the model where the skills in its home are, too.
+    directories = {
+        parent_trial.workspace: trial.workspace,
+        parent_trial.home: trial.home,
+        parent_home: home,
+        parent_home.resolve(): home.resolve(),
+    }
+    try:
+        with source.open("rb") as lines:
+            problem = fork_problem(lines.readline(), session.id)
+            if problem is not None:
+                what = f"the thread {session.id} cannot be forked: {problem}"
+                return _failed(cli, "unsupported", what)
+            lines.seek(0)
+            _write(path, forked_lines(lines, session.id, trial.session_id, directories))
+    except OSError as error:
+        refuse_full_disk(error, home)
+        return _failed(cli, "setup", f"the thread {session.id} could not be forked: {error}")
+    return _placed(home, trial.session_id)
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> None:
+    """All the lines or none: half a thread would be resumed like a whole one. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with unfinished.open("wb") as file:
+            file.writelines(lines)
+        unfinished.replace(path)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def _placed(home: Path, thread_id: str) -> CreatedSession:
+    return CreatedSession(SessionRef(thread_id), fingerprint(home, thread_id))
+
+
+def _failed(cli: Cli, kind: ErrorKind, what: str) -> CreatedSession:
+    return CreatedSession(None, error=turn_error(cli, kind, what))

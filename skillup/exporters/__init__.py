@@ -1,0 +1,1 @@
+"""Runs in the form of other tools."""

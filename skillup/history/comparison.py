@@ -1,0 +1,428 @@
+"""Two runs beside each other: every case's change, and the numbers over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal
+
+from skillup.history.outcomes import VERDICTS, WITH_SKILL, CaseKey, RunOutcomes, planned_key
+from skillup.history.tallies import ABSENT, CaseTally, by_case
+from skillup.stats.exact import (
+    ExactTest,
+    PassCounts,
+    fisher_lower,
+    holm,
+    least_fisher_lower,
+    mcnemar,
+    stratified,
+    swapped,
+    worth_testing,
+)
+from skillup.stats.paired import bootstrap_interval, sign_test_of_mean
+from skillup.stats.proportions import Interval
+
+# What became of each case from run A to run B, and how sure that is.
+
+Change = Literal[
+    "newly_failing",
+    "newly_passing",
+    "unsure",
+    "still_failing",
+    "still_passing",
+    "not_run",
+    "skipped",
+    "only_in_a",
+    "only_in_b",
+]
+"""`unsure`: the pass rates differ, and that may be chance. `not_run`, `skipped`: no verdict in A or
+in B, because of an error or the run's end; or by the case's own rules. `still_failing`: in both as
+often, and not always passed."""
+
+THREEFOLD = 3
+"""What a p of Fisher's test counts for where runs were held `--until-decided`. The test takes the
+numbers of trials as given, but there they depend on the outcomes: with up to 150 in each, p <= x
+then is up to 2.8 times as likely as x for an unchanged case. That is counted out, not estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChange:
+    """One case in both runs."""
+
+    key: CaseKey
+    a: CaseTally
+    b: CaseTally
+    change: Change
+    sure: bool = False
+    """A newly failing or newly passing case: the difference is more than chance at the stated
+    confidence. False there: it counts as it was observed."""
+    p: float | None = None
+    """Of Fisher's one-sided test in the direction seen, threefold where trials depended on their
+    outcomes; None: held once in each run, or equal."""
+    p_corrected: float | None = None
+    """By Holm for all cases tested; None: no result of its could have been sure."""
+
+    @property
+    def counts(self) -> PassCounts:
+        """Its verdicts, for the tests."""
+        return PassCounts(self.a.passed, self.a.judged, self.b.passed, self.b.judged)
+
+
+def changes(
+    before: Mapping[CaseKey, CaseTally],
+    after: Mapping[CaseKey, CaseTally],
+    confidence: float,
+    *,
+    until_decided: bool = False,
+) -> list[CaseChange]:
+    """Every case of either run: those of B in its order, then those that only A has.
+
+    A case held once in each run changes as observed. With more trials, it is newly failing if its
+    pass rate is surely lower: Fisher's exact test, one-sided, corrected by Holm over the cases that
+    could come out at all. A case that passed every time before and fails every time now always
+    counts; where so few trials could not make that sure, it counts as observed. `until_decided`:
+    how often a case was held, in one of the runs or both, depended on how it did.
+    """
+    keys = [*after, *(key for key in before if key not in after)]
+    pairs = [(key, before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys]
+    tested = [pair for pair in pairs if pair[1].judged and pair[2].judged]
+    counts = [_counts(a, b) for _, a, b in tested]
+    times = THREEFOLD if until_decided else 1
+    alpha = _alpha(confidence)
+    worse = _corrected(counts, alpha, times)
+    better = _corrected([swapped(c) for c in counts], alpha, times)
+    corrected = {
+        key: (down, up) for (key, _, _), down, up in zip(tested, worse, better, strict=True)
+    }
+    none = (None, None)
+    return [_change(key, a, b, corrected.get(key, none), alpha, times) for key, a, b in pairs]
+
+
+def _alpha(confidence: float) -> float:
+    """The chance of a false alarm; p-values that it equals but for rounding are within it."""
+    return 1 - confidence + 1e-9
+
+
+def _counts(a: CaseTally, b: CaseTally) -> PassCounts:
+    return PassCounts(a.passed, a.judged, b.passed, b.judged)
+
+
+def _corrected(counts: Sequence[PassCounts], alpha: float, times: int) -> list[float | None]:
+    """Corrected p that each case got worse; None: it was not tested. `times`: what a p counts for.
+
+    Held once in each run, nothing about a single case can be sure.
+    """
+    several = [i for i, c in enumerate(counts) if c.held_a > 1 or c.held_b > 1]
+    kept = worth_testing([times * least_fisher_lower(counts[i]) for i in several], alpha)
+    chosen = [i for i, keep in zip(several, kept, strict=True) if keep]
+    result: list[float | None] = [None] * len(counts)
+    p_values = holm([times * fisher_lower(counts[i]) for i in chosen])
+    for i, p in zip(chosen, p_values, strict=True):
+        result[i] = p
+    return result
+
+
+def _change(
+    key: CaseKey,
+    a: CaseTally,
+    b: CaseTally,
+    corrected: tuple[float | None, float | None],
+    alpha: float,
+    times: int,
+) -> CaseChange:
+    if a.state == "absent" or b.state == "absent":
+        return CaseChange(key, a, b, "only_in_b" if a.state == "absent" else "only_in_a")
+    rate_a, rate_b = a.rate, b.rate
+    if rate_a is None or rate_b is None:
+        skipped = "skip" in (a.state, b.state) and not {"error", "not_held"} & {a.state, b.state}
+        return CaseChange(key, a, b, "skipped" if skipped else "not_run")
+    if rate_a == rate_b:
+        return CaseChange(key, a, b, "still_passing" if rate_a == 1 else "still_failing")
+    down = rate_b < rate_a
+    change: Change = "newly_failing" if down else "newly_passing"
+    if a.judged == b.judged == 1:
+        return CaseChange(key, a, b, change)
+    counts = _counts(a, b)
+    p = min(1.0, times * fisher_lower(counts if down else swapped(counts)))
+    p_corrected = corrected[0] if down else corrected[1]
+    sure = p_corrected is not None and p_corrected <= alpha
+    if sure or {rate_a, rate_b} == {0.0, 1.0}:
+        return CaseChange(key, a, b, change, sure, p, p_corrected)
+    return CaseChange(key, a, b, "unsure", False, p, p_corrected)
+
+
+def could_be_sure(
+    a: CaseTally, b: CaseTally, confidence: float, *, until_decided: bool = False
+) -> bool:
+    """Whether so many trials could show a difference at all: passed each time, then never."""
+    flip = PassCounts(a.judged, a.judged, 0, b.judged)
+    return (THREEFOLD if until_decided else 1) * fisher_lower(flip) <= _alpha(confidence)
+
+
+# Which cases were edited between two runs: `run.json` has a digest of each as it was held.
+
+
+def digests_of(info: Mapping[str, Any], known: Collection[str]) -> dict[tuple[str, str], str]:
+    """By suite and case, from a `run.json`; `known`: the suites of the run's grades.
+
+    A case that was held in two forms, as by `--resume`, has none; nor has any of an older version.
+    """
+    digests = info.get("case_digests")
+    if not isinstance(digests, dict):
+        return {}
+    suites = info.get("suites") or {}
+    found = {}
+    for label, digest in digests.items():
+        if isinstance(digest, str):
+            key, _ = planned_key(f"{label}///1", suites, known)
+            found[key.suite, key.case_id] = digest
+    return found
+
+
+def edited_cases(a: RunOutcomes, b: RunOutcomes) -> list[tuple[str, str]]:
+    """Suite and id of cases that both runs planned, and that were not the same in them."""
+    before = {(trial.key.suite, trial.key.case_id) for trial in a.trials}
+    cases = dict.fromkeys((trial.key.suite, trial.key.case_id) for trial in b.trials)
+    return [
+        case
+        for case in cases
+        if case in before
+        and case in a.digests
+        and case in b.digests
+        and a.digests[case] != b.digests[case]
+    ]
+
+
+# A baseline that only one of two runs has: nothing to compare with, and no news about any case.
+
+
+def is_unpaired_baseline(key: CaseKey, other: RunOutcomes) -> bool:
+    """Whether a run's case is one of a baseline, and the other run was held without any."""
+    return key.variant != WITH_SKILL and {t.key.variant for t in other.trials} == {WITH_SKILL}
+
+
+def without_unpaired_baseline(
+    cases: Sequence[CaseChange], a: RunOutcomes, b: RunOutcomes
+) -> tuple[list[CaseChange], list[str]]:
+    """`cases` of the comparison of `a` and `b`, and a sentence for people where any were left out.
+
+    Of a run that was held with the skill only, all cases of the other's baseline would be missing.
+    """
+    kept, notes = list(cases), []
+    for name, run, other, change in (("A", a, "B", "only_in_b"), ("B", b, "A", "only_in_a")):
+        lone = [c for c in kept if c.change == change and is_unpaired_baseline(c.key, run)]
+        if lone:
+            gone = {case.key for case in lone}
+            kept = [case for case in kept if case.key not in gone]
+            count = f"{len(lone)} case{'s' if len(lone) != 1 else ''}"
+            notes.append(
+                f"{name} was held without --baseline: {count} that {other} held without the skill "
+                f"{'are' if len(lone) != 1 else 'is'} left out"
+            )
+    return kept, notes
+
+
+DEFAULT_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Did passes become more or fewer over all cases that both runs judged?"""
+
+    cases: int
+    worse: int
+    """Cases with a lower pass rate in B."""
+    better: int
+    test: ExactTest | None
+    """None: only one of the runs was held `--until-decided`, so their rates are no equals."""
+    name: str
+    """Of the test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The mean difference of scores, B - A, over cases that both runs judged."""
+
+    cases: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    interval: Interval | None
+    """None: one case only."""
+    test: ExactTest | None
+    """As that of the verdicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a trial took on average, in A and in B, over cases for which both runs tell it."""
+
+    cases: int
+    a: float
+    b: float
+
+    @property
+    def increase(self) -> float | None:
+        """0.2 means 20 % more; None: A took nothing, and B something."""
+        if self.a == 0:
+            return 0.0 if self.b == 0 else None
+        return self.b / self.a - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A and B; numbers over all cases are over those with the skill, unless there are none."""
+
+    a: RunOutcomes
+    b: RunOutcomes
+    confidence: float
+    cases: tuple[CaseChange, ...]
+    counted: tuple[CaseChange, ...]
+    """Those that the numbers are over: a baseline that fails is no regression."""
+    verdicts: Verdicts
+    scores: Scores | None
+    """None: no case was judged in both."""
+    cost: Means | None
+    duration: Means | None
+    earlier: Mapping[CaseKey, str]
+    """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
+    until_decided: bool
+    """Whether how often a case was held depended on how it did, in one of the runs or more."""
+    notes: tuple[str, ...] = ()
+    """What to know when reading the rest, in a sentence each."""
+    edited: tuple[tuple[str, str], ...] = ()
+    """Suite and id of cases that were not the same in A and B, as far as the runs tell."""
+
+    def of(self, change: Change) -> list[CaseChange]:
+        """The cases with that change."""
+        return [case for case in self.cases if case.change == change]
+
+
+def unanswered(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
+    """Cases without a verdict in `run`: for an error or its end, or as only `later` has them.
+
+    A skip counts where `later` has a verdict: it may come from an error of the case that it depends
+    on, and in any case must not hide that the case passed before.
+    """
+    cases, judged = by_case(run.trials), {t.key for t in later.trials if t.status in VERDICTS}
+    lost = {key for key, own in cases.items() if own.state in ("error", "not_held")}
+    skipped = {key for key, own in cases.items() if own.state == "skip" and key in judged}
+    return lost | skipped | {trial.key for trial in later.trials if trial.key not in cases}
+
+
+def compare_runs(
+    a: RunOutcomes,
+    b: RunOutcomes,
+    confidence: float,
+    earlier: Mapping[CaseKey, tuple[str, CaseTally]] | None = None,
+    earlier_until_decided: Collection[str] = (),
+) -> Comparison:
+    """Compare them; cases are paired by suite, id, engine and variant.
+
+    `earlier`: for cases that A did not run, skipped or did not plan, the id of an earlier run and
+    what it says; so that an error in one night, or a run of a few cases in between, does not hide
+    what broke. `earlier_until_decided`: ids of those that were held so.
+    """
+    before, after = by_case(a.trials), by_case(b.trials)
+    found = (earlier or {}).items()
+    standing = {
+        key: stands
+        for key, stands in found
+        if key in before or (key in after and not is_unpaired_baseline(key, a))
+    }
+    before.update((key, own) for key, (_, own) in standing.items())
+    stand_ins = [run_id for run_id, _ in standing.values()]
+    decided = {
+        "A": a.until_decided,
+        "B": b.until_decided,
+        **{run_id: run_id in earlier_until_decided for run_id in stand_ins},
+    }
+    until_decided, alike = any(decided.values()), len(set(decided.values())) == 1
+    cases = changes(before, after, confidence, until_decided=until_decided)
+    cases, left_out = without_unpaired_baseline(cases, a, b)
+    counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
+    both = [case for case in counted if case.a.judged and case.b.judged]
+    return Comparison(
+        a=a,
+        b=b,
+        confidence=confidence,
+        cases=tuple(cases),
+        counted=tuple(counted),
+        verdicts=_verdicts(both, until_decided=until_decided, alike=alike),
+        scores=_scores(both, confidence, alike=alike),
+        cost=means(both, lambda tally: tally.cost_usd),
+        duration=means(both, lambda tally: tally.duration_ms),
+        earlier={key: run_id for key, (run_id, _) in standing.items()},
+        until_decided=until_decided,
+        notes=(*_notes(stand_ins, [name for name, so in decided.items() if so], alike), *left_out),
+        edited=tuple(edited_cases(a, b)),
+    )
+
+
+def _notes(stand_ins: Sequence[str], decided: Sequence[str], alike: bool) -> Iterator[str]:
+    """`decided`: the runs that were held until their cases were; `alike`: all of them, or none."""
+    if stand_ins:
+        count = f"{len(stand_ins)} case{'s' if len(stand_ins) != 1 else ''}"
+        are = "are" if len(stand_ins) != 1 else "is"
+        runs = dict.fromkeys(stand_ins)
+        whom = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} earlier runs"
+        yield f"{count} without a verdict in A {are} compared with {whom}"
+    if decided:
+        were = f"{' and '.join(decided)} {'were' if len(decided) > 1 else 'was'}"
+        yield (
+            f"{were} held --until-decided: how often a case was held depends on how it did, "
+            "so the p of a case counts threefold; and rates lie further from the threshold than "
+            "the truth, on average" + ("" if alike else ", so nothing is tested over all cases")
+        )
+
+
+def _verdicts(both: Sequence[CaseChange], *, until_decided: bool, alike: bool) -> Verdicts:
+    rates = [(case.a.rate or 0.0, case.b.rate or 0.0) for case in both]
+    worse, better = sum(b < a for a, b in rates), sum(b > a for a, b in rates)
+    if until_decided:
+        # Held by the same rule, an unchanged case could as well have come in the other order.
+        exchanged = sign_test_of_mean([b - a for a, b in rates]) if alike else None
+        return Verdicts(len(both), worse, better, exchanged, "runs exchanged case by case")
+    if all(case.a.judged == case.b.judged == 1 for case in both):
+        return Verdicts(len(both), worse, better, mcnemar(worse, better), "McNemar's exact test")
+    test = stratified(case.counts for case in both)
+    name = "McNemar's exact test, for several trials"
+    return Verdicts(len(both), worse, better, test, name)
+
+
+def _scores(both: Sequence[CaseChange], confidence: float, *, alike: bool) -> Scores | None:
+    """The same case on several engines is one pair: what it asks is the same."""
+    groups: dict[tuple[str, str], list[CaseChange]] = {}
+    for case in both:
+        groups.setdefault((case.key.suite, case.key.case_id), []).append(case)
+    if not groups:
+        return None
+    scores = [
+        (fmean(case.a.score or 0.0 for case in group), fmean(case.b.score or 0.0 for case in group))
+        for group in groups.values()
+    ]
+    differences = [b - a for a, b in scores]
+    level = confidence if 0 < confidence < 1 else DEFAULT_CONFIDENCE
+    return Scores(
+        cases=len(scores),
+        mean_a=fmean(a for a, _ in scores),
+        mean_b=fmean(b for _, b in scores),
+        difference=fmean(differences),
+        interval=bootstrap_interval(differences, level),
+        test=sign_test_of_mean(differences) if alike else None,
+    )
+
+
+def means(both: Iterable[CaseChange], of: Callable[[CaseTally], float | None]) -> Means | None:
+    """Means over the cases for which `of` knows something in both runs; None: there are none."""
+    told = [(of(case.a), of(case.b)) for case in both]
+    pairs = [(a, b) for a, b in told if a is not None and b is not None]
+    if not pairs:
+        return None
+    return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs))
+
+
+def suites_of(cases: Iterable[CaseChange]) -> list[str]:
+    """The suites, each once."""
+    return list(dict.fromkeys(case.key.suite for case in cases))

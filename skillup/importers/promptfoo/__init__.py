@@ -1,0 +1,1 @@
+"""promptfoo's and AgentV's suites: one family of file formats."""

@@ -1,0 +1,351 @@
+"""Which part of the record a judge is asked about, and whether it can be asked at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillup.checks import CheckContext
+from skillup.checks.evaluate import resolve
+from skillup.checks.files import NO_SNAPSHOT
+from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
+from skillup.workspace.diff import unified_diff
+from skillup.workspace.failures import path_problem
+from skillup.workspace.trees import list_tree
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """What a judge is asked about: one turn, or the conversation."""
+
+    record: Record
+    label: str
+    """``turn 2`` or ``conversation``."""
+    number: int | None
+    """The turn's; None: the conversation."""
+    turns: tuple[TurnRecord, ...]
+    """Everything that was held up to the point in question, follow-ups too, in order."""
+    files: Mapping[str, FileState]
+    """The workspace at that point."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> TurnRecord:
+        """The turn whose answer and workspace count."""
+        return self.turns[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToJudge:
+    """There is nothing to look at."""
+
+    label: str
+    why: str
+    broken: bool = False
+    """True: that is a fault of the record, not of the agent."""
+
+
+def judged_part(context: CheckContext) -> JudgedPart | NothingToJudge:
+    """The subject of `context`: its turn with all that came before it, or the conversation."""
+    scope = resolve(context, None)
+    if scope.problem is not None:
+        return NothingToJudge(scope.label, scope.problem)
+    record, turn = context.record, context.turn
+    turns = scope.turns if turn is None else (*_before(record, turn), turn)
+    number = None if turn is None else turn.turn_number
+    files = turns[-1].files
+    if files is not None:
+        return JudgedPart(record, scope.label, number, turns, files)
+    if all(step.source == "history" for step in turns):
+        note = "the conversation took place elsewhere: it has no workspace, an empty one was shown"
+        return JudgedPart(record, scope.label, number, turns, {}, (note,))
+    return NothingToJudge(scope.label, NO_SNAPSHOT, broken=True)
+
+
+def _before(record: Record, turn: TurnRecord) -> list[TurnRecord]:
+    """What was held before `turn`, which may be a follow-up, or not be in the record yet."""
+    before: list[TurnRecord] = []
+    for held in record.turns:
+        for step in held.executed():
+            place = (step.turn_number, step.asked_by)
+            if place == (turn.turn_number, turn.asked_by) or place[0] > turn.turn_number:
+                return before
+            before.append(step)
+    return before
+
+
+# What changed in the workspace from the start to the point in question, and what is in it.
+
+_TEXT_BYTES = 1 << 20
+"""Larger files are only named in a diff."""
+
+ReadFile = Callable[[FileState], bytes | None]
+
+
+def diff_lines(
+    before: Mapping[str, FileState], after: Mapping[str, FileState], read_file: ReadFile
+) -> Iterator[str]:
+    """A unified diff, line by line without newlines; binary and large files are only named."""
+    for path in sorted({*before, *after}):
+        old, new = before.get(path), after.get(path)
+        if _same(old, new):
+            continue
+        yield f"--- {_header(f'a/{path}') if old is not None else '/dev/null'}"
+        yield f"+++ {_header(f'b/{path}') if new is not None else '/dev/null'}"
+        old_text, new_text = _text(old, read_file), _text(new, read_file)
+        if old_text is None or new_text is None:
+            yield f"[{_described(old)} → {_described(new)}; not shown: no text, large or not kept]"
+        else:
+            yield from unified_diff(old_text, new_text)
+
+
+def file_list(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> str:
+    """A line for each file, deleted ones too: what happened to it, its size, its path."""
+    lines = []
+    for path in sorted({*before, *after}):
+        old, new = before.get(path), after.get(path)
+        state = new or old
+        size = state.size if state is not None else 0
+        lines.append(f"{_happened(old, new):<10}{size:>10}  {_header(path)}{_about(state)}")
+    return "\n".join(lines) + "\n" if lines else "the workspace has no files\n"
+
+
+def added(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> list[str]:
+    """The paths of files that were not there at the start."""
+    return [path for path in after if path not in before]
+
+
+def _header(path: str) -> str:
+    """As git does, so that a newline in a name cannot look like a line of the diff."""
+    return path if path.isprintable() else ascii(path)
+
+
+def _happened(old: FileState | None, new: FileState | None) -> str:
+    if new is None:
+        return "deleted"
+    if old is None:
+        return "added"
+    return "unchanged" if _same(old, new) else "modified"
+
+
+def _about(state: FileState | None) -> str:
+    if state is None or (state.link is None and state.kept):
+        return ""
+    return f" -> {state.link}" if state.link is not None else " (too large to be kept)"
+
+
+def _same(old: FileState | None, new: FileState | None) -> bool:
+    if old is None or new is None:
+        return old is new
+    return (old.sha256, old.link, old.size) == (new.sha256, new.link, new.size)
+
+
+def _text(state: FileState | None, read_file: ReadFile) -> str | None:
+    if state is None:
+        return ""
+    if state.link is not None or state.size > _TEXT_BYTES or not state.kept:
+        return None
+    content = read_file(state)
+    if content is None or b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _described(state: FileState | None) -> str:
+    if state is None:
+        return "nothing"
+    return f"link to {state.link}" if state.link is not None else f"{state.size} bytes"
+
+
+# The conversation as a file: JSON in skill-up's form for programs, Markdown for readers.
+
+
+def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
+    """A list of entries, one for each message, call and result, in order.
+
+    Each has `role` (user, assistant, tool_call, tool_result, reasoning, notice) and `turn`, and
+    `content`, `tool_call` {id, name, kind, arguments} or `tool_result` {call_id, status, content}.
+    Earlier messages that were placed in the session have turn 0.
+    """
+    entries = [*_history_entries(history), *(entry for turn in turns for entry in _entries(turn))]
+    return json.dumps(entries, ensure_ascii=False, indent=1)
+
+
+def as_markdown(turns: Sequence[TurnRecord], history: Sequence[HistoryItem] = ()) -> list[str]:
+    """A piece for each turn; what was placed in the session before is the first, if there is any.
+
+    The text of others is quoted (`> `), so that it cannot be taken for a heading.
+    """
+    pieces = []
+    if history:
+        told = "\n".join(_history_markdown(history))
+        pieces.append(f"# Before: messages placed in the session\n\n{told}")
+    for turn in turns:
+        heading = f"# Turn {turn.turn_number}" + (" (follow-up)" if turn.asked_by else "")
+        parts = [heading, "## User", _quoted(turn.content)]
+        parts.extend(part for item in _items(turn) for part in _item_markdown(item))
+        pieces.append("\n\n".join(parts) + "\n")
+    return pieces
+
+
+def _items(turn: TurnRecord) -> list[TranscriptItem]:
+    """All that was said and done; the answer too, where the engine told of nothing else."""
+    if turn.response and not any(item.text == turn.response for item in turn.transcript):
+        return [*turn.transcript, TranscriptItem(type="message", text=turn.response)]
+    return turn.transcript
+
+
+def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
+    number = turn.turn_number
+    yield {"role": "user", "content": turn.content, "turn": number}
+    for item in _items(turn):
+        if item.tool_call is not None:
+            call = item.tool_call.model_dump(mode="json")
+            yield {"role": "tool_call", "turn": number, "tool_call": call}
+        elif item.tool_result is not None:
+            result = item.tool_result.model_dump(mode="json")
+            yield {"role": "tool_result", "turn": number, "tool_result": result}
+        else:
+            role = "assistant" if item.type == "message" else item.type
+            yield {"role": role, "content": item.text or "", "turn": number}
+
+
+def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]:
+    for item in history:
+        if item.tool_result is not None:
+            result = item.tool_result.model_dump(mode="json")
+            yield {"role": "tool_result", "turn": 0, "tool_result": result}
+            continue
+        yield {"role": item.role, "content": item.content, "turn": 0}
+        for call in item.tool_calls:
+            yield {"role": "tool_call", "turn": 0, "tool_call": call.model_dump(mode="json")}
+
+
+def _history_markdown(history: Sequence[HistoryItem]) -> Iterator[str]:
+    for entry in _history_entries(history):
+        said = entry.get("content")
+        if said is None:
+            said = json.dumps(entry.get("tool_call") or entry.get("tool_result"))
+        yield f"## {entry['role']}\n\n{_quoted(said)}\n"
+
+
+def _item_markdown(item: TranscriptItem) -> Iterator[str]:
+    by = f" (sub-agent {item.agent})" if item.agent else ""
+    if item.tool_call is not None:
+        call = item.tool_call
+        arguments = json.dumps(call.arguments, ensure_ascii=False, indent=1)
+        yield f"## Tool call: {call.name} ({call.kind}){by}"
+        yield _quoted(arguments)
+    elif item.tool_result is not None:
+        yield f"## Tool result: {item.tool_result.status}{by}"
+        yield _quoted(item.tool_result.content)
+    else:
+        yield ("## Agent" if item.type == "message" else f"## {item.type.capitalize()}") + by
+        yield _quoted(item.text or "")
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.split("\n"))
+
+
+# The workspace as it was after a turn, made anew from what the record has kept.
+
+
+class LostFilesError(Exception):
+    """The record's stored files are incomplete, or none of a workspace; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceCopy:
+    """A copy, and what is not in it."""
+
+    root: Path
+    not_kept: tuple[str, ...] = ()
+    """Files that were too large to be kept with the record."""
+    left_out: tuple[str, ...] = ()
+    """Links that led out of the workspace: here they would lead to something else."""
+
+    def notes(self) -> list[str]:
+        """For the reader of a grade."""
+        said = []
+        if self.not_kept:
+            said.append(f"not shown, because too large to be kept: {_listed(self.not_kept)}")
+        if self.left_out:
+            said.append(f"not shown, links out of the workspace: {_listed(self.left_out)}")
+        return said
+
+
+def copy_of(
+    files: Mapping[str, FileState],
+    read_file: Callable[[FileState], bytes | None],
+    destination: Path,
+) -> WorkspaceCopy:
+    """Writes `files` to the new directory `destination`: contents, executable bits, links.
+
+    Raises LostFilesError if a content that should be stored is not, OSError where the disk does.
+    """
+    destination.mkdir(parents=True)
+    not_kept: list[str] = []
+    links: list[tuple[str, str]] = []
+    for path, state in files.items():
+        problem = path_problem(path)
+        if problem is not None:
+            raise LostFilesError(f"{path!r} is no path of a workspace: {problem}")
+        if state.link is not None:
+            links.append((path, state.link))
+            continue
+        if not state.kept or state.sha256 is None:
+            not_kept.append(path)
+            continue
+        content = read_file(state)
+        if content is None:
+            raise LostFilesError(f"the stored content of {path} is missing from the run")
+        target = destination / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        target.chmod(0o755 if state.executable else 0o644)
+    # Links last: no file may be written through one.
+    left_out = [path for path, target in links if not _link(destination, path, target)]
+    return WorkspaceCopy(destination, tuple(not_kept), tuple(left_out))
+
+
+def _link(root: Path, path: str, target: str) -> bool:
+    inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    if target.startswith("/") or inside == ".." or inside.startswith("../"):
+        return False
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Not through Path: it would change the target's spelling (`./a` to `a`).
+    os.symlink(target, place)  # noqa: PTH211
+    return True
+
+
+def make_read_only(root: Path) -> None:
+    """Takes the right to write from every file and directory at and below `root`."""
+    _change_modes(root, lambda mode: mode & ~0o222)
+
+
+def make_removable(root: Path) -> None:
+    """Gives the owner back the right to write."""
+    _change_modes(root, lambda mode: mode | stat.S_IWUSR)
+
+
+def _change_modes(root: Path, change: Callable[[int], int]) -> None:
+    for entry in list_tree(root):
+        if entry.kind in ("file", "directory"):
+            (root / entry.path).chmod(change(stat.S_IMODE(entry.status.st_mode)))
+    root.chmod(change(stat.S_IMODE(root.stat().st_mode)))
+
+
+def _listed(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+    return ", ".join(paths[:5]) + more

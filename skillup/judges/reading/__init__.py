@@ -1,5 +1,0 @@
-"""The checks that a model reads: rubrics, comparisons, answer quality, relevance."""
-
-from skillup.judges.reading.dispatch import read_checks
-
-__all__ = ["read_checks"]

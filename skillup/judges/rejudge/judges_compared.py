@@ -1,0 +1,314 @@
+"""Several judges over the same records: what each said, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from skillup.checks.describe import expected, title
+from skillup.checks.registry import ASKING
+from skillup.judges.models.client import with_judge_model
+from skillup.judges.router import checks_of
+from skillup.judges.usage import joined
+from skillup.schema.case import Case
+from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult, Grade, Judging
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.suite import Suite
+
+# What a judge said of each thing it was asked, so that it can be compared with others.
+
+CASE = "case"
+"""The `check` of the verdict on the whole trial."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class JudgedItem:
+    """One thing that is judged: a criterion, a check, or the trial as a whole."""
+
+    job: str
+    turn: int
+    """From 1; 0: the conversation."""
+    check: str
+    """The check's name; of a criterion, also its own: ``name / criterion``."""
+
+    def is_part_of(self, check: JudgedItem) -> bool:
+        """It is a criterion of `check`."""
+        same_place = (self.job, self.turn) == (check.job, check.turn)
+        return same_place and self.check.startswith(f"{check.check} / ")
+
+    def __str__(self) -> str:
+        where = f"turn {self.turn}: " if self.turn else ""
+        return f"{self.job}: {where}{self.check}"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVerdict:
+    """What was said. An error is no verdict, and is counted apart."""
+
+    passed: bool | None
+    """None: the judge failed."""
+    reason: str
+    quote: str = ""
+    """What it was shown to rest on."""
+    kind: str = ""
+    """The key of the check it is about; `case`: of the trial as a whole."""
+
+
+def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
+    """Everything that judges who read were asked about the trial, and the trial's own verdict.
+
+    A check of several criteria counts by its criteria. Deterministic checks say the same whoever
+    judges: they are left out, and so are those for which there was nothing to read. A skipped trial
+    has no verdict.
+    """
+    found: dict[JudgedItem, JudgeVerdict] = {}
+    for turn, result in _read(grade):
+        for name, one in _parts(result):
+            item, number = JudgedItem(job, turn, name), 1
+            while item in found:
+                number += 1
+                item = JudgedItem(job, turn, f"{name} #{number}")
+            passed = None if one.error else one.passed
+            found[item] = JudgeVerdict(passed, one.error or one.found, one.excerpt, result.kind)
+    if grade.status != "SKIP":
+        passed = None if grade.status == "ERROR" else grade.status == "PASS"
+        found[JudgedItem(job, 0, CASE)] = JudgeVerdict(passed, grade.reason, kind=CASE)
+    return found
+
+
+def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
+    for turn in grade.turns:
+        for check in turn.checks:
+            yield from ((turn.turn_number, one) for one in _reading(check))
+        for follow_up in turn.follow_ups:
+            for check in follow_up.checks:
+                yield from ((turn.turn_number, one) for one in _reading(check))
+    for check in grade.assertions:
+        yield from ((0, one) for one in _reading(check))
+
+
+def _reading(check: CheckResult) -> Iterator[CheckResult]:
+    """The check itself if somebody read for it; else those within it."""
+    if check.kind in ASKING or check.role == "judge":
+        if check.assertable:
+            yield check
+    else:
+        for child in check.children:
+            yield from _reading(child)
+
+
+def _parts(check: CheckResult) -> Iterator[tuple[str, CheckResult]]:
+    if check.error is not None or not check.children:
+        yield check.name, check
+        return
+    yield from ((f"{check.name} / {child.name}", child) for child in check.children)
+
+
+# The same case, judged by another model.
+
+_SCRIPTED = "scripted:"
+_OF_APIS = ("openai-responses:", "openai-chat:")
+
+
+def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> Case:
+    """`case` of `suite` with `model` as what reads for its checks, as `--judge-model` wants it.
+
+    A file of `scripted:FILE` that is there from `here` is meant; else the suite's.
+    """
+    return with_judge_model(case, _from_here(model, here), suite=suite)
+
+
+def judged_by(case: Case, model: str, here: Path) -> Case:
+    """As :func:`read_by`, and with `model` as the model of its agent judges.
+
+    Agents cannot be asked for a judge of a `scripted:FILE`, and keep their model.
+    """
+    if case.judge_model is None or case.judge_model.model != model:
+        case = read_by(case, model, here)
+    if model.startswith(_SCRIPTED):
+        return case
+    name = model
+    for api in _OF_APIS:
+        name = name.removeprefix(api)
+    return case.model_copy(
+        update={
+            "judge": _of_agent(case.judge, name) if case.judge is not None else None,
+            "judges": [_of_agent(judge, name) for judge in case.judges] if case.judges else None,
+        }
+    )
+
+
+def measured_checks(case: Case) -> frozenset[str]:
+    """The names of checks that no judge model has a say in: those by embeddings."""
+    by_embeddings = [
+        check
+        for check in checks_of(case)
+        if isinstance(check, Check) and check.similar and check.similar.embedding_model
+    ]
+    return frozenset(
+        check.name or title("similar", expected("similar", check.similar), check)
+        for check in by_embeddings
+    )
+
+
+def _from_here(model: str, here: Path) -> str:
+    file = here / model.removeprefix(_SCRIPTED)
+    return f"{_SCRIPTED}{file}" if model.startswith(_SCRIPTED) and file.is_file() else model
+
+
+def _of_agent(judge: JudgeConfig, model: str) -> JudgeConfig:
+    return judge.model_copy(update={"model": model}) if judge.type == "agent_judge" else judge
+
+
+# How far two judges say the same: the share of agreement, and Cohen's kappa.
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two judges said different things of the same."""
+
+    item: JudgedItem
+    first: JudgeVerdict
+    second: JudgeVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Of two judges, over what both were asked and both answered."""
+
+    items: int
+    agreed: int
+    share: float | None
+    """``agreed / items``; None: there is nothing that both answered."""
+    kappa: float | None
+    """-1..1; None where it is not defined: both always said the same one thing, or no items."""
+    disagreements: tuple[Disagreement, ...]
+    unanswered: tuple[Disagreement, ...]
+    """What one of them, or both, failed to answer."""
+    only_one: tuple[JudgedItem, ...]
+    """What only one of them was asked: the questions depend on earlier verdicts."""
+
+
+def agreement(
+    first: Mapping[JudgedItem, JudgeVerdict], second: Mapping[JudgedItem, JudgeVerdict]
+) -> Agreement:
+    """Compare what two judges said of the same records.
+
+    Of a check that failed as a whole there are no criteria: it stands for those of the other judge.
+    """
+    first, second = _with_failed(first, second), _with_failed(second, first)
+    shared = [item for item in first if item in second]
+    pairs = [Disagreement(item, first[item], second[item]) for item in shared]
+    answered = [p for p in pairs if p.first.passed is not None and p.second.passed is not None]
+    agreed = [pair for pair in answered if pair.first.passed == pair.second.passed]
+    one = [item for item in [*first, *second] if (item in first) != (item in second)]
+    return Agreement(
+        items=len(answered),
+        agreed=len(agreed),
+        share=len(agreed) / len(answered) if answered else None,
+        kappa=kappa_of([(bool(p.first.passed), bool(p.second.passed)) for p in answered]),
+        disagreements=tuple(p for p in answered if p.first.passed != p.second.passed),
+        unanswered=tuple(p for p in pairs if p not in answered),
+        only_one=tuple(one),
+    )
+
+
+def _with_failed(
+    verdicts: Mapping[JudgedItem, JudgeVerdict], other: Mapping[JudgedItem, JudgeVerdict]
+) -> Mapping[JudgedItem, JudgeVerdict]:
+    """`verdicts`, a failed check replaced by the criteria that `other` has of it."""
+    found: dict[JudgedItem, JudgeVerdict] = {}
+    for item, verdict in verdicts.items():
+        parts: list[JudgedItem] = []
+        if verdict.passed is None and item not in other:
+            parts = [part for part in other if part.is_part_of(item)]
+        found.update(dict.fromkeys(parts or [item], verdict))
+    return found
+
+
+def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """Cohen's kappa of two judges; None where it is not defined."""
+    if not pairs:
+        return None
+    count = len(pairs)
+    observed = sum(a == b for a, b in pairs) / count
+    yes_first = sum(a for a, _ in pairs) / count
+    yes_second = sum(b for _, b in pairs) / count
+    chance = yes_first * yes_second + (1 - yes_first) * (1 - yes_second)
+    if chance == 1:
+        return None
+    return (observed - chance) / (1 - chance)
+
+
+RECORDED = "recorded"
+"""The name of the judges as they were when the run was judged."""
+NOW = "judged now"
+"""The name of the judges that the cases name."""
+
+
+@dataclass(slots=True)
+class JudgeColumn:
+    """One judge of a panel."""
+
+    name: str
+    model: str | None = None
+    """Who is asked in place of the cases' own judges; None: those themselves."""
+    verdicts: dict[JudgedItem, JudgeVerdict] = field(default_factory=dict)
+    """All that it said, of scripts and of trials as a whole, too."""
+    took: Judging | None = None
+    _measured: set[JudgedItem] = field(default_factory=set)
+
+    def hear(self, job: str, grade: Grade, measured: Collection[str] = ()) -> None:
+        """One more grade by this judge; `measured` are checks that it had no say in."""
+        said = verdicts_of(job, grade)
+        self.verdicts.update(said)
+        self._measured.update(item for item in said if item.check in measured)
+        self.took = joined(self.took, grade.judging)
+
+    def read(self) -> dict[JudgedItem, JudgeVerdict]:
+        """What was read by a model or an agent: what judges can differ in."""
+        return {
+            item: verdict
+            for item, verdict in self.verdicts.items()
+            if verdict.kind not in (CASE, "script") and item not in self._measured
+        }
+
+    def trials(self) -> dict[JudgedItem, JudgeVerdict]:
+        """The verdicts on trials as a whole."""
+        return {item: said for item, said in self.verdicts.items() if said.kind == CASE}
+
+    def failures(self) -> dict[str, list[JudgedItem]]:
+        """What it failed to judge, by the reason."""
+        found: dict[str, list[JudgedItem]] = {}
+        for item, verdict in self.read().items():
+            if verdict.passed is None:
+                found.setdefault(verdict.reason, []).append(item)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePair:
+    """Two judges compared: by what they read, and by what that came to for each trial."""
+
+    first: str
+    second: str
+    items: Agreement
+    trials: Agreement
+
+
+def pairs_of(seats: Collection[JudgeColumn]) -> list[JudgePair]:
+    """Each judge with each later one."""
+    said = [(seat.name, seat.read(), seat.trials()) for seat in seats]
+    return [
+        JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
+        for (one, read, trials), (other, other_read, other_trials) in combinations(said, 2)
+    ]
+
+
+def all_items(seats: Collection[JudgeColumn]) -> list[JudgedItem]:
+    """Everything that any of them judged, each once, in the order of the records."""
+    every: Mapping[JudgedItem, None] = {item: None for seat in seats for item in seat.verdicts}
+    return list(every)

@@ -1,0 +1,1 @@
+"""Refusals of a provider hold back everybody who asks it."""

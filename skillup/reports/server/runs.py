@@ -1,0 +1,323 @@
+"""The runs that are served: a folder's or a single one; what is known of each is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from skillup.errors import SkillupError, UsageError
+from skillup.reports.html.comparison import sides_of
+from skillup.reports.html.history import history_data
+from skillup.reports.html.index import index_of
+from skillup.reports.html.limits import WIDE
+from skillup.reports.html.progress import planned_jobs
+from skillup.reports.html.run_data import RunData
+from skillup.schema.grade import BASELINE
+from skillup.store import RunDirectory
+from skillup.store.files import open_regular
+from skillup.store.places import directory_of_job
+from skillup.store.run_directory import JOURNAL_FILE, RESULT_FILE, RUN_FILE
+from skillup.store.runs import writer_of
+from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE
+
+# A run in a few words, for the list of runs; of a finished one, little of its files is read.
+
+_HEAD = 256 * 1024
+_CASES = b'\n  "cases": '
+
+DAMAGED: Mapping[str, Any] = {
+    "started_at": None,
+    "status": "damaged",
+    "suites": [],
+    "engines": [],
+    "planned": 0,
+    "done": 0,
+    "counts": {"PASS": 0, "FAIL": 0, "ERROR": 0, "SKIP": 0},
+    "pass_rate": None,
+    "duration_ms": None,
+    "cost_usd": None,
+}
+"""What is said of a run that cannot be read, beside its name and the problem."""
+
+
+def in_short(path: Path) -> dict[str, Any] | None:
+    """The run in `path`; None: it goes on, or was cut short, and more has to be read.
+
+    Raises RunDirectoryError if it is no run, or `run.json` is damaged.
+    """
+    info = RunDirectory.open(path).run_info()
+    result = _head_of_result(path) if writer_of(path) is None else None
+    if result is None:
+        return None
+    summary = result["summary"]
+    names = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
+    return {
+        "run_id": str(info.get("run_id") or path.name),
+        "started_at": _text_or_none(info.get("started_at")),
+        "status": "finished" if result.get("finished") is True else "unfinished",
+        "problem": None,
+        "suites": _names(info.get("suites")),
+        "engines": _names(info.get("profiles")),
+        "planned": len(planned_jobs(info)),
+        # Verdicts are those with the skill; how far the run is, all trials say.
+        "done": (summary.get("total") or 0) + ((summary.get("baseline") or {}).get("total") or 0),
+        "counts": {status: summary.get(name) or 0 for status, name in names.items()},
+        "pass_rate": summary.get("pass_rate"),
+        "duration_ms": summary.get("duration_ms"),
+        "cost_usd": summary.get("cost_usd"),
+    }
+
+
+def of_data(data: RunData) -> dict[str, Any]:
+    """The same of a run that has been read."""
+    head, summary = data.head(), data.summary()
+    done = sum(row["status"] in DAMAGED["counts"] for row in data.rows)
+    statuses = [row["status"] for row in data.rows if row["variant"] != BASELINE]
+    counts = {status: statuses.count(status) for status in DAMAGED["counts"]}
+    verdicts = counts["PASS"] + counts["FAIL"]
+    status = "finished" if head["finished"] else "unfinished"
+    return {
+        "run_id": data.run_id,
+        "started_at": data.started_at or None,
+        "status": "running" if data.running else status,
+        "problem": None,
+        "suites": head["suites"],
+        "engines": [engine["profile"] for engine in head["engines"]],
+        "planned": len(data.rows),
+        "done": done,
+        "counts": counts,
+        "pass_rate": round(counts["PASS"] / verdicts, 6) if verdicts else None,
+        "duration_ms": summary.get("duration_ms"),
+        "cost_usd": summary.get("cost_usd"),
+    }
+
+
+def _text_or_none(value: Any) -> str | None:
+    """Runs are sorted by when they began: a damaged one must not stand out by its type."""
+    return value if isinstance(value, str) else None
+
+
+def _names(value: Any) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, dict) else []
+
+
+def _head_of_result(run: Path) -> dict[str, Any] | None:
+    """`result.json` up to its grades, which are nearly all of it; None if there is no such file.
+
+    A line break does not stand within a JSON text: what is cut off there is whole.
+    """
+    try:
+        with open_regular(run / RESULT_FILE) as file:
+            head = file.read(_HEAD)
+        before, found, _ = head.partition(_CASES)
+        value = json.loads(before.rstrip().removesuffix(b",") + b"}") if found else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("summary"), dict) else None
+
+
+# Whether something has changed in a run, or in the folder: asked of the file system, cheaply.
+
+Stamp = tuple[object, ...]
+
+
+def run_stamp(run: Path) -> Stamp:
+    """Differs when a trial starts or ends, and when the run is opened, ends or is replaced."""
+    return tuple(_of_file(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE))
+
+
+def turns_stamp(run: Path, jobs: Iterable[str]) -> Stamp:
+    """Differs when one of the running `jobs` begins or ends a turn, or is judged, by its files."""
+    places = [f"{run}/trials/{directory_of_job(job)}" for job in jobs]
+    return tuple(
+        (
+            _of_file(f"{place}/raw", size=False),
+            _of_file(f"{place}/{CHECKPOINT_FILE}"),
+            _of_file(f"{place}/{GRADE_FILE}"),
+        )
+        for place in places
+    )
+
+
+def _of_file(path: str, *, size: bool = True) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - every second, for thousands of files
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size if size else 0, status.st_mtime_ns)
+
+
+Json = dict[str, Any]
+
+
+class NoSuchRunError(UsageError):
+    """The folder has no run of this name."""
+
+
+class Served:
+    """The runs of one folder. All methods may be called from several threads."""
+
+    def __init__(self, folder: Path, only: str | None = None, index: str | None = None) -> None:
+        """`only`: the one run of the folder to serve. `index`: of past runs, as ``--index``."""
+        self.folder = folder.absolute()
+        self.only = only
+        self._index = index
+        self._open: dict[str, _OpenRun] = {}
+        self._in_short: dict[str, tuple[tuple[object, int | None], Json]] = {}
+        self._lock = threading.Lock()
+
+    def ids(self) -> list[str]:
+        """The names of the run directories, the newest first."""
+        if self.only is not None:
+            return [self.only] if (self.folder / self.only).is_dir() else []
+        try:
+            found = [path.name for path in self.folder.iterdir() if (path / RUN_FILE).is_file()]
+        except OSError:
+            return []
+        return sorted(found, reverse=True)
+
+    def path(self, run_id: str) -> Path:
+        """The run's directory. Raises NoSuchRunError."""
+        if run_id not in self.ids():
+            raise NoSuchRunError(f"there is no run {run_id}")
+        return self.folder / run_id
+
+    def listing(self) -> Json:
+        """Every run in a few words, those that cannot be read as damaged."""
+        runs = [self._told(run_id) for run_id in self.ids()]
+        runs.sort(key=lambda run: (run["started_at"] or "", run["id"]), reverse=True)
+        return {"folder": str(self.folder), "runs": runs}
+
+    def index(self, run_id: str, against: str | None = None) -> Json:
+        """The page's index of a run, beside another one if that is named.
+
+        Raises NoSuchRunError, and RunDirectoryError for a run that cannot be read.
+        """
+        run = self._run(run_id)
+        other = self._run(against) if against is not None and against != run_id else None
+        runs = [run] if other is None else [run, other]
+        with ExitStack() as locks:
+            # In one order: two that each hold what the other waits for would wait for ever.
+            for one in sorted(runs, key=lambda one: one.path):
+                locks.enter_context(one.lock)
+            data = run.fresh()
+            sides = None
+            if other is not None:
+                sides = sides_of(other.fresh(), data, shift=len(data.jobs), index=self._index)
+            history = run.history(self._index)
+            return index_of(data, mode="view", history=history, sides=sides)
+
+    def detail(self, run_id: str, n: int, against: str | None = None) -> Json:
+        """One trial; those of `against` come after the run's own. As :meth:`index`."""
+        run = self._run(run_id)
+        with run.lock:
+            data = run.fresh()
+            shift = len(data.jobs)
+            if n <= shift or against is None:
+                return data.detail(n, WIDE)
+        other = self._run(against)
+        with other.lock:
+            return other.fresh().detail(n - shift, WIDE, shift=shift)
+
+    def _run(self, run_id: str) -> _OpenRun:
+        path = self.path(run_id)
+        with self._lock:
+            if run_id not in self._open:
+                self._open[run_id] = _OpenRun(path, _base(run_id))
+            return self._open[run_id]
+
+    def stamp(self, run_id: str) -> object:
+        """Differs when the run's page would. As :meth:`index`."""
+        run = self._run(run_id)
+        with run.lock:
+            run.fresh()
+            return run.version
+
+    def folder_stamp(self) -> object:
+        """Differs when the listing would."""
+        return [(run_id, self._stamp_in_list(run_id)) for run_id in self.ids()]
+
+    def _stamp_in_list(self, run_id: str) -> tuple[object, int | None]:
+        path = self.folder / run_id
+        stamp = run_stamp(path)
+        known = self._in_short.get(run_id)
+        if known is not None and known[0][0] == stamp and known[1]["status"] == "finished":
+            return known[0]
+        # Of a run that was killed no file says so.
+        return stamp, writer_of(path)
+
+    def _told(self, run_id: str) -> Json:
+        stamp = self._stamp_in_list(run_id)
+        known = self._in_short.get(run_id)
+        if known is None or known[0] != stamp:
+            known = (stamp, self._look(run_id))
+            self._in_short[run_id] = known
+        return known[1]
+
+    def _look(self, run_id: str) -> Json:
+        try:
+            told = in_short(self.folder / run_id)
+            if told is None:
+                run = self._run(run_id)
+                with run.lock:
+                    told = of_data(run.fresh())
+            return {"id": run_id, **told}
+        except SkillupError as error:
+            problem = error.message
+        except Exception as defect:  # noqa: BLE001 - one odd run must not hide the others
+            problem = f"it cannot be read: {type(defect).__name__}: {defect}"
+        return {"id": run_id, **DAMAGED, "run_id": run_id, "problem": problem}
+
+
+class _OpenRun:
+    """A run that somebody has asked for; :attr:`lock` is to be held while it is used."""
+
+    def __init__(self, path: Path, base: str) -> None:
+        self.lock = threading.Lock()
+        self.path = path
+        self._base = base
+        self._data: RunData | None = None
+        self._stamp: object = None
+        self.version = 0
+        """Counts what :meth:`fresh` has seen change."""
+        self._history: tuple[int, list[Json] | None] | None = None
+
+    def fresh(self) -> RunData:
+        """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
+        data, self._data = self._data, None  # of what was read in part, nothing stays
+        if data is None:
+            data = self._first()
+        elif self._stamp != self._look(data) or (data.running and not data.is_still_running()):
+            # Of one that was killed, nothing in its files says so.
+            self._stamp = self._look(data)
+            data.read()
+            self.version += 1
+        self._data = data
+        return data
+
+    def _first(self) -> RunData:
+        self._stamp = (run_stamp(self.path), [], ())
+        self.version += 1
+        return RunData(self.path, base=self._base)
+
+    def _look(self, data: RunData) -> object:
+        jobs = data.running_jobs()
+        return run_stamp(self.path), jobs, turns_stamp(self.path, jobs)
+
+    def history(self, index: str | None) -> list[Json] | None:
+        """Its trends; asked of the index once for each state of the run."""
+        data = self.fresh()
+        if self._history is None or self._history[0] != self.version:
+            found = None if data.running else history_data(self.path, index)
+            self._history = (self.version, found)
+        return self._history[1]
+
+
+def _base(run_id: str) -> str:
+    return f"api/runs/{quote(run_id, safe='', errors='surrogateescape')}/files/"

@@ -1,0 +1,1 @@
+"""Runs and comparisons for people at a terminal."""

@@ -1,0 +1,1 @@
+"""The agents' own session files: found, read, and made into cases."""

@@ -1,0 +1,270 @@
+"""A session's workspace as a fixture: copied, but for what does not belong into one."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import anyio
+
+from skillup.errors import UsageError
+from skillup.process.quiet import run_quiet
+from skillup.redaction.secrets import Secrets
+
+# Which links of a fixture would lead nowhere, because what they lead to is not copied. Pure.
+
+_MOST_HOPS = 40
+"""As many as systems follow."""
+
+
+def broken_links(files: Collection[str], links: Mapping[str, str]) -> list[str]:
+    """The links that arrive nowhere among `files`, sorted, and those that lead to such links.
+
+    `files` are all relative paths that are copied, links among them; `links` has what each says.
+    """
+    there = set(files)
+    broken: set[str] = set()
+    while True:
+        folders = {str(parent) for path in there for parent in PurePosixPath(path).parents}
+        found = {path for path in links.keys() & there if not _arrives(path, there, folders, links)}
+        if not found:
+            return sorted(broken)
+        broken |= found
+        there -= found
+
+
+def _arrives(
+    path: str, there: Collection[str], folders: Collection[str], links: Mapping[str, str]
+) -> bool:
+    """Follows `path` part by part, as a system does."""
+    ahead, reached, hops = deque(path.split("/")), list[str](), 0
+    while ahead:
+        part = ahead.popleft()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not reached:
+                return False
+            reached.pop()
+            continue
+        reached.append(part)
+        place = "/".join(reached)
+        if place in links and place in there:
+            reached.pop()
+            ahead.extendleft(reversed(links[place].split("/")))
+            hops += 1
+            if hops > _MOST_HOPS:
+                return False
+        elif place not in there and place not in folders:
+            return False
+    return True
+
+
+# What of a workspace looks like a secret, by its name or by what is in it.
+
+_NAMES = (
+    *(".env", ".env.*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*"),
+    *("id_ecdsa*", "id_ed25519*", "*credential*", "*secret*", "auth.json", ".git-credentials"),
+    *(".aws", ".ssh", ".gnupg", ".docker", ".kube", ".azure", "*.tfstate", "*.tfvars"),
+)
+_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist")
+
+# The forms that issuers give their keys so that they are found; shorter ones are talk about keys.
+_KEY = re.compile(
+    rb"""(?<![A-Za-z0-9])(?:
+        sk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{8,}   # Anthropic, OpenAI, OpenRouter
+        | sk-[A-Za-z0-9]{32,}                                # OpenAI's first form, and many others
+        | (?:AKIA|ASIA)[0-9A-Z]{16}                          # AWS
+        | gh[pousr]_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,}
+        | glpat-[A-Za-z0-9_-]{20,}
+        | xox[abeprs]-[A-Za-z0-9-]{10,}                      # Slack
+        | AIza[A-Za-z0-9_-]{35}                              # Google
+        | [rs]k_live_[A-Za-z0-9]{16,}                        # Stripe
+        | npm_[A-Za-z0-9]{36} | pypi-[A-Za-z0-9_-]{50,} | hf_[A-Za-z0-9]{30,}
+    ) | -----BEGIN\ (?:[A-Z0-9]+\ )*PRIVATE\ KEY""",
+    re.VERBOSE,
+)
+
+
+def is_named_as_secret(path: str) -> bool:
+    """Whether a part of the relative `path` is a name that files with secrets have."""
+    for part in path.casefold().split("/"):
+        if any(fnmatch.fnmatchcase(part, harmless) for harmless in _HARMLESS):
+            continue
+        if any(fnmatch.fnmatchcase(part, secret) for secret in _NAMES):
+            return True
+    return False
+
+
+class KeyFinder:
+    """Knows a key when it sees one: by its form, or as the value of a credential variable."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._secrets = Secrets.from_environment(environment)
+
+    def is_in(self, file: Path) -> bool:
+        """Whether there is one in the file, which is read whole. Raises OSError."""
+        # As UTF-16 has it, too.
+        data = file.read_bytes().replace(b"\0", b"")
+        return _KEY.search(data) is not None or self._secrets.mask_bytes(data) != data
+
+
+_NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".skillup"})
+_LARGEST = 1 << 20
+_MOST_FILES = 5_000
+_MOST_BYTES = 50 << 20
+_GIT_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Selected:
+    """What of a workspace is copied, and what is not."""
+
+    files: list[str] = field(default_factory=list)
+    """Relative paths, sorted."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """Relative paths, by the reason."""
+
+    def leave(self, why: str, path: str) -> None:
+        """Note down what is not copied."""
+        self.left_out.setdefault(why, []).append(path)
+
+
+def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
+    """Everything but what git ignores, what looks like a secret, links that lead out, large files.
+
+    Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture;
+    or if it is relative: to what, a session does not tell.
+    """
+    if not workspace.is_absolute():
+        raise UsageError(
+            f"the session tells no whole path of its workspace: {str(workspace)!r}",
+            hint="leave --with-fixture out, and give the case a fixture of your own",
+        )
+    if not workspace.is_dir():
+        raise UsageError(
+            f"the session's workspace is not here any more: {workspace}",
+            hint="leave --with-fixture out, and give the case a fixture of your own",
+        )
+    here = workspace.resolve()
+    if here == Path(here.anchor) or here == Path(environment.get("HOME", here.anchor)).resolve():
+        raise UsageError(
+            f"the session was held in {workspace}: too much for a fixture",
+            hint="leave --with-fixture out, and give the case a fixture of your own",
+        )
+    selected, keys = Selected(), KeyFinder(environment)
+    size = 0
+    for path in _candidates(here, environment, selected):
+        why = _why_not(here, path, keys)
+        if why is not None:
+            selected.leave(why, path)
+            continue
+        selected.files.append(path)
+        size += (here / path).lstat().st_size
+        if len(selected.files) > _MOST_FILES or size > _MOST_BYTES:
+            raise UsageError(
+                f"{workspace} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
+                hint="copy what the case needs by hand, and name it in `context.fixture`",
+            )
+    links = {
+        path: str((here / path).readlink()) for path in selected.files if (here / path).is_symlink()
+    }
+    for path in broken_links(selected.files, links):
+        selected.files.remove(path)
+        selected.leave("a link to what is not copied", path)
+    return selected
+
+
+def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: bool) -> None:
+    """Copies them into `fixture`.
+
+    Raises UsageError if it is there already and not `force`, or if a link there leads elsewhere.
+    """
+    if os.path.lexists(fixture) and not force:
+        raise UsageError(f"{fixture} is there already", hint="--force replaces the files it shares")
+    for place in _folders(selected, fixture):
+        if place.is_symlink():
+            raise UsageError(
+                f"{place} is a link: nothing is written through it",
+                hint="remove the link, or give the case another name",
+            )
+    try:
+        fixture.mkdir(parents=True, exist_ok=True)
+        for path in selected.files:
+            target = fixture / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A file of several names must not change under the others.
+            target.unlink(missing_ok=True)
+            shutil.copy2(workspace / path, target, follow_symlinks=False)
+    except OSError as error:
+        raise UsageError(f"cannot copy to {fixture}: {error.strerror or error}") from None
+
+
+def _folders(selected: Selected, fixture: Path) -> list[Path]:
+    """All that are written to, the outermost first."""
+    inner = {fixture / parent for path in selected.files for parent in Path(path).parents}
+    return sorted({fixture.parent, fixture, *inner})
+
+
+def _candidates(here: Path, environment: Mapping[str, str], selected: Selected) -> Iterator[str]:
+    listed = anyio.run(_listed_by_git, here, environment)
+    for path in sorted(listed) if listed is not None else _walked(here, selected):
+        bad = next((part for part in path.split("/") if part in _NEVER), None)
+        if bad is not None:
+            selected.leave("not part of a workspace", path)
+        elif os.path.lexists(here / path) and not _is_directory(here / path):
+            yield path
+
+
+def _is_directory(path: Path) -> bool:
+    """Also a repository within the repository, which git lists as one name."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _walked(here: Path, selected: Selected) -> Iterator[str]:
+    for folder, names, files in os.walk(here):
+        where = Path(folder).relative_to(here)
+        for name in sorted(set(names) & _NEVER):
+            selected.leave("not part of a workspace", (where / name).as_posix() + "/")
+        links = [name for name in names if (Path(folder) / name).is_symlink()]
+        names[:] = sorted(set(names) - _NEVER - set(links))
+        yield from ((where / name).as_posix() for name in sorted([*files, *links]))
+
+
+async def _listed_by_git(here: Path, environment: Mapping[str, str]) -> list[str] | None:
+    """What git tracks or does not ignore; None where it is no repository, or there is no git."""
+    git = ("git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-co", "--exclude-standard")
+    own = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+    done = await run_quiet(git, cwd=here, env=own, timeout_seconds=_GIT_SECONDS)
+    if done.exit_code != 0 or done.start_error is not None:
+        return None
+    return [path for path in dict.fromkeys(done.stdout.split("\0")) if path]
+
+
+def _why_not(here: Path, path: str, keys: KeyFinder) -> str | None:
+    file = here / path
+    if is_named_as_secret(path):
+        return "may hold secrets"
+    if file.is_symlink():
+        try:
+            leads_to = file.resolve()
+            # Of links in a circle only versions before 3.13 make an error.
+            inside = leads_to.is_relative_to(here) and not leads_to.is_symlink()
+        except (OSError, RuntimeError):
+            inside = False
+        absolute = file.readlink().is_absolute()
+        return None if inside and not absolute else "a link that leads out"
+    if not file.is_file():
+        return "no regular file"
+    if not os.access(file, os.R_OK):
+        return "may not be read"
+    if file.stat().st_size > _LARGEST:
+        return f"over {_LARGEST >> 20} MiB"
+    return "holds what looks like a key" if keys.is_in(file) else None

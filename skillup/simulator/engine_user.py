@@ -1,0 +1,236 @@
+"""The user, played by a CLI agent: a session of its own, resumed for each message."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from skillup.engines.base import (
+    Engine,
+    EngineTurn,
+    SessionRef,
+    SessionResumer,
+    TrialContext,
+    TurnRequest,
+)
+from skillup.judges.agent.runner import send_paced
+from skillup.process import new_marker
+from skillup.ratelimit.slow_down import Pacing
+from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.schema.profile import Profile
+from skillup.schema.record import (
+    SessionFingerprint,
+    SimulatorInfo,
+    TurnError,
+    Usage,
+)
+from skillup.schema.scripted import Script
+from skillup.simulator.prompt import (
+    Form,
+    MalformedReplyError,
+    as_message,
+    form_of,
+    form_text,
+    next_text,
+    part_text,
+    read_reply,
+)
+from skillup.trial.artifacts import set_aside
+from skillup.trial.request import THE_RUNS_END, SimulatorMessage, SimulatorPart
+from skillup.trial.state_backup import HomeCopies, HomeCopy
+from skillup.trial.usage import total_cost, total_usage
+
+_ATTEMPTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorConfig:
+    """Where the user is played, and with what."""
+
+    engine: Engine
+    profile: Profile
+    """As it is named; played read-only whatever it says."""
+    scratch: Path
+    """A directory of this user's alone, made when it is needed; not the trial's workspace."""
+    raw_dir: Path
+    """Where the raw streams go, as ``user-NN.stdout.jsonl``."""
+    environment: Mapping[str, str]
+    """The user's own environment."""
+    timeout_seconds: float
+    """For each message; what was refused does not count."""
+    pacing: Pacing
+    secrets: Secrets = NO_SECRETS
+    """What the raw streams may not show."""
+    script: Script | None = None
+    seed: int = 0
+    attempt: int = 1
+    version: str | None = None
+
+
+class EngineUser:
+    """:class:`~skillup.trial.request.UserSimulator`."""
+
+    def __init__(self, stage: SimulatorConfig) -> None:
+        self._stage = stage
+        self._trial: TrialContext | None = None
+        self._copies: HomeCopies | None = None
+        self._session: SessionRef | None = None
+        self._fingerprint: SessionFingerprint | None = None
+        self._sent = 0
+        self._in_session = 0
+        """So many of those that were sent are in the session."""
+        self._told = 0
+        """Live exchanges that the session knows of."""
+
+    async def speak(self, part: SimulatorPart) -> SimulatorMessage:
+        """The user's next message; asked once more if the answer has not the form."""
+        form = form_of(part.may_stop)
+        outcomes: list[EngineTurn] = []
+        problem = ""
+        for _ in range(_ATTEMPTS):
+            outcome = await self._ask(part, form, problem, outcomes)
+            if outcome.error is not None:
+                return self._failed(f"{outcome.error.kind}: {outcome.error.message}", outcomes)
+            self._told = len(part.said)
+            try:
+                said = as_message(read_reply(outcome.response, form))
+            except MalformedReplyError as malformed:
+                problem = str(malformed)
+                continue
+            return SimulatorMessage(said.text, said.stop, said.reason, self._info(outcomes))
+        return self._failed(f"its answer cannot be read: {problem}", outcomes)
+
+    def _prompt(self, part: SimulatorPart, form: Form, problem: str) -> str:
+        if self._session is None:
+            return "\n\n".join([part_text(part), next_text(part), _form(form)])
+        if problem:
+            return f"Your answer cannot be read: {problem}.\n\n{_form(form)}"
+        return "\n\n".join([next_text(part, since=self._told, resumed=True), _form(form)])
+
+    async def _ask(
+        self, part: SimulatorPart, form: Form, problem: str, outcomes: list[EngineTurn]
+    ) -> EngineTurn:
+        """What came of one message, sent until it is not refused; all that came is in `outcomes`.
+
+        `problem`: why the answer before cannot be read, which the message is to mend.
+        """
+        stage = self._stage
+        passage = stage.pacing.of_agent(stage.profile)
+        self._sent += 1
+        stem = f"user-{self._sent:02d}"
+        sending = 0
+        while True:
+            sending += 1
+            trial = await anyio.to_thread.run_sync(self._context)
+            session, fingerprint = self._session, self._fingerprint
+            home = await anyio.to_thread.run_sync(self._copy_home)
+            request = TurnRequest(
+                number=self._in_session + 1,
+                prompt=self._prompt(part, form, problem),
+                stem=stem,
+                timeout_seconds=stage.timeout_seconds,
+                previous=fingerprint,
+                sending=sending,
+            )
+            outcome, again = await send_paced(passage, partial(self._send, request, trial))
+            outcomes.append(outcome)
+            if not again:
+                self._in_session += 1
+                return outcome
+            await anyio.to_thread.run_sync(set_aside, stage.raw_dir, stem, "refused")
+            if session is not None and await anyio.to_thread.run_sync(self._put_back, home):
+                self._session, self._fingerprint = session, fingerprint
+            else:
+                self._begin_anew(trial)
+
+    async def _send(self, request: TurnRequest, trial: TrialContext) -> EngineTurn:
+        engine = self._stage.engine
+        if self._session is None:
+            outcome = await engine.start(request, trial)
+            self._session = outcome.session
+        elif isinstance(engine, SessionResumer):
+            outcome = await engine.resume(self._session, request, trial)
+        else:
+            what = f"{engine.name} cannot resume a session"
+            return EngineTurn(self._session, error=TurnError(kind="no_resume", message=what))
+        self._fingerprint = outcome.fingerprint
+        return outcome
+
+    def _begin_anew(self, trial: TrialContext) -> None:
+        """Another session, which is told all that was said."""
+        self._session = self._fingerprint = None
+        self._in_session = 0
+        self._trial = replace(trial, session_id=str(uuid.uuid4()))
+
+    def _copy_home(self) -> HomeCopy | None:
+        """Before a message that resumes the session; None: it could not be put back."""
+        stage = self._stage
+        own = stage.profile.isolation != "shared" and stage.pacing.patience_seconds > 0
+        if self._copies is None or self._session is None or not own:
+            return None
+        try:
+            return self._copies.take()
+        except OSError:
+            return None
+
+    def _put_back(self, home: HomeCopy | None) -> bool:
+        """Whether the home is again what it was before the message."""
+        if self._copies is None or home is None:
+            return False
+        try:
+            self._copies.put_back(home)
+        except OSError:
+            return False
+        return True
+
+    def _context(self) -> TrialContext:
+        stage = self._stage
+        if self._trial is None:
+            places = {name: stage.scratch / name for name in ("workspace", "home")}
+            for place in places.values():
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._trial = TrialContext(
+                profile=stage.profile,
+                workspace=places["workspace"].resolve(),
+                home=places["home"].resolve(),
+                raw_dir=stage.raw_dir,
+                environment=stage.environment,
+                extra_env=stage.profile.env,
+                marker=new_marker(),
+                session_id=str(uuid.uuid4()),
+                version=stage.version,
+                script=stage.script,
+                attempt=stage.attempt,
+                seed=stage.seed,
+                secrets=stage.secrets,
+            )
+            self._copies = HomeCopies(self._trial.home, stage.scratch)
+        return self._trial
+
+    def _info(self, outcomes: list[EngineTurn]) -> SimulatorInfo:
+        usage = total_usage(outcome.usage for outcome in outcomes)
+        profile = self._stage.profile
+        return SimulatorInfo(
+            usage=Usage(**usage) if usage is not None else None,
+            cost_usd=total_cost(outcome.cost_usd for outcome in outcomes),
+            model=outcomes[-1].model or profile.model or profile.name,
+        )
+
+    def _failed(self, why: str, outcomes: list[EngineTurn]) -> SimulatorMessage:
+        name = self._stage.profile.name
+        error = outcomes[-1].error
+        told = TurnError(
+            kind=error.kind if error is not None and error.kind in THE_RUNS_END else "judge",
+            message=f"the simulated user ({name}): {why}",
+            evidence=error.evidence if error is not None else "",
+        )
+        return SimulatorMessage(info=self._info(outcomes), error=told)
+
+
+def _form(form: Form) -> str:
+    return form_text(form.model_json_schema())

@@ -1,0 +1,147 @@
+"""Who plays the user of a case: the model or the engine that its suite names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skillup.engines.base import SessionResumer
+from skillup.engines.registry import get_engine
+from skillup.errors import SkillupError
+from skillup.judges.models.question import AskModel
+from skillup.plan import Job
+from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.schema.case import Case
+from skillup.schema.judge import JudgeModel
+from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
+from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
+from skillup.simulator.engine_user import EngineUser, SimulatorConfig
+from skillup.simulator.prompt import ModelUser
+from skillup.trial.request import SimulatedUserEngine as Player
+
+USER = "user"
+"""The folder of a trial's user, in its scratch and beside its raw streams."""
+
+NOBODY = (
+    "the case needs a simulated user, and nobody plays it: "
+    "set `user_simulator.model` (or `engine`) in eval.yaml"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorPlace:
+    """Where a trial's user may work; only engines need it."""
+
+    scratch: Path
+    raw_dir: Path
+    attempt: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorFactory:
+    """Finds who plays the users of one run."""
+
+    asker: Callable[[Path], AskModel]
+    """For the questions of the suite with that root."""
+    model_problem: Callable[[JudgeModel, Path], str | None]
+    """Why a model could not be asked for a suite with that root; None: nothing is known."""
+    profiles: Callable[[str, Path], Profile]
+    """A profile by its name, for the suite with that root. Raises UsageError if there is none."""
+    environment: Mapping[str, str]
+    """The user's own environment."""
+    mask: Callable[[str], str] = lambda text: text
+    """Hides secrets."""
+    pacing: Pacing = field(default_factory=OwnPacing)
+    """The ways to the providers of agents, shared with whoever else asks them."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, nor the raw streams of its agents."""
+    _checked: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """What is known of engines, by the profile's name: its version, and what is wrong with it."""
+
+    async def problem(
+        self, case: Case, suite: UserSimulator | None, root: Path
+    ) -> TurnError | None:
+        """Why nobody can play the user of `case`, found before its first turn; None: somebody can.
+
+        `suite` is the suite's `user_simulator`, `root` its root. No model is asked anything.
+        """
+        why = self.known_problem(case, suite, root)
+        engine = suite.engine if suite is not None and needs_simulator(case) else None
+        if why is None and engine is not None:
+            why = _cannot(engine, await self._unusable(self._profile(engine, root)))
+        return None if why is None else TurnError(kind="judge", message=self.mask(why))
+
+    def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
+        """As :meth:`problem`, as far as that is known without starting a program."""
+        if not needs_simulator(case):
+            return None
+        if suite is not None and suite.engine is not None:
+            return _cannot(suite.engine, self._engine_problem(suite.engine, suite, root))
+        model = playing_model(suite, case)
+        if model is None:
+            return NOBODY
+        why = self.model_problem(model, root)
+        return f"the simulated user: {why}" if why is not None else None
+
+    def player(self, job: Job, place: SimulatorPlace) -> Player | None:
+        """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
+        case, root = job.loaded.case, job.suite.root
+        if not needs_simulator(case):
+            return None
+        suite = job.suite.suite.user_simulator
+        if suite is not None and suite.engine is not None:
+            try:
+                return EngineUser(self._stage(suite, root, place))
+            except SkillupError:
+                return None  # `problem` says why
+        model = playing_model(suite, case)
+        return None if model is None else ModelUser(self.asker(root), model, job.trial - 1)
+
+    def _stage(self, suite: UserSimulator, root: Path, place: SimulatorPlace) -> SimulatorConfig:
+        profile = self._profile(suite.engine or "", root)
+        version, _ = self._checked.get(profile.name, (None, None))
+        return SimulatorConfig(
+            engine=get_engine(profile.engine),
+            profile=profile,
+            scratch=place.scratch,
+            raw_dir=place.raw_dir,
+            environment=self.environment,
+            timeout_seconds=suite.timeout_seconds or profile.timeout_seconds,
+            pacing=self.pacing,
+            secrets=self.secrets,
+            script=suite.scripted,
+            seed=place.seed,
+            attempt=place.attempt,
+            version=version,
+        )
+
+    def _profile(self, name: str, root: Path) -> Profile:
+        """The profile `name` as a user is played with it: whatever it says, read-only."""
+        return self.profiles(name, root).model_copy(update={"permission": "read_only"})
+
+    def _engine_problem(self, name: str, suite: UserSimulator, root: Path) -> str | None:
+        try:
+            profile = self._profile(name, root)
+            engine = get_engine(profile.engine)
+        except SkillupError as problem:
+            return problem.message
+        if not isinstance(engine, SessionResumer):
+            return "it cannot resume a session"
+        if profile.engine == "scripted" and suite.scripted is None:
+            return "its engine is the scripted one: say in `user_simulator.scripted` what it says"
+        return None
+
+    async def _unusable(self, profile: Profile) -> str | None:
+        if profile.name not in self._checked:
+            found = await get_engine(profile.engine).check(profile, self.environment)
+            why = found.problem.message if found.problem is not None else None
+            self._checked[profile.name] = (found.version, why)
+        return self._checked[profile.name][1]
+
+
+def _cannot(name: str, why: str | None) -> str | None:
+    return f"`{name}` cannot play the user: {why}" if why is not None else None

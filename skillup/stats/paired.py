@@ -1,0 +1,149 @@
+"""Differences of paired scores: an interval for their mean by bootstrap, and a test by sign.
+
+Both draw from a generator with a fixed seed: the same scores give the same numbers every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, sqrt
+from random import Random
+from statistics import NormalDist, fmean
+
+from skillup.stats.exact import ExactTest, PassCounts
+from skillup.stats.proportions import Interval, t_quantile, wilson
+
+_SEED = 20261
+_DRAWS = 10_000
+_LEAST_DRAWS = 1_000
+_MANY_VALUES = 100
+_DRAWS_OF_MANY = 2_000
+"""An interval of a mean of 100 values and more needs no more; ten thousand take a second."""
+_MOST_VALUES = 4_000_000
+"""Drawn in all: more than so many take seconds."""
+_ALL_SIGNS_UP_TO = 12
+_IN_A_BYTE = 8
+_SAME = 1e-12
+
+
+def bootstrap_interval(
+    differences: Sequence[float], confidence: float = 0.95, *, draws: int | None = None
+) -> Interval | None:
+    """Where the mean difference surely lies; None with fewer than two pairs.
+
+    The pairs are drawn again with replacement, n at a time, and the quantiles of the means are
+    taken at α' and 1-α' with α' = Φ(-√(n/(n-1))·t), t being the quantile of Student's distribution
+    with n-1 degrees of freedom: plain percentiles are too narrow for few pairs.
+
+    Source: B. Efron (1979), Bootstrap methods, Annals of Statistics 7; the widened percentiles:
+    T. C. Hesterberg (2015), What teachers should know about the bootstrap, The American
+    Statistician 69(4), §3.3.
+    """
+    n = len(differences)
+    if n < 2:
+        return None
+    draws = draws or _within_reach(_DRAWS_OF_MANY if n >= _MANY_VALUES else _DRAWS, n)
+    random = Random(_SEED)  # noqa: S311 - statistics, not secrets
+    means = sorted(fmean(random.choices(differences, k=n)) for _ in range(draws))
+    tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))
+    place = min(floor(tail * draws), (draws - 1) // 2)
+    return Interval(means[place], means[draws - 1 - place])
+
+
+def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
+    """Is the mean difference more than chance? Two-sided, by exchanging the runs case by case.
+
+    If nothing changed, each pair could as well have come in the other order, so every choice of
+    signs of the differences is equally likely; p is the share of choices whose |sum| is at least
+    the one seen. All 2ⁿ choices up to n = 12 (of the pairs that differ), else 10 000 drawn ones,
+    with the one seen counted in: p = (1 + hits)/(1 + draws).
+
+    Source: R. A. Fisher (1935), The design of experiments, ch. 3; B. Phipson and G. K. Smyth
+    (2010), Permutation p-values should never be zero, SAGMB 9(1).
+    """
+    values = [abs(d) for d in differences if abs(d) > _SAME]
+    n = len(values)
+    least = min(1.0, 2 / 2**n)
+    # Compared with some tolerance: sums of the same numbers in another order differ in rounding.
+    seen = abs(sum(differences)) - 1e-9 * (1 + sum(values))
+    if n <= _ALL_SIGNS_UP_TO:
+        sums = _signed_sums(values)
+        return ExactTest(sum(abs(total) >= seen for total in sums) / len(sums), least)
+    # A random byte is the signs of eight values: their sum is looked up.
+    eights = [_signed_sums(values[i : i + _IN_A_BYTE]) for i in range(0, n, _IN_A_BYTE)]
+    eights[-1] *= 2**_IN_A_BYTE // len(eights[-1])
+    draws = _within_reach(_DRAWS, len(eights))
+    random = Random(_SEED)  # noqa: S311 - statistics, not secrets
+    hits = 0
+    for _ in range(draws):
+        total = sum(map(list.__getitem__, eights, random.randbytes(len(eights))))
+        hits += abs(total) >= seen
+    return ExactTest((1 + hits) / (1 + draws), max(least, 1 / (1 + draws)))
+
+
+def _signed_sums(values: Sequence[float]) -> list[float]:
+    """The sum for every choice of signs."""
+    sums = [0.0]
+    for value in values:
+        sums = [total + signed for total in sums for signed in (value, -value)]
+    return sums
+
+
+def _within_reach(draws: int, n: int) -> int:
+    """At most so many draws, each of `n` values."""
+    return max(_LEAST_DRAWS, min(draws, _MOST_VALUES // n))
+
+
+# Differences of pass rates, and how sure they are.
+
+
+def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> Interval:
+    """The interval of the mean over cases of their differences of pass rates, B - A.
+
+    The cases are taken as they are: what it leaves open is chance within the trials. Each limit
+    lies from the mean by the root of the summed squares of the distances of the cases' own limits
+    (Newcombe's), divided by their number. For one case, with Wilson's intervals (l_a, u_a) and
+    (l_b, u_b) of the rates a and b, it is Newcombe's hybrid score interval,
+    from b - a - √((b-l_b)² + (u_a-a)²) to b - a + √((u_b-b)² + (a-l_a)²).
+
+    Sources: R. G. Newcombe (1998), Interval estimation for the difference between independent
+    proportions: comparison of eleven methods, Statistics in Medicine 17, method 10; G. Y. Zou and
+    A. Donner (2008), Construction of confidence limits about effect measures: a general approach,
+    Statistics in Medicine 27. Raises ValueError without any case.
+    """
+    if not cases:
+        raise ValueError("no cases, no interval")
+    mean, below, above = 0.0, 0.0, 0.0
+    for passed_a, held_a, passed_b, held_b in cases:
+        before, after = wilson(passed_a, held_a, confidence), wilson(passed_b, held_b, confidence)
+        a, b = passed_a / held_a, passed_b / held_b
+        mean += b - a
+        below += (b - after.low) ** 2 + (before.high - a) ** 2
+        above += (after.high - b) ** 2 + (a - before.low) ** 2
+    n = len(cases)
+    return Interval(max(-1.0, (mean - sqrt(below)) / n), min(1.0, (mean + sqrt(above)) / n))
+
+
+# How sure a pass rate is where each case was held several times.
+
+
+def interval_over_cases(
+    cases: Sequence[tuple[int, int]], confidence: float = 0.95
+) -> Interval | None:
+    """Of the pass rate of all trials; `cases` are passes and verdicts of each, at least one.
+
+    With one verdict for each case it is Wilson's. Five trials of one case are not five cases: with
+    more, the cases' rates are drawn again (bootstrap), and each end is the outer one of both, since
+    cases that all came out alike leave nothing to draw. None without any case.
+    """
+    if not cases:
+        return None
+    passed, held = (sum(numbers) for numbers in zip(*cases, strict=True))
+    within = wilson(passed, held, confidence)
+    rates = [own / of for own, of in cases]
+    if held == len(cases) or min(rates) == max(rates):
+        return within
+    between = bootstrap_interval(rates, confidence)
+    if between is None:
+        return within
+    return Interval(min(within.low, between.low), max(within.high, between.high))

@@ -1,0 +1,131 @@
+"""The sequential test of `--until-decided`: is a pass rate surely above a threshold, or below it?
+
+One may look after every trial and stop whenever one likes; the error rates hold all the same.
+
+Let θ be the threshold and L(p) the likelihood of the outcomes so far if the pass rate is p. For any
+p' ≥ θ, L(p')/L(θ) is a supermartingale that starts at 1 if the true rate is θ or less, and so is a
+mean of such ratios over several p' (Robbins' mixture). Ville's inequality: the chance that it
+*ever* reaches 1/α is at most α. So once it does, "above" is wrong with a chance of at most α,
+however often one has looked. "Below" is the same with passes and failures exchanged.
+
+The mixture is half p' = 1, which is quick for cases that always pass, and half uniform over [θ, 1],
+which gets there for any rate above θ. Its integral is an incomplete beta function; with s passes
+and f failures it comes down to a short sum of positive terms:
+
+    1/(f+1) · Σ (j = 0 … s)  s(s-1)…(s-j+1) / ((f+2)(f+3)…(f+1+j)) · ((1-θ)/θ)^j
+
+Sources: J. Ville, Étude critique de la notion de collectif (1939); H. Robbins, Annals of
+Mathematical Statistics 41 (1970); R. Johari, P. Koomen, L. Pekelis and D. Walsh, Operations
+Research 70 (2022); S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, Annals of Statistics 49
+(2021).
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+ERROR_RATE = 0.05
+"""The chance of a wrong `above`, and that of a wrong `below`, which are promised by default."""
+DEFAULT_PASS_RATE = 0.8
+"""What a case is compared with where neither `--pass-rate` nor the suite's gates say it."""
+
+Side = Literal["above", "below", "undecided"]
+_AT_THE_EXTREME = 0.5
+_LARGEST_EXPONENT = 700.0
+_MOST_IN_A_ROW = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialVerdict:
+    """What the test says of a pass rate."""
+
+    side: Side
+    """Surely above or below the threshold; or not decided by these outcomes."""
+    trials: int
+    """Outcomes that it took; all of them if it is not decided."""
+
+
+def decide(
+    outcomes: Iterable[bool], threshold: float, error_rate: float = ERROR_RATE
+) -> SequentialVerdict:
+    """The test's verdict over `outcomes` (True: a pass), in the order of the trials.
+
+    What comes after the decision is not looked at: a decided case stays decided. `threshold` and
+    `error_rate` are strictly between 0 and 1, else ValueError.
+    """
+    passes = failures = 0
+    for passed in outcomes:
+        passes, failures = passes + passed, failures + (not passed)
+        side = side_of(passes, failures, threshold, error_rate)
+        if side != "undecided":
+            return SequentialVerdict(side, passes + failures)
+    return SequentialVerdict("undecided", passes + failures)
+
+
+def side_of(passes: int, failures: int, threshold: float, error_rate: float = ERROR_RATE) -> Side:
+    """What so many outcomes say by themselves, if no fewer of them had said it before."""
+    for name, value in (("threshold", threshold), ("error rate", error_rate)):
+        if not 0 < value < 1:
+            raise ValueError(f"the {name} must be between 0 and 1, not {value}")
+    if evidence_above(passes, failures, threshold) >= 1 / error_rate:
+        return "above"
+    if evidence_above(failures, passes, 1 - threshold) >= 1 / error_rate:
+        return "below"
+    return "undecided"
+
+
+def evidence_above(passes: int, failures: int, threshold: float) -> float:
+    """The mixture's likelihood against that of a pass rate of `threshold`; 1 without outcomes."""
+    odds = (1 - threshold) / threshold
+    term = total = 1.0
+    for j in range(passes):
+        term *= (passes - j) / (failures + 2 + j) * odds
+        total += term
+        if term < total * 1e-17:
+            break
+    uniform = total / (failures + 1)
+    exponent = -passes * math.log(threshold)
+    if failures:
+        extreme = 0.0
+    elif exponent > _LARGEST_EXPONENT:
+        extreme = math.inf
+    else:
+        extreme = math.exp(exponent)
+    return _AT_THE_EXTREME * extreme + (1 - _AT_THE_EXTREME) * uniform
+
+
+def fewest_trials(threshold: float, error_rate: float = ERROR_RATE) -> tuple[int, int]:
+    """How many passes in a row decide for `above`, and how many failures for `below`.
+
+    What no run can hold, because the threshold is next to 0 or 1, is told as a billion.
+    """
+    above, below = (_fewest_in_a_row(rate, error_rate) for rate in (threshold, 1 - threshold))
+    return above, below
+
+
+def _fewest_in_a_row(rate: float, error_rate: float) -> int:
+    """Found by halving: with a rate of 0.99999999 it takes hundreds of millions."""
+
+    def decides(count: int) -> bool:
+        return evidence_above(count, 0, rate) >= 1 / error_rate
+
+    enough = 1
+    while not decides(enough):
+        enough *= 2
+        if enough >= _MOST_IN_A_ROW:
+            return _MOST_IN_A_ROW
+    return bisect.bisect_left(range(enough), True, lo=enough // 2, key=decides)
+
+
+def wanted_pass_rate(given: float | None, gate: float | None) -> float:
+    """The threshold of a suite's cases: `--pass-rate`, else the suite's gate, else a default.
+
+    A gate of 0 or 1 is no threshold: no rate is below the one, or above the other.
+    """
+    if given is not None:
+        return given
+    return gate if gate is not None and 0 < gate < 1 else DEFAULT_PASS_RATE

@@ -1,0 +1,262 @@
+"""Puts a skill where the agents look for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillup.errors import InvalidFilesError, Problem
+from skillup.load.file_text import read_text
+from skillup.schema.record import SkillInfo
+from skillup.workspace.failures import PreparationError, path_problem
+from skillup.workspace.globs import matches_any_glob
+from skillup.workspace.trees import EntryKind, copy_file, list_tree, shown, stays_inside
+
+# SKILL.md, as far as skillup needs it: that it is there, the skill's name and description.
+
+SKILL_FILE = "SKILL.md"
+_FENCE = "---"
+_LONGEST_NAME = 255
+
+
+def skill_problem(directory: Path) -> Problem | None:
+    """Why this directory is no usable skill; None if it is one.
+
+    Looked for: a SKILL.md that is there and is UTF-8 text, and, if it has front matter, that this
+    is a YAML mapping whose ``name`` can be a directory's name.
+    """
+    found = _front_matter(directory)
+    return found if isinstance(found, Problem) else None
+
+
+def skill_name(directory: Path) -> str:
+    """The ``name`` of the front matter, else the directory's; ask `skill_problem` first."""
+    found = _front_matter(directory)
+    name = found.get("name") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else directory.resolve().name
+
+
+def skill_description(directory: Path) -> str:
+    """The ``description`` of the front matter; empty if there is none."""
+    found = _front_matter(directory)
+    text = found.get("description") if isinstance(found, dict) else None
+    return " ".join(text.split()) if isinstance(text, str) else ""
+
+
+def _front_matter(directory: Path) -> dict[str, object] | Problem:
+    """The front matter; empty if there is none."""
+    path = directory / SKILL_FILE
+    try:
+        if not path.exists():
+            raise FileNotFoundError
+        text = read_text(path)
+    except FileNotFoundError:
+        where = "it has" if directory.is_dir() else "no such directory:"
+        fix = "give the directory that holds SKILL.md"
+        return Problem(path, 0, 0, "", f"{where} no {SKILL_FILE}", fix)
+    except InvalidFilesError as error:
+        return error.problems[0]
+    except OSError as error:
+        return Problem(path, 0, 0, "", f"it cannot be read: {error.strerror}")
+    lines = text.splitlines()
+    if not lines or lines[0].rstrip() != _FENCE:
+        return {}
+    end = next((n for n, line in enumerate(lines[1:], start=1) if line.rstrip() == _FENCE), None)
+    if end is None:
+        return Problem(path, 1, 1, "", "its front matter has no end", f"close it with {_FENCE}")
+    front = lines[1:end]
+    if all(not line.strip() or line.lstrip().startswith("#") for line in front):
+        return {}
+    # The first fence becomes an empty line, so that the lines of problems are those of the file.
+    return _parsed("\n".join(["", *front]), path)
+
+
+def _parsed(text: str, path: Path) -> dict[str, object] | Problem:
+    from skillup.load.yaml_reader import parse_yaml
+
+    try:
+        data = parse_yaml(text, path).data
+    except InvalidFilesError as invalid:
+        return invalid.problems[0]
+    return _checked(data, path)
+
+
+def _checked(front: dict[str, object], path: Path) -> dict[str, object] | Problem:
+    name = front.get("name")
+    if name is None:
+        return front
+    if not isinstance(name, str) or not name.strip():
+        return Problem(path, 2, 1, "name", "it must be text", "write a short name")
+    unseen = next((character for character in name if not character.isprintable()), None)
+    if unseen is not None:
+        code = f"U+{ord(unseen):04X}"
+        called = unicodedata.name(unseen, "a control character")
+        why = f"it has a character that nobody would see: {code} ({called})"
+        return Problem(path, 2, 1, "name", why, "leave it out")
+    if "/" in name or name in (".", ".."):
+        return Problem(
+            path, 2, 1, "name", f"{name!r} cannot be a directory's name", "use letters and hyphens"
+        )
+    if len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
+        why = "it is longer than a directory's name can be"
+        return Problem(path, 2, 1, "name", why, f"at most {_LONGEST_NAME} bytes")
+    return front
+
+
+__all__ = ["InstalledSkill", "SkillToInstall", "install_skill", "skill_name", "skill_problem"]
+
+_NEVER = frozenset({".git", "__pycache__", ".DS_Store", ".skillup"})
+_CASES = "evals"  # the agent under test must not find the answers
+
+
+@dataclass(frozen=True, slots=True)
+class SkillToInstall:
+    """A skill on disk, and what of it is installed."""
+
+    name: str
+    """As in :func:`skill_name`, unless the suite gives another."""
+    source_dir: Path
+    include: Sequence[str] = ()
+    """Globs; none: everything. SKILL.md always is."""
+    exclude: Sequence[str] = ()
+    """Globs; they outrank ``include``."""
+    target: str | None = None
+    """The directory in the workspace, in place of those that the engine looks in."""
+    role: Literal["under_test", "neighbour"] = "under_test"
+    as_is: bool = False
+    """Without a SKILL.md, what is there is installed all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledSkill:
+    """A skill in a workspace."""
+
+    info: SkillInfo
+    directories: tuple[str, ...]
+    """Where it is, relative to the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SkillFile:
+    path: str
+    source: Path
+    status: os.stat_result
+
+
+def install_skill(
+    skill: SkillToInstall, workspace: Path, skill_directories: Sequence[str]
+) -> InstalledSkill:
+    """Copies the skill's files to ``<directory>/<name>`` for each of the engine's directories.
+
+    ``evals/``, ``.git``, ``__pycache__``, ``.DS_Store`` and ``.skillup`` are never installed.
+    Permissions are kept; links become what they point to. Raises PreparationError if the skill is
+    not usable, if a link leads out of it, or if the place is taken.
+    """
+    problem = unusable(skill.source_dir, as_is=skill.as_is)
+    if problem is not None:
+        raise PreparationError(str(problem))
+    name = skill.name
+    source = skill.source_dir.resolve()
+    files = sorted(_selected(skill, source), key=lambda file: file.path)
+    if not skill.as_is and not any(file.path == SKILL_FILE for file in files):
+        raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
+    directories = tuple(
+        dict.fromkeys(
+            [skill.target.rstrip("/")]
+            if skill.target is not None
+            else [f"{directory.rstrip('/')}/{name}" for directory in skill_directories]
+        )
+    )
+    for directory in directories:
+        _check_place(workspace, directory, name)
+        for file in files:
+            target = workspace / directory / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy_file(file.source, target, file.status)
+    info = SkillInfo(name=name, sha256=_fingerprint(files), role=skill.role)
+    return InstalledSkill(info, directories)
+
+
+def unusable(directory: Path, *, as_is: bool) -> Problem | None:
+    """Why this directory cannot be installed as a skill; None if it can."""
+    if as_is and directory.is_dir() and not (directory / SKILL_FILE).exists():
+        return None
+    return skill_problem(directory)
+
+
+def _check_place(workspace: Path, directory: str, name: str) -> None:
+    problem = path_problem(directory)
+    if problem is not None:
+        raise PreparationError(f"the skill {name} cannot be installed to {directory!r}: {problem}")
+    place = workspace / directory
+    if os.path.lexists(place):
+        raise PreparationError(
+            f"the skill {name} cannot be installed: {directory} is there already; give skills in "
+            "`skills` only, each once, and not in a fixture as well"
+        )
+    if not place.resolve().is_relative_to(workspace.resolve()):
+        raise PreparationError(
+            f"the skill {name} cannot be installed to {directory}: "
+            "a link of the fixture leads out of the workspace"
+        )
+
+
+def _selected(skill: SkillToInstall, root: Path) -> Iterator[_SkillFile]:
+    for file in _walk(root, root, "", frozenset({root}), skill.exclude):
+        named = file.path == SKILL_FILE or not skill.include
+        if named or matches_any_glob(file.path, skill.include):
+            yield file
+
+
+def _walk(
+    root: Path, directory: Path, prefix: str, above: frozenset[Path], exclude: Sequence[str]
+) -> Iterator[_SkillFile]:
+    """The files below ``directory``, which stands at ``prefix`` in the skill; links resolved."""
+
+    def leave_out(path: str, _kind: EntryKind) -> bool:
+        return _unwanted(prefix + path, exclude)
+
+    for entry in list_tree(directory, leave_out=leave_out):
+        path, source = prefix + entry.path, directory / entry.path
+        if entry.kind == "file":
+            yield _SkillFile(path, source, entry.status)
+        elif entry.kind == "special":
+            raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
+        elif entry.kind == "link":
+            real = source.resolve()
+            inside = stays_inside(root, source.relative_to(root).as_posix())
+            if not inside or not real.exists():
+                why = "leads nowhere" if inside else "leads out of the skill"
+                raise PreparationError(f"the link {source} {why}; exclude it, or copy the file")
+            if _unwanted(real.relative_to(root).as_posix(), ()):
+                continue
+            if real.is_file():
+                yield _SkillFile(path, real, real.stat())
+            elif real.is_dir() and not any(real == one or real in one.parents for one in above):
+                yield from _walk(root, real, f"{path}/", above | {real}, exclude)
+            else:
+                raise PreparationError(f"the link {source} leads in a circle; exclude or remove it")
+
+
+def _unwanted(path: str, exclude: Sequence[str]) -> bool:
+    parts = path.split("/")
+    if parts[0] == _CASES or not _NEVER.isdisjoint(parts):
+        return True
+    return matches_any_glob(path, exclude)
+
+
+def _fingerprint(files: Sequence[_SkillFile]) -> str:
+    """SHA-256 over path, executable bit and content of every file, in order of path."""
+    whole = hashlib.sha256()
+    for file in files:
+        with file.source.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        executable = "x" if file.status.st_mode & stat.S_IXUSR else "-"
+        whole.update(f"{shown(file.path)}\0{executable}\0{digest}\n".encode())
+    return whole.hexdigest()
