@@ -109,7 +109,7 @@ CONFIDENCE = 0.95
 def analyse(result: RunResult, run_info: Mapping[str, Any]) -> Analysis:
     """What the trials of `result` say together; `run_info` is what `run.json` holds.
 
-    Of `run_info` only `suites` and `request` are looked at; without them ({}) gates, neighbours and
+    Of `run_info` only `suites` and `request` are looked at; without them gates, distractors and
     sequential tests are not known, and the rest is.
     """
     seen = Observations()

@@ -38,7 +38,7 @@ def _triggering(
     hits, misses = counts[True, True], counts[True, False]
     false, rest = counts[False, True], counts[False, False]
     about = suites.get(suite) or {}
-    installed = [str(n) for key in ("skills", "neighbours") for n in about.get(key) or ()]
+    installed = [str(n) for key in ("skills", "distractors") for n in about.get(key) or ()]
     beside = [name for name in installed if name.casefold() != skill.casefold()]
     return Triggering(
         suite=suite,
@@ -52,5 +52,5 @@ def _triggering(
         recall=hits / (hits + misses) if hits + misses else None,
         # 2PR/(P+R), written so that it is 0 where nothing was right.
         f1=2 * hits / (2 * hits + misses + false) if hits + misses else None,
-        neighbours=beside,
+        distractors=beside,
     )

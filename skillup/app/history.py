@@ -53,9 +53,9 @@ def _installed_skills(suite: LoadedSuite) -> dict[str, list[str]]:
     from skillup.trial.setup import skills_for
 
     found = skills_for(suite, "with_skill")
-    names: dict[str, list[str]] = {"skills": [], "neighbours": []}
+    names: dict[str, list[str]] = {"skills": [], "distractors": []}
     for skill in found if isinstance(found, list) else ():
-        names["neighbours" if skill.role == "neighbour" else "skills"].append(skill.name)
+        names["distractors" if skill.role == "distractor" else "skills"].append(skill.name)
     return names
 
 

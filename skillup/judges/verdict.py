@@ -77,9 +77,9 @@ def apart_from_skill_use(
 ) -> CaseStatus | Literal["NONE"] | None:
     """The verdict without checks of whether the skill under test was used (Grade.status_apart).
 
-    Those of neighbours stay: they are installed in both variants.
+    Those of distractors stay: they are installed in both variants.
     """
-    beside = {s.name.casefold() for s in judged.record.skills if s.role == "neighbour"}
+    beside = {s.name.casefold() for s in judged.record.skills if s.role == "distractor"}
 
     def rest(checks: Sequence[CheckResult]) -> list[CheckResult]:
         return [kept for check in checks if (kept := _apart(check, beside)) is not None]

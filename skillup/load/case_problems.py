@@ -28,7 +28,7 @@ from skillup.schema.check_specs import (
     TurnNotContains,
 )
 from skillup.schema.checks import Check, CheckKeys, CheckSet
-from skillup.schema.conversation import Chatter
+from skillup.schema.conversation import Persona
 from skillup.schema.judge import PROMPT_VARIABLES, unknown_variables
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
@@ -196,9 +196,9 @@ def texts_of(case: Case) -> Iterator[tuple[Loc, str]]:
     if case.user_simulator is not None:
         yield ("user_simulator", "scenario"), case.user_simulator.scenario
     if case.input.conversation is not None:
-        chatter = case.input.conversation.chatter
-        for name in Chatter.model_fields:
-            yield from _texts(getattr(chatter, name), ("input", "conversation", "chatter", name))
+        persona = case.input.conversation.persona
+        for name in Persona.model_fields:
+            yield from _texts(getattr(persona, name), ("input", "conversation", "persona", name))
 
 
 def _texts(value: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
@@ -250,12 +250,13 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
                 "a run of this suite would be an error"
             )  # fmt: skip
             yield problem_at(document, loc, message, then, severity="warning")
-    for index, neighbour in enumerate(suite.neighbours):
-        if not (root / neighbour).is_dir():
+    for index, distractor in enumerate(suite.distractors):
+        if not (root / distractor).is_dir():
             yield problem_at(
-                document, ("neighbours", index), f"no such directory: {neighbour}",
+                document, ("distractors", index), f"no such directory: {distractor}",
                 "a run of this suite would be an error", severity="warning",
             )  # fmt: skip
+    yield from renamed(document, ("neighbours",), "distractors")
     for loc, message in (*unsupported_in_suite(suite), *ignored_in_suite(suite)):
         yield problem_at(document, loc, message, severity="warning")
 
@@ -263,7 +264,7 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
 def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -> Iterator[Problem]:
     """Checks of skills that the suite does not install: `skill_not_used` would pass every time."""
     given = [(ref.path, ref.name) for ref in suite.skills or () if ref.source == "local_path"]
-    given += [(path, None) for path in (*suite.neighbours, *(["."] * (suite.skills is None)))]
+    given += [(path, None) for path in (*suite.distractors, *(["."] * (suite.skills is None)))]
     known = sorted({one for path, name in given for one in _names_of_skill(root / path, name)})
     folded = {name.casefold() for name in known}
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
@@ -305,10 +306,23 @@ def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
                 yield str(parse_yaml(line, file).data["name"])
 
 
+def renamed(document: Document, old: Loc, new: str) -> Iterator[Problem]:
+    """A warning where the file has a key by its earlier name."""
+    value: Any = document.data
+    for key in old:
+        value = value.get(key) if isinstance(value, dict) else None
+    if value is not None:
+        line, column = document.locate(old, key=True)
+        message = f"`{old[-1]}` is called `{new}` now"
+        fix = f"write `{new}`"
+        yield Problem(document.path, line, column, field_name(old), message, fix, "warning")
+
+
 def case_problems(case: Case, document: Document, variables: frozenset[str]) -> Iterator[Problem]:
     """What is wrong (or not run yet) in a case that validates, and in each of its branches."""
     for loc, message, fix in branch_problems(case):
         yield problem_at(document, loc, message, fix)
+    yield from renamed(document, ("input", "conversation", "chatter"), "persona")
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
     paths = paths_of(LoadedCase(case, document))
     for path in paths:

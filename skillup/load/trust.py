@@ -92,8 +92,8 @@ def _outside(named: Iterator[tuple[Loc, str | None]], root: Path) -> Iterator[tu
 def _in_suite(suite: Suite) -> Iterator[tuple[Loc, str | None]]:
     for number, skill in enumerate(suite.skills or ()):
         yield ("skills", number, "path"), skill.path
-    for number, path in enumerate(suite.neighbours):
-        yield ("neighbours", number), path
+    for number, path in enumerate(suite.distractors):
+        yield ("distractors", number), path
     for number, dataset in enumerate(suite.cases.datasets):
         yield ("cases", "datasets", number, "path"), dataset.path
         yield ("cases", "datasets", number, "case"), dataset.case

@@ -139,7 +139,7 @@ class Triggering(Model):
     precision: float | None = Field(description="Of its uses, the share that was right.")
     recall: float | None = Field(description="Of the times it should be used, the share it was.")
     f1: float | None = Field(description="The harmonic mean of both.")
-    neighbours: list[str] = Field(
+    distractors: list[str] = Field(
         default_factory=list, description="Skills that were installed beside it."
     )
 

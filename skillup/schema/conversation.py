@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from skillup.schema.base import (
     Bool,
@@ -214,7 +214,7 @@ class HistoryMessage(Model):
     capture: list[Capture] = Field(default_factory=list, description="Values for later turns.")
 
 
-class Chatter(Model):
+class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
     role: NonEmptyText | None = Field(None, description="Who the user is.")
@@ -228,9 +228,12 @@ class Chatter(Model):
 class Conversation(Model):
     """A conversation led by a simulated user."""
 
-    mode: Literal["chatter_agent"] = Field("chatter_agent", description="Always this.")
+    mode: Literal["chatter_agent"] | None = Field(None, description="Read, without effect.")
     max_turns: PositiveInt = Field(description="The most turns it may take.")
-    chatter: Chatter = Field(description="The user's part.")
+    persona: Persona = Field(
+        validation_alias=AliasChoices("persona", "chatter"),
+        description="The user's part (`chatter` is read too).",
+    )
 
 
 class Input(Model):

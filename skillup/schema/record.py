@@ -315,7 +315,7 @@ class SkillInfo(Model):
 
     name: str = Field(description="As its SKILL.md says.")
     sha256: str = Field(description="Over its installed files: path, mode and content.")
-    role: Literal["under_test", "neighbour"] = Field(
+    role: Literal["under_test", "distractor"] = Field(
         "under_test", description="Whether it is under test."
     )
 
@@ -386,7 +386,7 @@ class Record(Model):
     @classmethod
     def _is_a_case(cls, case: dict[str, Any]) -> dict[str, Any]:
         """Where readers look into the case there are mappings; else the record is damaged."""
-        for path in (("vars",), ("user_simulator",), ("input", "conversation", "chatter")):
+        for path in (("vars",), ("user_simulator",), ("input", "conversation", "persona")):
             given: Any = case
             for key in path:
                 given = given.get(key) or {}

@@ -33,7 +33,7 @@ from skillup.schema.base import (
 )
 from skillup.schema.case import Aggregation, Case, Mcp, RetryPolicy
 from skillup.schema.checks import CheckSet
-from skillup.schema.conversation import Chatter, Turn
+from skillup.schema.conversation import Persona, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import HOME_VARIABLES, VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
@@ -233,8 +233,10 @@ class Suite(Model):
     skills: list[SkillRef] | None = Field(
         None, description="Under test; default: the skill whose directory holds evals/."
     )
-    neighbours: Texts = Field(
-        default_factory=list, description="Skills installed in both variants."
+    distractors: Texts = Field(
+        default_factory=list,
+        validation_alias=AliasChoices("distractors", "neighbours"),
+        description="Skills installed in both variants (`neighbours` is read too).",
     )
     engine: (
         Annotated[EngineRef, BeforeValidator(_engine, json_schema_input_type=EngineRef | str)]
@@ -313,9 +315,9 @@ def lead_of(case: Case) -> Lead | None:
     return None
 
 
-def chatter_of(case: Case) -> Chatter | None:
+def persona_of(case: Case) -> Persona | None:
     """The part that the case writes for its user; None: a scenario or an instruction is all."""
-    return case.input.conversation.chatter if case.input.conversation is not None else None
+    return case.input.conversation.persona if case.input.conversation is not None else None
 
 
 def needs_simulator(case: Case) -> bool:

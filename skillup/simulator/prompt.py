@@ -54,15 +54,15 @@ Then write no message, and give the `reason` in one sentence. Otherwise write th
 def part_text(part: SimulatorPart) -> str:
     """The part itself: the same for every message of a trial."""
     sections = [_TASK]
-    chatter = part.chatter
-    if chatter is not None:
-        if chatter.role is not None:
-            sections.append(f"Who you are:\n{chatter.role}")
-        sections.append(f"What you want:\n{chatter.objective}")
-        if chatter.knowledge:
-            sections.append(f"What you know:\n{_facts(chatter.knowledge)}")
-        if chatter.behavior:
-            sections.append(f"How you behave:\n{_facts(chatter.behavior)}")
+    persona = part.persona
+    if persona is not None:
+        if persona.role is not None:
+            sections.append(f"Who you are:\n{persona.role}")
+        sections.append(f"What you want:\n{persona.objective}")
+        if persona.knowledge:
+            sections.append(f"What you know:\n{_facts(persona.knowledge)}")
+        if persona.behavior:
+            sections.append(f"How you behave:\n{_facts(persona.behavior)}")
     if part.scenario is not None:
         sections.append(f"Who you are, what you want and know:\n{part.scenario.strip()}")
     sections.append(_KEEP)

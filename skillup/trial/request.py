@@ -12,7 +12,7 @@ from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
 from skillup.redaction.secrets import NO_SECRETS, Secrets
-from skillup.schema.conversation import Chatter
+from skillup.schema.conversation import Persona
 from skillup.schema.grade import Judging
 from skillup.schema.record import (
     Checkpoint,
@@ -65,7 +65,7 @@ THE_RUNS_END: frozenset[ErrorKind] = frozenset({"cancelled", "quota"})
 class SimulatorPart:
     """All that the simulated user is given for its next message; nothing of how it is judged."""
 
-    chatter: Chatter | None = None
+    persona: Persona | None = None
     """Who the user is, wants and knows; templates are filled in."""
     scenario: str | None = None
     """The same as a free text, skill-up's."""

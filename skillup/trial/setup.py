@@ -43,7 +43,7 @@ from skillup.workspace import (
     unusable,
 )
 
-# Which skills a trial gets: those under test (not in the baseline), and neighbours.
+# Which skills a trial gets: those under test (not in the baseline), and distractors.
 
 
 def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
@@ -58,12 +58,12 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
         wanted.append(
             SkillToInstall(name, source, ref.include, ref.exclude, ref.target, as_is=ref.as_is)
         )
-    for neighbour in suite.suite.neighbours:
-        source = (suite.root / neighbour).resolve()
+    for distractor in suite.suite.distractors:
+        source = (suite.root / distractor).resolve()
         problem = skill_problem(source)
         if problem is not None:
-            return TurnError(kind="setup", message=f"neighbour {neighbour}: {problem}")
-        wanted.append(SkillToInstall(skill_name(source), source, role="neighbour"))
+            return TurnError(kind="setup", message=f"distractor {distractor}: {problem}")
+        wanted.append(SkillToInstall(skill_name(source), source, role="distractor"))
     return wanted
 
 

@@ -11,9 +11,9 @@ import anyio
 
 from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.schema import templates
-from skillup.schema.conversation import Chatter
+from skillup.schema.conversation import Persona
 from skillup.schema.record import Record, TurnError, TurnRecord
-from skillup.schema.suite import chatter_of
+from skillup.schema.suite import persona_of
 from skillup.trial.message import internal_error, not_sent
 from skillup.trial.request import (
     THE_RUNS_END,
@@ -59,7 +59,7 @@ class SimulatedUser:
         try:
             scenario = self._case.user_simulator
             part = SimulatorPart(
-                chatter=_rendered_chatter(chatter_of(self._case), variables),
+                persona=_rendered_persona(persona_of(self._case), variables),
                 scenario=_rendered(scenario.scenario if scenario else None, variables),
                 instruction=_rendered(instruction, variables),
                 said=[(step.content, step.response) for turn in turns for step in turn.executed()],
@@ -128,11 +128,11 @@ def _checked(said: SimulatorMessage, part: SimulatorPart, number: int) -> Simula
 
 def _departures(text: str, part: SimulatorPart) -> Iterator[str]:
     """What in a message is plainly not what the user was told to say, as far as its words tell."""
-    said, chatter = _folded(text), part.chatter
+    said, persona = _folded(text), part.persona
     told: list[str] = [part.scenario or "", part.instruction or ""]
-    if chatter is not None:
-        told += [chatter.role or "", chatter.objective, *chatter.behavior]
-        known = chatter.knowledge
+    if persona is not None:
+        told += [persona.role or "", persona.objective, *persona.behavior]
+        known = persona.knowledge
         facts = map(str, known.values()) if isinstance(known, dict) else known
         wanted = {fact for fact in map(_folded, facts) if len(fact) > 3}
         found = sum(fact in said for fact in wanted)
@@ -157,9 +157,9 @@ def _rendered(text: str | None, variables: dict[str, str]) -> str | None:
     return None if text is None else templates.render(text, variables)
 
 
-def _rendered_chatter(chatter: Chatter | None, variables: dict[str, str]) -> Chatter | None:
+def _rendered_persona(persona: Persona | None, variables: dict[str, str]) -> Persona | None:
     """The user's part with its templates filled in; raises UnresolvedNameError."""
-    if chatter is None:
+    if persona is None:
         return None
 
     def filled(value: Any) -> Any:
@@ -171,5 +171,5 @@ def _rendered_chatter(chatter: Chatter | None, variables: dict[str, str]) -> Cha
             return {key: filled(item) for key, item in value.items()}
         return value
 
-    update = {name: filled(getattr(chatter, name)) for name in Chatter.model_fields}
-    return chatter.model_copy(update=update)
+    update = {name: filled(getattr(persona, name)) for name in Persona.model_fields}
+    return persona.model_copy(update=update)

@@ -128,7 +128,7 @@ class SkillToInstall:
     """Globs; they outrank ``include``."""
     target: str | None = None
     """The directory in the workspace, in place of those that the engine looks in."""
-    role: Literal["under_test", "neighbour"] = "under_test"
+    role: Literal["under_test", "distractor"] = "under_test"
     as_is: bool = False
     """Without a SKILL.md, what is there is installed all the same."""
 

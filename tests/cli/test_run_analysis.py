@@ -23,7 +23,7 @@ SKILL = """
     Be careful.
     """
 FILES = {
-    "s/eval.yaml": "{name: demo, skills: [{path: skills/logs}], neighbours: [skills/other]}\n",
+    "s/eval.yaml": "{name: demo, skills: [{path: skills/logs}], distractors: [skills/other]}\n",
     "s/skills/logs/SKILL.md": SKILL.format(name="logs"),
     "s/skills/other/SKILL.md": SKILL.format(name="other"),
     "s/cases/steady.yaml": """
@@ -156,7 +156,7 @@ def test_triggering_is_that_of_the_skills_calls(result: Any) -> None:
         for check in grade["turns"][1]["checks"]
         if check["kind"] == "skill_used"
     ]
-    assert (told["skill"], told["neighbours"]) == ("logs", ["other"])
+    assert (told["skill"], told["distractors"]) == ("logs", ["other"])
     assert (told["used_rightly"], told["not_used_wrongly"]) == (sum(used), TRIALS - sum(used))
     assert (told["used_wrongly"], told["not_used_rightly"]) == (0, TRIALS)
     assert told["precision"] == 1

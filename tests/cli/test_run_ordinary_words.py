@@ -55,7 +55,7 @@ def test_what_agents_say_of_it_is_whole_the_judges_and_the_users_too(project: Pr
         """
     case = """
         id: walrus-case
-        input: {conversation: {max_turns: 2, chatter: {objective: ask for the walrus}}}
+        input: {conversation: {max_turns: 2, persona: {objective: ask for the walrus}}}
         assertions: [{contains: "Yes, a walrus."}]
         judges:
           - type: agent_judge

@@ -26,7 +26,7 @@ KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789", "AWS_SECRET_ACCESS_KEY": "aws-
         ("", "expect: {golden_file: ../private/key}", "expect.golden_file"),
         ("", "context: {fixture: link}", "context.fixture"),
         ("skills: [{path: ../private}]", "", "skills[0].path"),
-        ("neighbours: [../private]", "", "neighbours[0]"),
+        ("distractors: [../private]", "", "distractors[0]"),
         ("cases: {files: ['../../../**']}", "", "cases.files[0]"),
         ("cases: {files: ['*.yaml', 'x/../../**']}", "", "cases.files[1]"),
         ("cases: {datasets: [../private/items.json]}", "", "cases.datasets[0].path"),

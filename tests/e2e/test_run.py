@@ -306,7 +306,7 @@ def _wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-NEIGHBOURS = {
+DISTRACTORS = {
     "skill/SKILL.md": "---\nname: porter\ndescription: Answers at the door.\n---\nBe polite.\n",
     "skill/evals/eval.yaml": """
         schema_version: v1alpha1
@@ -414,7 +414,7 @@ def test_a_suite_of_skill_ups_keeps_its_verdicts(
         answers = [text for asked, text in says.items() if request.latest.startswith(asked)]
         return Text(answers[0] if answers else "Welcome.")
 
-    project.write(lab_profiles(model_server(script).url) | NEIGHBOURS)
+    project.write(lab_profiles(model_server(script).url) | DISTRACTORS)
     result = project.run_json("skill/evals", "-e", engine, "-j", "3", env=KEYS)
     cases = {case["case_id"]: case for case in result["cases"]}
     assert {name: case["status"] for name, case in cases.items()} == dict.fromkeys(

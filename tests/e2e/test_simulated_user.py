@@ -35,7 +35,7 @@ CASE = f"""
     input:
       conversation:
         max_turns: 5
-        chatter:
+        persona:
           role: a member of a library
           objective: renew the card
           knowledge: {{number: {FACT}}}

@@ -284,7 +284,7 @@ def test_nor_have_those_of_users_that_an_agent_plays(project: Project) -> None:
             - {turn: 2, say: '{"stop": "completed", "reason": "done"}'}
         """
     case = """
-        input: {conversation: {max_turns: 3, chatter: {objective: renew it}}}
+        input: {conversation: {max_turns: 3, persona: {objective: renew it}}}
         assertions: [{contains: renewed}]
         scripted: [{say: It is renewed.}]
         """
@@ -306,7 +306,7 @@ def test_a_trial_whose_user_finds_no_allowance_is_left_and_held_when_there_is_so
             - {turn: 2, say: '{"stop": "completed", "reason": "done"}'}
         """
     case = """
-        input: {conversation: {max_turns: 4, chatter: {objective: renew it}}}
+        input: {conversation: {max_turns: 4, persona: {objective: renew it}}}
         assertions: [{contains: renewed}]
         scripted: [{say: It is renewed.}]
         """

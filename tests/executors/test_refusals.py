@@ -181,7 +181,7 @@ def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_mess
 ) -> None:
     case = """
         input:
-          conversation: {max_turns: 3, chatter: {objective: renew the card}}
+          conversation: {max_turns: 3, persona: {objective: renew the card}}
         judge:
           type: agent_judge
           criteria: [it was renewed]

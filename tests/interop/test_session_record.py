@@ -143,7 +143,7 @@ def test_turns_that_the_case_does_not_have_do_not_count(session: Path, how: str)
 @pytest.mark.parametrize(
     "given",
     [
-        {"input": {"conversation": {"max_turns": 1, "chatter": {"objective": "x"}}}},
+        {"input": {"conversation": {"max_turns": 1, "persona": {"objective": "x"}}}},
         {"input": {"transcript": [{"role": "user", "content": "x"}]}},
         {"input": {"prompt": "x"}, "max_turns": 1, "user_simulator": {"scenario": "s"}},
     ],

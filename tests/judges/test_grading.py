@@ -605,6 +605,6 @@ def test_the_verdict_apart_from_whether_the_tested_skill_was_used(
     grade = graded(case, ["yes"] * len(turns))
     assert (grade.status, grade.status_apart) == (status, apart), grade.reason
     beside = graded(
-        case, ["yes"] * len(turns), skills=[SkillInfo(name="X", sha256="", role="neighbour")]
+        case, ["yes"] * len(turns), skills=[SkillInfo(name="X", sha256="", role="distractor")]
     )
     assert (beside.status, beside.status_apart) == (status, None)

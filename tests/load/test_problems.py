@@ -152,8 +152,8 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
         ("input: {prompt: a}\nassertions:\n- {type: contains, value: 1.10}\n",
          "3:3: assertions[0]: this is read as a decimal number; put it in quotes"),
         # unions: one message
-        ("input: {conversation: {max_turns: 2, chatter: {objective: x, knowledge: 1.5}}}",
-         "1:73: input.conversation.chatter.knowledge: this is read as a decimal number"),
+        ("input: {conversation: {max_turns: 2, persona: {objective: x, knowledge: 1.5}}}",
+         "1:73: input.conversation.persona.knowledge: this is read as a decimal number"),
     ],
 )  # fmt: skip
 def test_one_problem_of_a_case_is_one_message(text: str, message: str) -> None:

@@ -143,7 +143,7 @@ def test_a_case_that_checks_nothing_is_warned_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("suite", "place"),
-    [("name: d\nskills: [{path: gone}]\n", (2, 17)), ("name: d\nneighbours: [gone]\n", (2, 14))],
+    [("name: d\nskills: [{path: gone}]\n", (2, 17)), ("name: d\ndistractors: [gone]\n", (2, 15))],
 )
 def test_a_skill_that_is_not_there_is_warned_of(
     tmp_path: Path, suite: str, place: tuple[int, int]
@@ -275,7 +275,7 @@ def test_checks_of_skills_that_the_suite_does_not_install_are_told(
     make_tree(tmp_path, {"s/keeps-logs/SKILL.md": skill, "s/near/SKILL.md": "Near.\n"})
     case = f"vars: {{a: x}}\ninput: {{prompt: x}}\n{context}"
     checks = f"assertions: [{{any_of: [{{skill_not_used: {name}}}, {{contains: x}}]}}]\n"
-    suite = "name: d\nskills: [{path: keeps-logs}]\nneighbours: [near]\n"
+    suite = "name: d\nskills: [{path: keeps-logs}]\ndistractors: [near]\n"
 
     found = [p for p in problems(tmp_path, case + checks, suite) if "no skill" in p.message]
 

@@ -198,7 +198,7 @@ def test_trials_of_a_case_are_a_family_if_they_share_turns(first: int, families:
         (turns("x", "y"), "2 turns"),
         ({"input": {"prompt": "x"}}, "1 turn"),
         (
-            {"input": {"conversation": {"max_turns": 9, "chatter": {"objective": "x"}}}},
+            {"input": {"conversation": {"max_turns": 9, "persona": {"objective": "x"}}}},
             "a simulated user leads it",
         ),
     ],

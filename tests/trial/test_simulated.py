@@ -19,7 +19,7 @@ LED = """
     input:
       conversation:
         max_turns: 4
-        chatter: {objective: renew the card, knowledge: {name: Dana}, behavior: [brief]}
+        persona: {objective: renew the card, knowledge: {name: Dana}, behavior: [brief]}
     assertions: [{contains: renewed}, {none_of: [{contains: the-criterion-nobody-may-tell}]}]
     scripted:
       - {when: renew, say: Which name?}

@@ -178,7 +178,7 @@ def test_the_fingerprint_tells_path_mode_and_content(source: Path, tmp_path: Pat
 
 
 def test_a_skill_of_another_name_goes_by_that_name(source: Path, workspace: Path) -> None:
-    skill = SkillToInstall("renamed", source, role="neighbour")
+    skill = SkillToInstall("renamed", source, role="distractor")
     installed = install_skill(skill, workspace, DIRECTORIES)
     assert installed.directories == (".claude/skills/renamed",)
-    assert (installed.info.name, installed.info.role) == ("renamed", "neighbour")
+    assert (installed.info.name, installed.info.role) == ("renamed", "distractor")

@@ -154,12 +154,12 @@ def test_skills_are_installed_and_told(preparation: Preparation, tmp_path: Path)
     one = make_tree(tmp_path / "one", {"SKILL.md": ""})
     two = make_tree(tmp_path / "two", {"SKILL.md": ""})
     outcome = preparation.outcome(
-        {}, skills=[SkillToInstall("one", one), SkillToInstall("two", two, role="neighbour")]
+        {}, skills=[SkillToInstall("one", one), SkillToInstall("two", two, role="distractor")]
     )
     assert isinstance(outcome, PreparedWorkspace)
     assert [(skill.name, skill.role) for skill in outcome.skills] == [
         ("one", "under_test"),
-        ("two", "neighbour"),
+        ("two", "distractor"),
     ]
     assert outcome.skill_paths["one"] == outcome.root / ".claude" / "skills" / "one"
     assert outcome.skill_paths["one"].is_dir()

@@ -21,6 +21,7 @@ _REFERRING = frozenset(
         "files",
         "fixture",
         "golden_file",
+        "distractors",
         "neighbours",
         "path",
         "script",

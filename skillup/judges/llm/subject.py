@@ -45,8 +45,8 @@ class Exchange:
 def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]:
     """What the conversation was held under: the agent's system text, and what its user wants."""
     given = record.case.get("input") or {}
-    chatter = (given.get("conversation") or {}).get("chatter") or {}
-    wanted = chatter.get("objective") or (record.case.get("user_simulator") or {}).get("scenario")
+    persona = (given.get("conversation") or {}).get("persona") or {}
+    wanted = persona.get("objective") or (record.case.get("user_simulator") or {}).get("scenario")
     told = (
         ("what the agent was told beforehand (system prompt)", given.get("system"),
          {} if given.get("literal") else record.initial_variables),

@@ -191,9 +191,9 @@ def triggering(found: Sequence[Triggering], names: Names) -> Iterator[Sheet]:
 def _beside(shown: Sequence[Triggering], names: Names) -> Iterator[Cell]:
     """Which choice there was, once for each skill of a suite: engines have the same."""
     for item in {(item.suite, item.skill): item for item in shown}.values():
-        if item.neighbours:
+        if item.distractors:
             name = names.case(item.suite, item.skill)
-            yield Cell(f"{name}: installed beside it: {listed_ids(item.neighbours)}", "dim")
+            yield Cell(f"{name}: installed beside it: {listed_ids(item.distractors)}", "dim")
 
 
 def _observed(item: Triggering) -> int:

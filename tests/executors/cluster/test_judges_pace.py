@@ -18,7 +18,7 @@ SUITE = """
     """
 CASE = """
     input:
-      conversation: {max_turns: 3, chatter: {objective: renew the card}}
+      conversation: {max_turns: 3, persona: {objective: renew the card}}
     judge:
       type: agent_judge
       criteria: [it was renewed]

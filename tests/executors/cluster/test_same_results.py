@@ -19,7 +19,7 @@ FILES = {
     "work/suite/eval.yaml": """
         name: demo
         skills: [{path: skills/own}]
-        neighbours: [../../elsewhere/skills/near]
+        distractors: [../../elsewhere/skills/near]
         judge: {model: "scripted:judge.yaml"}
         cases:
           retry_policy: {max_retries: 1, retry_on: [crash]}

@@ -33,7 +33,7 @@ def test_a_suite_with_what_it_names_outside_of_itself(tmp_path: Path) -> None:
     make_tree(
         tmp_path,
         {
-            "s/eval.yaml": "name: s\nskills: [{path: ../k/own}]\nneighbours: [../k/near]\n"
+            "s/eval.yaml": "name: s\nskills: [{path: ../k/own}]\ndistractors: [../k/near]\n"
             "cases: {files: [c.yaml, ../more/d.yaml]}\n",
             "s/c.yaml": CASE + "context: {fixture: ../data}\n",
             "more/d.yaml": CASE,
@@ -63,7 +63,7 @@ def test_texts_that_look_like_paths_are_none(tmp_path: Path) -> None:
 
 def test_an_absolute_path_is_refused_before_the_start(tmp_path: Path) -> None:
     make_tree(tmp_path, {"k/SKILL.md": "---\nname: k\ndescription: d\n---\n", "s/c.yaml": CASE})
-    (tmp_path / "s/eval.yaml").write_text(f"name: s\nneighbours: [{tmp_path}/k]\n")
+    (tmp_path / "s/eval.yaml").write_text(f"name: s\ndistractors: [{tmp_path}/k]\n")
     with pytest.raises(SkillupError, match=r"eval.yaml: .*/k is an absolute path") as caught:
         trees(tmp_path, "s")
     assert caught.value.hint == "write it relative to the suite"

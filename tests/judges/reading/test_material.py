@@ -165,7 +165,7 @@ def test_judges_are_shown_the_system_text_and_what_the_simulated_user_wants() ->
     case = {
         "input": {
             "system": "Answer <<name>> in Latin.",
-            "conversation": {"max_turns": 2, "chatter": {"objective": "A renewed card"}},
+            "conversation": {"max_turns": 2, "persona": {"objective": "A renewed card"}},
         }
     }
     record = make_record("Salve.", case=case, initial_variables={"name": "Dana"})

@@ -18,7 +18,7 @@ from skillup.simulator import SimulatorFactory
 
 
 def make_case(**given: Any) -> Case:
-    part = {"max_turns": 3, "chatter": {"objective": "renew the card"}}
+    part = {"max_turns": 3, "persona": {"objective": "renew the card"}}
     return Case.model_validate({"id": "a", "input": {"conversation": part}, **given})
 
 

@@ -12,14 +12,14 @@ import pytest
 
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.ratelimit.slow_down import OwnPacing, Pacing
-from skillup.schema.conversation import Chatter
+from skillup.schema.conversation import Persona
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Script
 from skillup.simulator.engine_user import EngineUser, SimulatorConfig
 from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.virtual_time import HurriedTime
 
-CHATTER = Chatter(objective="renew the card")
+PERSONA = Persona(objective="renew the card")
 
 
 def make_user(
@@ -56,9 +56,9 @@ def test_each_message_resumes_the_same_session(tmp_path: Path) -> None:
         {"turn": 1, "say": move(message="Renew it, please.")},
         {"turn": 2, "say": '{"message": "{{turn}}, as {{match.1}}"}', "when": "Which (card)"},
     ]
-    first = SimulatorPart(chatter=CHATTER, messages_left=2)
+    first = SimulatorPart(persona=PERSONA, messages_left=2)
     second = SimulatorPart(
-        chatter=CHATTER, said=[("Renew it, please.", "Which card?")], messages_left=1
+        persona=PERSONA, said=[("Renew it, please.", "Which card?")], messages_left=1
     )
     said = speak(make_user(tmp_path, replies), first, second)
     assert [message.text for message in said] == ["Renew it, please.", "2, as card"]
@@ -70,13 +70,13 @@ def test_each_message_resumes_the_same_session(tmp_path: Path) -> None:
 
 def test_its_directory_is_empty(tmp_path: Path) -> None:
     user = make_user(tmp_path, [{"say": move(message="Hello")}])
-    speak(user, SimulatorPart(chatter=CHATTER))
+    speak(user, SimulatorPart(persona=PERSONA))
     assert list((tmp_path / "user" / "workspace").iterdir()) == []
 
 
 def test_it_is_not_permitted_to_run_commands(tmp_path: Path) -> None:
     replies = [{"steps": [{"run": "ls"}], "say": '{"message": "{{output}}"}'}]
-    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(chatter=CHATTER))
+    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(persona=PERSONA))
     assert "read_only" in (said.text or "")
 
 
@@ -85,14 +85,14 @@ def test_an_answer_of_the_wrong_form_is_asked_for_once_more(tmp_path: Path) -> N
         {"when": "cannot be read", "say": move(message="Hello")},
         {"say": "Hello"},
     ]
-    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(chatter=CHATTER))
+    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(persona=PERSONA))
     assert said.text == "Hello"
     assert said.info.usage is not None
     assert said.info.usage.output_tokens == 40, "both answers are counted"
 
 
 def test_an_answer_that_stays_wrong_is_an_error_of_the_judging(tmp_path: Path) -> None:
-    (said,) = speak(make_user(tmp_path, [{"say": "Hello"}]), SimulatorPart(chatter=CHATTER))
+    (said,) = speak(make_user(tmp_path, [{"say": "Hello"}]), SimulatorPart(persona=PERSONA))
     assert said.error is not None
     assert said.error.kind == "judge"
     assert "cannot be read" in said.error.message
@@ -100,7 +100,7 @@ def test_an_answer_that_stays_wrong_is_an_error_of_the_judging(tmp_path: Path) -
 
 def test_a_crash_is_an_error_that_names_the_profile(tmp_path: Path) -> None:
     replies = [{"say": "x", "misbehave": {"exit_code": 3}}]
-    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(chatter=CHATTER))
+    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(persona=PERSONA))
     assert said.error is not None
     assert said.error.kind == "judge"
     assert "the simulated user (player): crash" in said.error.message
@@ -108,10 +108,10 @@ def test_a_crash_is_an_error_that_names_the_profile(tmp_path: Path) -> None:
 
 def test_it_may_stop_only_where_that_is_asked(tmp_path: Path) -> None:
     replies = [{"say": move(stop="completed", reason="Done.")}]
-    asked = SimulatorPart(chatter=CHATTER, said=[("a", "b")], may_stop=True)
+    asked = SimulatorPart(persona=PERSONA, said=[("a", "b")], may_stop=True)
     (stopped,) = speak(make_user(tmp_path / "1", replies), asked)
     assert (stopped.stop, stopped.reason) == ("completed", "Done.")
-    (refused,) = speak(make_user(tmp_path / "2", replies), SimulatorPart(chatter=CHATTER))
+    (refused,) = speak(make_user(tmp_path / "2", replies), SimulatorPart(persona=PERSONA))
     assert refused.error is not None
 
 
@@ -119,9 +119,9 @@ def patient(seconds: float = 600) -> OwnPacing:
     return OwnPacing(seconds, **HurriedTime().both)
 
 
-FIRST = SimulatorPart(chatter=CHATTER)
-SECOND = SimulatorPart(chatter=CHATTER, said=[("Renew it.", "Which card?")])
-THIRD = SimulatorPart(chatter=CHATTER, said=[*SECOND.said, ("The red one.", "Whose?")])
+FIRST = SimulatorPart(persona=PERSONA)
+SECOND = SimulatorPart(persona=PERSONA, said=[("Renew it.", "Which card?")])
+THIRD = SimulatorPart(persona=PERSONA, said=[*SECOND.said, ("The red one.", "Whose?")])
 
 
 def conversation(kind: str, at: int, **misbehave: Any) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from skillup.schema.conversation import Chatter
+from skillup.schema.conversation import Persona
 from skillup.schema.record import HistoryItem
 from skillup.simulator.prompt import next_text, part_text
 from skillup.trial.request import SimulatorPart
 
-CHATTER = Chatter(
+PERSONA = Persona(
     role="a member of a library",
     objective="renew the card",
     knowledge={"name": "Dana", "cards": [4711, 4712]},
@@ -18,7 +18,7 @@ CHATTER = Chatter(
 
 
 def test_the_part_tells_role_aim_knowledge_and_behaviour() -> None:
-    told = part_text(SimulatorPart(chatter=CHATTER))
+    told = part_text(SimulatorPart(persona=PERSONA))
     for piece in (
         "a member of a library",
         "renew the card",
@@ -34,8 +34,8 @@ def test_a_scenario_is_a_part_too() -> None:
 
 
 def test_the_part_stays_the_same_while_the_conversation_goes_on() -> None:
-    first = SimulatorPart(chatter=CHATTER, messages_left=3)
-    later = SimulatorPart(chatter=CHATTER, said=[("a", "b")], messages_left=2, may_stop=True)
+    first = SimulatorPart(persona=PERSONA, messages_left=3)
+    later = SimulatorPart(persona=PERSONA, said=[("a", "b")], messages_left=2, may_stop=True)
     assert part_text(first) == part_text(later)
 
 
@@ -74,7 +74,7 @@ def test_what_a_terminal_or_a_reader_would_not_see_is_made_visible() -> None:
 
 
 def test_the_same_conversation_gives_the_same_words() -> None:
-    part = SimulatorPart(chatter=CHATTER, said=[("Hello", "Hi")], messages_left=3)
+    part = SimulatorPart(persona=PERSONA, said=[("Hello", "Hi")], messages_left=3)
     assert next_text(part) == next_text(part)
 
 

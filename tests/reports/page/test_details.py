@@ -90,7 +90,7 @@ SUITE = {
         input:
           conversation:
             max_turns: 4
-            chatter: {role: A member, objective: Have the card renewed}
+            persona: {role: A member, objective: Have the card renewed}
         assertions: [{contains: renewed}]
         scripted:
           - {when: renew, say: "Of course. What is your name?"}

@@ -9,7 +9,7 @@ from skillup.schema.analysis import Triggering
 from skillup.schema.grade import Grade
 from tests.support.graded import a_check, a_grade, a_result
 
-INFO = {"suites": {"demo": {"cases": {}, "skills": ["x"], "neighbours": ["other"]}}}
+INFO = {"suites": {"demo": {"cases": {}, "skills": ["x"], "distractors": ["other"]}}}
 
 
 def trials(expected: str, outcomes: str, **more: Any) -> list[Grade]:
@@ -32,7 +32,7 @@ def test_each_trial_is_one_of_four_outcomes() -> None:
     assert (found.used_wrongly, found.not_used_rightly) == (3, 2)
     assert (found.precision, found.recall) == (0.5, 0.75)
     assert found.f1 == 2 * 0.5 * 0.75 / (0.5 + 0.75)
-    assert (found.skill, found.neighbours) == ("x", ["other"])
+    assert (found.skill, found.distractors) == ("x", ["other"])
 
 
 def test_what_is_not_defined_is_none() -> None:

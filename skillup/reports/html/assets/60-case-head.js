@@ -129,7 +129,7 @@
                 "span",
                 { title: "sha256 " + skill.sha256 },
                 skill.name,
-                skill.role === "neighbour" ? SK.el("span", { class: "aside" }, " (neighbour)") : null,
+                skill.role === "distractor" ? SK.el("span", { class: "aside" }, " (distractor)") : null,
               ),
             ])
           : null,
