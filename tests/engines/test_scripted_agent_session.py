@@ -197,7 +197,7 @@ def test_starting_the_agent_loads_nothing_heavy() -> None:
     """The guard of its speed: it is started for each turn of each trial."""
     program = (
         "import sys; sys.argv = ['x', '--version']\n"
-        "import skillup.engines.scripted_agent.program\n"
+        "import skillup.engines.scripted_agent.agent\n"
         "print([name for name in ('pydantic', 'typing', 'subprocess', 'pathlib', 'inspect')"
         " if name in sys.modules])"
     )

@@ -10,7 +10,7 @@ the standard library and little inside it, because an evaluation starts it dozen
 
 The working directory is the workspace. FILE is a JSON dump of
 :class:`skillup.schema.scripted.Script`. Environment: ``SKILLUP_SCRIPTED_SEED`` and
-``SKILLUP_SCRIPTED_ATTEMPT`` decide what is drawn by lot (:mod:`.lots`).
+``SKILLUP_SCRIPTED_ATTEMPT`` decide what is drawn by lot.
 
 **Events**, one JSON object a line on stdout, ``type`` first::
 
@@ -27,7 +27,7 @@ An error's ``kind`` is one of ``auth``, ``rate_limit``, ``quota``, ``overloaded`
 
 **Exit codes**: 0 answered; 1 the result is an error; 2 wrong arguments or script file; 130 SIGINT.
 
-**Sessions** are kept in ``HOME/sessions/ID.jsonl`` (:mod:`.sessions`), which only ever grows, and
+**Sessions** are kept in ``HOME/sessions/ID.jsonl`` (:mod:`.script`), which only ever grows, and
 is synced before the result is printed.
 """
 

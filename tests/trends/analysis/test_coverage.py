@@ -14,7 +14,7 @@ from statistics import fmean
 import pytest
 
 from skillup.analysis.uplift import uplift_interval
-from skillup.engines.scripted_agent.replies import choose_reply
+from skillup.engines.scripted_agent.script import choose_reply
 from skillup.stats.exact import PassCounts
 from skillup.stats.paired import bootstrap_interval, mean_difference
 from skillup.stats.proportions import wilson

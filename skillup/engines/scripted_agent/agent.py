@@ -1,0 +1,315 @@
+"""One turn of the agent, from its arguments to its result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+
+from skillup.engines.scripted_agent import VERSION
+from skillup.engines.scripted_agent.script import (
+    AgentError,
+    AgentSession,
+    Placeholders,
+    attempt,
+    choose_reply,
+    drawn,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SKILL_DIRECTORIES = [".agents/skills", ".claude/skills"]
+_REFUSED_UNDER = {"write_file": ("read_only",), "shell": ("read_only", "edits")}
+_MESSAGES = {
+    "auth": "401: the key was refused",
+    "rate_limit": "429: too many requests",
+    "quota": "429: the account's allowance is used up",
+    "overloaded": "529: the model is overloaded",
+    "model_error": "500: the model failed",
+    "max_turns": "the limit of steps was reached",
+}
+
+
+def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    """The arguments; on wrong ones the process ends with code 2 and says why on stderr."""
+    parser = argparse.ArgumentParser(
+        prog="scripted-agent",
+        description="A small agent that answers by a script; the message comes on stdin.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--version", action="version", version=f"scripted-agent {VERSION}")
+    add("--script", required=True, metavar="FILE", help="replies, as JSON")
+    add("--home", required=True, metavar="DIR", help="holds sessions/")
+    session = parser.add_mutually_exclusive_group(required=True)
+    session.add_argument("--session-id", metavar="ID", help="start a session of this name")
+    session.add_argument("--resume", metavar="ID", help="go on with this session")
+    add("--system-file", metavar="FILE", help="holds added instructions")
+    add("--model", default="scripted", metavar="NAME", help="the name to report")
+    add("--max-turns", type=int, metavar="N", help="the most steps in this turn")
+    add("--permission", choices=("full", "edits", "read_only"), default="full")
+    where = " and ".join(_SKILL_DIRECTORIES)
+    add("--skills-dir", action="append", metavar="DIR", help=f"default: {where}")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one turn; returns the exit code."""
+    turn = Turn(parse_arguments(argv))
+    try:
+        turn.run(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    except AgentError as error:
+        turn.result("", {"kind": error.kind, "message": error.message})
+        return 1
+    except KeyboardInterrupt:
+        if turn.shell_group is not None:
+            os.killpg(turn.shell_group, signal.SIGKILL)
+        return 130
+    return 0
+
+
+class ToolError(Exception):
+    """The tool could not do it; the agent is told and goes on."""
+
+
+class Turn:
+    """One turn: each tool call, and the answer, is a request to the "model"."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.skills = _installed_skills(options.skills_dir or _SKILL_DIRECTORIES)
+        self.session_id: str = options.resume or options.session_id
+        self.shell_group: int | None = None
+        """The process group of the command that is running."""
+        self._garbled = False
+        self._requests = 0
+        try:
+            with open(options.script, encoding="utf-8") as file:
+                self._replies: list[dict[str, Any]] = json.load(file)["replies"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            sys.stderr.write(f"scripted-agent: {options.script} is not a script: {error!r}\n")
+            sys.exit(2)
+
+    def run(self, message: str) -> None:
+        """Raises AgentError if the turn ends without an answer."""
+        options = self.options
+        session = AgentSession(options.home, self.session_id)
+        session = session.load() if options.resume else session.create()
+        turn = session.next_turn
+        choice = choose_reply(self._replies, message, turn, self.skills)
+        faults = _faults(choice[0].get("misbehave") if choice else None, turn)
+        if faults.get("forget"):
+            session = AgentSession(options.home, session.id).create("w")
+        if faults.get("new_session"):
+            import uuid
+
+            session = AgentSession(options.home, str(uuid.uuid4())).create()
+        self.session = session
+        self.session_id = session.id
+        self.event(
+            "session_started",
+            session_id=session.id,
+            agent_version=VERSION,
+            model=options.model,
+            permission=options.permission,
+            turn=session.next_turn,
+            skills=list(self.skills),
+        )
+        if choice is None:
+            shown = message if len(message) <= 200 else message[:200] + "…"
+            what = f'no reply of the script applies to turn {session.next_turn}: "{shown}"'
+            raise AgentError("script", what)
+        reply, match = choice
+        simple = {"user": message, "system": "", "skills": ", ".join(self.skills)}
+        simple["turn"] = str(session.next_turn)
+        if options.system_file is not None:
+            with open(options.system_file, encoding="utf-8", newline="") as file:
+                simple["system"] = file.read()
+        self.placeholders = Placeholders(session, match, simple)
+        session.add("user", turn=session.next_turn, text=message)
+        self._fail_at_start(faults)
+        for step in reply.get("steps", ()):
+            self._step(step)
+        _fail_before_answer(faults)
+        self._answer(self.placeholders.fill(reply.get("say", "")), reply.get("usage", {}))
+
+    def _answer(self, answer: str, usage: dict[str, int]) -> None:
+        self._count()
+        if answer:
+            self.event("message", text=answer)
+        self.session.add("answer", turn=len(self.session.exchanges), text=answer)
+        self.event("usage", **usage, requests=self._requests)
+        self.result(answer, None)
+
+    # Events
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """One line. Escaped to ASCII, so that neither locale nor lone surrogates can break it."""
+        line = json.dumps({"type": kind, **fields})
+        if self._garbled:
+            # The last brace has lost its partner, so this can never be JSON by accident.
+            line = line[len(line) // 2 :]
+        sys.stdout.buffer.write(line.encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+    def result(self, answer: str, error: dict[str, str] | None) -> None:
+        """The last event."""
+        fields = {"session_id": self.session_id, "answer": answer}
+        self.event("result", **fields, is_error=error is not None, error=error)
+
+    def _both(self, kind: str, **fields: Any) -> None:
+        self.session.add(kind, **fields)
+        self.event(kind, **fields)
+
+    # Steps
+
+    def _count(self) -> None:
+        limit = self.options.max_turns
+        if limit is not None and self._requests >= limit:
+            raise AgentError("max_turns", f"the limit of {limit} steps was reached")
+        self._requests += 1
+
+    def _step(self, step: dict[str, Any]) -> None:
+        fill = self.placeholders.fill
+        if step.get("say"):
+            self._both("message", text=fill(step["say"]))
+        elif step.get("run"):
+            self._use("shell", command=fill(step["run"]))
+        elif step.get("write"):
+            write = step["write"]
+            self._use("write_file", path=fill(write["path"]), content=fill(write["content"]))
+        elif step.get("read"):
+            self._use("read_file", path=fill(step["read"]))
+        elif step.get("skill"):
+            self._use("skill", skill=fill(step["skill"]))
+        elif step.get("remember"):
+            values = {name: fill(value) for name, value in step["remember"].items()}
+            self.session.add("remember", values=values)
+        elif step.get("delay"):
+            time.sleep(step["delay"])
+
+    def _use(self, name: str, **arguments: str) -> None:
+        self._count()
+        call_id = f"call_{len(self.session.exchanges)}_{self._requests}"
+        self._both("tool_call", id=call_id, name=name, input=arguments)
+        status = "success"
+        try:
+            permission = self.options.permission
+            if permission in _REFUSED_UNDER.get(name, ()):
+                raise ToolError(f"{name} is not permitted: the permission is {permission}")
+            output = self._tool(name, arguments)
+        except OSError as error:
+            subject = arguments.get("path", error.filename)
+            status, output = "error", f"{subject}: {error.strerror or error}"
+        except (ToolError, ValueError) as error:  # a NUL byte in a path or a command
+            status, output = "error", str(error)
+        if name != "write_file":
+            self.placeholders.simple["output"] = output
+        self._both("tool_result", id=call_id, status=status, output=output)
+
+    def _tool(self, name: str, arguments: dict[str, str]) -> str:
+        if name == "shell":
+            return self._shell(arguments["command"])
+        if name == "read_file":
+            return _text(arguments["path"])
+        if name == "skill":
+            skill = arguments["skill"]
+            if skill in self.skills:
+                return _text(self.skills[skill])
+            known = ", ".join(self.skills) or "none"
+            raise ToolError(f"no skill {skill} is installed (installed: {known})")
+        path = arguments["path"]
+        target, workspace = os.path.realpath(path), os.path.realpath(".")
+        inside = target.startswith(os.path.join(workspace, ""))
+        if self.options.permission != "full" and not inside:
+            raise ToolError(f"{path} is outside the workspace")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.write(arguments["content"])
+        return f"wrote {path}"
+
+    def _shell(self, command: str) -> str:
+        """Runs a command in a session of its own, as other agents do.
+
+        Its output goes through a file: a child left in the background keeps a pipe open for ever.
+        """
+        import subprocess
+
+        scratch = os.path.join(self.options.home, f".output-{os.getpid()}")
+        with open(scratch, "w+b") as output:
+            shell = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            self.shell_group = shell.pid
+            code = shell.wait()
+            self.shell_group = None
+            output.seek(0)
+            text = output.read().decode("utf-8", "replace").rstrip("\n")
+        os.unlink(scratch)
+        if code != 0:
+            raise ToolError(f"exit code {code}\n{text}".rstrip("\n"))
+        return text
+
+    def _fail_at_start(self, faults: dict[str, Any]) -> None:
+        if faults.get("ignore_signals"):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if faults.get("orphan"):
+            import subprocess
+
+            # In a session of its own, with our stdout open: its reader sees no end of file.
+            subprocess.Popen(["sleep", "3600"], stdin=subprocess.DEVNULL, start_new_session=True)
+        if faults.get("flood_bytes"):
+            output, block = sys.stdout.buffer, b"x" * 65536
+            output.write(b'{"type": "flood", "text": "')
+            for _ in range(faults["flood_bytes"] // len(block)):
+                output.write(block)
+            output.write(block[: faults["flood_bytes"] % len(block)] + b'"}\n')
+        self._garbled = bool(faults.get("garbage"))
+
+
+def _faults(wanted: dict[str, Any] | None, turn: int) -> dict[str, Any]:
+    """Misbehaviour on request; none if it is not drawn, or meant for other attempts."""
+    if not wanted or not drawn(wanted.get("probability", 1.0), turn, "fault"):
+        return {}
+    times = wanted.get("times")
+    return wanted if times is None or attempt() <= times else {}
+
+
+def _fail_before_answer(faults: dict[str, Any]) -> None:
+    """In place of the answer: may raise AgentError, end the process, never return."""
+    while faults.get("hang"):
+        time.sleep(3600)
+    kind = faults.get("error")
+    if kind:
+        raise AgentError(kind, faults.get("message") or _MESSAGES[kind])
+    code = faults.get("exit_code")
+    if code is not None and code < 0:
+        os.kill(os.getpid(), -code)
+    if code is not None or faults.get("no_result"):
+        sys.exit(code or 0)
+
+
+def _installed_skills(directories: list[str]) -> dict[str, str]:
+    """Name → path of its SKILL.md, sorted; a skill's name is that of its directory."""
+    found: dict[str, str] = {}
+    for directory in directories:
+        for name in os.listdir(directory) if os.path.isdir(directory) else ():
+            path = os.path.join(directory, name, "SKILL.md")
+            if os.path.isfile(path):
+                found.setdefault(name, path)
+    return dict(sorted(found.items()))
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        return file.read().rstrip("\n")
