@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -179,23 +178,6 @@ def _copy_login(source: Path | None, target: Path) -> None:
 
 LOGIN_FILES = ("home/.claude/.credentials.json", "home/.codex/auth.json")
 """Relative to the trial's home; a copy of the user's own, which the CLI may have renewed."""
-
-_CACHES = (
-    "tmp",
-    "home/.cache",
-    "home/.npm",
-    "home/.claude/telemetry",
-    "home/.codex/.tmp",
-    "home/.codex/tmp",
-    "home/.codex/log",
-    # Only a log: what a session holds is in its own file.
-    "home/.codex/logs_*.sqlite*",
-)
-
-
-def is_passing(path: str) -> bool:
-    """Whether `path`, relative to the trial's home, is a login or a cache."""
-    return path in LOGIN_FILES or any(fnmatchcase(path, pattern) for pattern in _CACHES)
 
 
 def remove_logins(home: Path) -> None:

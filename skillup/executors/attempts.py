@@ -14,13 +14,10 @@ from skillup.executors.ratelimit import MOST_ANEW
 from skillup.plan import Job
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import Checkpoint, Record, TurnError
-from skillup.simulator.factory import USER
 from skillup.store import RunDirectory, TrialPlace
-from skillup.store.scratch import remove_tree
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_rest, run_trial
 from skillup.trial.resume import resume_trial
 from skillup.trial.setup import Opened
-from skillup.trial.state_backup import COPIES
 
 # Which trials are held again: the suite's `retry_policy`.
 
@@ -217,10 +214,7 @@ def _tidy(run: AttemptsOf, job: Job, scratch: Path, finished: bool) -> None:
     """Remove the scratch, or of it what nobody needs any more."""
     if not finished and run.directory.read_checkpoint(job.id) is not None:
         remove_logins(scratch / "home")
-    elif run.options.keep_scratch:
-        for place in (scratch, scratch / USER):
-            remove_tree(place / COPIES)
-    else:
+    elif not run.options.keep_scratch:
         run.directory.remove_scratch(job.id)
 
 

@@ -471,9 +471,10 @@ class Checkpoint(Model):
     session: SessionFingerprint = Field(description="What the session held after the turn.")
     chosen_session_id: str = Field(description="The id that the trial chose for its session.")
     skills: dict[str, str] = Field(description="Name → directory, relative to the workspace.")
-    home_copy: str = Field(description="Which of the scratch's copies of the home it is.")
-    home_sha256: str = Field(description="Over that copy's paths, sizes, times and modes.")
-    workspace_sha256: str = Field(description="The same over the workspace, with its `.git`.")
+    session_files: dict[str, int] = Field(description="Of its home: path → size in bytes.")
+    workspace_sha256: str = Field(
+        description="Over the workspace's paths, sizes, times and modes, with its `.git`."
+    )
     asked_sha256: str = Field(description="Over the case and the engine, as they were asked for.")
     elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
     held_seconds: float = Field(description="Of the conversation's own time limit.")

@@ -42,7 +42,7 @@ from skillup.simulator.prompt import (
 )
 from skillup.trial.artifacts import set_aside
 from skillup.trial.request import THE_RUNS_END, SimulatorMessage, SimulatorPart
-from skillup.trial.state_backup import HomeCopies, HomeCopy
+from skillup.trial.state_backup import rewind_sessions, session_files
 from skillup.trial.usage import total_cost, total_usage
 
 _ATTEMPTS = 2
@@ -78,7 +78,6 @@ class EngineUser:
     def __init__(self, stage: SimulatorConfig) -> None:
         self._stage = stage
         self._trial: TrialContext | None = None
-        self._copies: HomeCopies | None = None
         self._session: SessionRef | None = None
         self._fingerprint: SessionFingerprint | None = None
         self._sent = 0
@@ -128,7 +127,7 @@ class EngineUser:
             sending += 1
             trial = await anyio.to_thread.run_sync(self._context)
             session, fingerprint = self._session, self._fingerprint
-            home = await anyio.to_thread.run_sync(self._copy_home)
+            files = await anyio.to_thread.run_sync(self._before, trial)
             request = TurnRequest(
                 number=self._in_session + 1,
                 prompt=self._prompt(part, form, problem),
@@ -143,9 +142,8 @@ class EngineUser:
                 self._in_session += 1
                 return outcome
             await anyio.to_thread.run_sync(set_aside, stage.raw_dir, stem, "refused")
-            if session is not None and await anyio.to_thread.run_sync(self._put_back, home):
-                self._session, self._fingerprint = session, fingerprint
-            else:
+            self._session, self._fingerprint = session, fingerprint
+            if not await anyio.to_thread.run_sync(self._put_back, trial, files):
                 self._begin_anew(trial)
 
     async def _send(self, request: TurnRequest, trial: TrialContext) -> EngineTurn:
@@ -167,26 +165,23 @@ class EngineUser:
         self._in_session = 0
         self._trial = replace(trial, session_id=str(uuid.uuid4()))
 
-    def _copy_home(self) -> HomeCopy | None:
-        """Before a message that resumes the session; None: it could not be put back."""
-        stage = self._stage
-        own = stage.profile.isolation != "shared" and stage.pacing.patience_seconds > 0
-        if self._copies is None or self._session is None or not own:
+    def _before(self, trial: TrialContext) -> dict[str, int] | None:
+        """Session files before a message that resumes the session; None: no way back."""
+        if self._session is None or self._stage.profile.isolation == "shared":
             return None
         try:
-            return self._copies.take()
+            return session_files(trial.home)
         except OSError:
             return None
 
-    def _put_back(self, home: HomeCopy | None) -> bool:
-        """Whether the home is again what it was before the message."""
-        if self._copies is None or home is None:
+    def _put_back(self, trial: TrialContext, files: dict[str, int] | None) -> bool:
+        """Whether the session is again what it was before the message."""
+        if files is None:
             return False
         try:
-            self._copies.put_back(home)
+            return rewind_sessions(trial.home, files, self._fingerprint) is None
         except OSError:
             return False
-        return True
 
     def _context(self) -> TrialContext:
         stage = self._stage
@@ -209,7 +204,6 @@ class EngineUser:
                 seed=stage.seed,
                 secrets=stage.secrets,
             )
-            self._copies = HomeCopies(self._trial.home, stage.scratch)
         return self._trial
 
     def _info(self, outcomes: list[EngineTurn]) -> SimulatorInfo:

@@ -1,25 +1,22 @@
 """Going on with a conversation that another process began, from what it noted down.
 
 That is done only if all is as it was after the last turn that is noted down: else it would be
-another conversation. The home is put back from the copy that was made then.
+another conversation. Its session files are cut back to what they held then.
 """
 
 from __future__ import annotations
-
-import hashlib
-from pathlib import Path
 
 import anyio.to_thread
 
 from skillup.engines.base import SessionRef
 from skillup.process import new_marker
-from skillup.schema.record import Checkpoint, Record, SessionFingerprint, TurnError, TurnRecord
+from skillup.schema.record import Checkpoint, Record, TurnError, TurnRecord
 from skillup.trial.artifacts import set_aside_from
 from skillup.trial.history import past_of, with_unanswered
 from skillup.trial.message import LiveSession, look_at
 from skillup.trial.request import TrialRequest
 from skillup.trial.setup import Opened, context_of, extra_variables
-from skillup.trial.state_backup import HomeCopies, what_was_asked, workspace_signature
+from skillup.trial.state_backup import rewind_sessions, what_was_asked, workspace_signature
 from skillup.workspace.failures import refuse_full_disk
 
 
@@ -93,24 +90,7 @@ def _put_back(request: TrialRequest, noted: Checkpoint) -> str | None:
         return "its scratch directory is gone"
     if workspace_signature(request.scratch / "workspace") != noted.workspace_sha256:
         return "its workspace was changed after the last whole turn"
-    copies = HomeCopies(home.resolve(), request.scratch)
-    copy = copies.find(noted.home_copy, noted.home_sha256)
-    if copy is None:
-        return "the copy of the agent's home is not whole"
     try:
-        copies.put_back(copy)
+        return rewind_sessions(home.resolve(), noted.session_files, noted.session)
     except OSError as refused:
-        return f"the agent's home could not be put back: {refused.strerror or refused}"
-    if not _holds_exactly(home, noted.session):
-        return f"the file of session {noted.session.session_id} does not hold exactly its turns"
-    return None
-
-
-def _holds_exactly(home: Path, session: SessionFingerprint) -> bool:
-    """Whether a session file of the home has the very bytes that it had then, and no more."""
-    for path in home.rglob("*.jsonl"):
-        if session.session_id in path.name and path.stat().st_size == session.prefix_bytes:
-            with path.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() == session.prefix_sha256:
-                    return True
-    return False
+        return f"the agent's session could not be put back: {refused.strerror or refused}"

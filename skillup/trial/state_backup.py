@@ -1,216 +1,97 @@
-"""Keeps a conversation's state before every message, so that it can be put back."""
+"""What a conversation's state was before a message, so that it can be put back.
+
+The agent's session files are cut back to their earlier lengths, and the session must then hold the
+very bytes that it held; the workspace must not have been touched at all.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import shutil
 import stat
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
 from skillup.engines.base import SessionRef
-from skillup.engines.environment import is_passing
 from skillup.schema.record import Checkpoint, Record, SessionFingerprint
 from skillup.schema.suite import needs_simulator
 from skillup.trial.message import LiveSession
 from skillup.trial.request import TrialRequest
 from skillup.workspace import Snapshot
-from skillup.workspace.trees import Entry, EntryKind, copy_file, list_tree
-
-# Signatures of directory trees: whether one is still as it was, without reading its files.
-
-
-@dataclass(frozen=True, slots=True)
-class FileStat:
-    """What tells that an entry of a tree was touched."""
-
-    kind: EntryKind
-    size: int = 0
-    mtime_ns: int = 0
-    mode: int = 0
-    link: str = ""
-
-
-def file_stats(
-    root: Path, leave_out: Callable[[str, EntryKind], bool] = lambda _path, _kind: False
-) -> dict[str, FileStat]:
-    """The mark of everything below `root`, by path. Raises OSError if it cannot be read."""
-    return {entry.path: file_stat(root, entry) for entry in list_tree(root, leave_out=leave_out)}
-
-
-def file_stat(root: Path, entry: Entry) -> FileStat:
-    """The mark of one entry of a listing."""
-    status = entry.status
-    if entry.kind == "file":
-        return FileStat("file", status.st_size, status.st_mtime_ns, stat.S_IMODE(status.st_mode))
-    if entry.kind == "link":
-        return FileStat("link", link=os.readlink(root / entry.path))  # noqa: PTH115 - its spelling
-    # A directory's times change with files that come and go, as git's locks do.
-    return FileStat(entry.kind)
-
-
-def digest_of(marks: dict[str, FileStat]) -> str:
-    """Over all paths and marks."""
-    digest = hashlib.sha256()
-    for path, mark in sorted(marks.items()):
-        known = f"\0{mark.kind}\0{mark.size}\0{mark.mtime_ns}\0{mark.mode}\0{mark.link}\0"
-        digest.update(os.fsencode(path + known))
-    return digest.hexdigest()
+from skillup.workspace.trees import Entry, list_tree
 
 
 def workspace_signature(root: Path) -> str | None:
     """Of a workspace with its `.git`; None if it cannot be looked at, or is no directory."""
+    digest = hashlib.sha256()
     try:
         if root.is_symlink():
             return None
-        marks = file_stats(root)
+        for entry in sorted(list_tree(root), key=lambda entry: entry.path):
+            digest.update(os.fsencode("\0".join((entry.path, *_what_tells(root, entry), ""))))
     except OSError:
         return None
-    return digest_of({path: _without_stat_cache(path, mark) for path, mark in marks.items()})
+    return digest.hexdigest()
 
 
-def _without_stat_cache(path: str, mark: FileStat) -> FileStat:
-    """`git status`, which agents run to look, refreshes what the index knows of files' times."""
-    if path == ".git/index" or path.endswith("/.git/index"):
-        return FileStat(mark.kind, mark.size)
-    return mark
+def _what_tells(root: Path, entry: Entry) -> Iterator[str]:
+    """What tells that an entry of a tree was touched."""
+    status = entry.status
+    yield entry.kind
+    if entry.kind == "file":
+        yield str(status.st_size)
+        # `git status`, which agents run to look, refreshes what the index knows of files' times.
+        if entry.path != ".git/index" and not entry.path.endswith("/.git/index"):
+            yield f"{status.st_mtime_ns} {stat.S_IMODE(status.st_mode)}"
+    elif entry.kind == "link":
+        yield os.readlink(root / entry.path)  # noqa: PTH115 - its exact spelling
+    # A directory's times change with files that come and go, as git's locks do.
 
 
-# Copies of a trial's home, so that it can be put back to the moment before a message.
+def session_files(home: Path) -> dict[str, int]:
+    """The agent's session files below its home: path, relative to `home` -> size in bytes.
 
-COPIES = "checkpoint"
-"""The folder of the copies, in the trial's scratch."""
-
-_SLOTS = ("a", "b")
-_LARGEST_BYTES = 256 << 20
-# As with snapshots of workspaces: a file that was changed this shortly before it was copied may
-# have been changed again without its times telling.
-_TIMES_TELL_AFTER_NS = 2_500_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class HomeCopy:
-    """One copy, as it was when it was made."""
-
-    slot: str
-    marks: dict[str, FileStat]
-
-    @property
-    def sha256(self) -> str:
-        """Over all of it but contents."""
-        return digest_of(self.marks)
+    All CLIs keep a session as lines of JSON that are only ever appended to.
+    """
+    return {
+        path.relative_to(home).as_posix(): path.stat().st_size
+        for path in home.rglob("*.jsonl")
+        if path.is_file() and not path.is_symlink()
+    }
 
 
-class HomeCopies:
-    """The copies of one trial's home."""
+def rewind_sessions(
+    home: Path, files: Mapping[str, int], session: SessionFingerprint | None
+) -> str | None:
+    """Cut the session files back to what :func:`session_files` said; why not, if that cannot be.
 
-    def __init__(self, home: Path, scratch: Path) -> None:
-        self._home = home
-        self._place = scratch / COPIES
-        self._pinned: str | None = None
-        self._copied: dict[str, dict[str, tuple[FileStat, int]]] = {}
-        """Of each slot: what each file was copied from, and when (ns)."""
-
-    def take(self) -> HomeCopy | None:
-        """A copy of the home as it is now; None if that would be too large.
-
-        Only what has changed since the slot's last copy is copied. Raises OSError.
-        """
-        entries = [e for e in list_tree(self._home, leave_out=_left_out) if e.kind != "special"]
-        if sum(entry.status.st_size for entry in entries if entry.kind == "file") > _LARGEST_BYTES:
-            return None
-        slot = next(name for name in _SLOTS if name != self._pinned)
-        target = self._place / slot
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._place.chmod(0o700)
-        started_ns = time.time_ns()
-        before, copied = self._copied.pop(slot, {}), {}
-        marks = {entry.path: file_stat(self._home, entry) for entry in entries}
-        _remove_others(target, marks)
-        for entry in entries:
-            mark = marks[entry.path]
-            known = before.get(entry.path)
-            changed_ns = entry.status.st_ctime_ns
-            settled = known is not None and changed_ns < known[1] - _TIMES_TELL_AFTER_NS
-            if entry.kind == "file" and settled and known is not None and known[0] == mark:
-                copied[entry.path] = known
-                continue
-            _place(self._home, target, entry.path, mark)
-            copied[entry.path] = (mark, started_ns)
-        self._copied[slot] = copied
-        return HomeCopy(slot, marks)
-
-    def pin(self, copy: HomeCopy) -> None:
-        """From now on it is `copy` that the next ones must not overwrite."""
-        self._pinned = copy.slot
-
-    def find(self, slot: str, sha256: str) -> HomeCopy | None:
-        """The copy that an earlier process made and pinned, if it is whole."""
-        target = self._place / slot
-        if slot not in _SLOTS or target.is_symlink() or not target.is_dir():
-            return None
-        try:
-            copy = HomeCopy(slot, file_stats(target))
-        except OSError:
-            return None
-        if copy.sha256 != sha256:
-            return None
-        self._pinned = slot
-        return copy
-
-    def put_back(self, copy: HomeCopy) -> None:
-        """Make the home what it was. Raises OSError."""
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _remove_others(self._home, copy.marks)
-        for path, mark in copy.marks.items():
-            _place(self._place / copy.slot, self._home, path, mark)
-
-
-def _left_out(path: str, _kind: EntryKind) -> bool:
-    return is_passing(path)
-
-
-def _remove_others(root: Path, wanted: dict[str, FileStat]) -> None:
-    """Removes what is not `wanted`, or of another kind; logins and caches stay."""
-    for entry in reversed(list(list_tree(root, leave_out=_left_out))):
-        mark = wanted.get(entry.path)
-        if mark is not None and mark.kind == entry.kind:
-            continue
-        path = root / entry.path
-        if entry.kind == "directory":
-            with suppress(OSError):  # a cache may be in it
-                path.rmdir()
-        else:
-            path.unlink()
-
-
-def _place(source: Path, target: Path, path: str, mark: FileStat) -> None:
-    """Copies one entry, in place of what is there; its directory exists."""
-    to = target / path
-    if mark.kind == "directory":
-        to.mkdir(mode=0o700, exist_ok=True)
-        return
-    if to.is_dir() and not to.is_symlink():
-        shutil.rmtree(to)
-    to.unlink(missing_ok=True)
-    if mark.kind == "link":
-        os.symlink(mark.link, to)  # noqa: PTH211 - its exact spelling
-    else:
-        copy_file(source / path, to, (source / path).lstat())
+    Whether `session` then holds exactly the bytes that it held is checked. Raises OSError.
+    """
+    for path, size in session_files(home).items():
+        if path not in files:
+            (home / path).unlink()
+        elif size > files[path]:
+            os.truncate(home / path, files[path])
+    if session is None or not session.prefix_bytes:
+        return None
+    for found in home.rglob(f"*{session.session_id}*.jsonl"):
+        if found.stat().st_size == session.prefix_bytes:
+            with found.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == session.prefix_sha256:
+                    return None
+    return f"the file of session {session.session_id} does not hold exactly its turns"
 
 
 @dataclass(frozen=True, slots=True)
 class BackedUpState:
     """A conversation between two messages."""
 
-    home: HomeCopy | None
+    files: dict[str, int] | None
+    """Of the session files; None: they could not be looked at."""
     workspace: str | None
     snapshot: Snapshot
     session: SessionRef | None
@@ -224,17 +105,15 @@ class StateBackup:
     def __init__(self, live: LiveSession) -> None:
         self._live = live
         self._shared = live.context.profile.isolation == "shared"
-        # Beside the home: shared turns of a family have a scratch of their own.
-        self.copies = HomeCopies(live.context.home, live.context.home.parent)
         self._latest: BackedUpState | None = None
 
     async def keep(self) -> BackedUpState:
         """The state as it is now; not looked at again if no message was sent since."""
         if self._latest is None:
             live = self._live
-            home, workspace = await anyio.to_thread.run_sync(self._look)
+            files, workspace = await anyio.to_thread.run_sync(self._look)
             self._latest = BackedUpState(
-                home, workspace, live.snapshot, live.session, live.fingerprint, live.messages
+                files, workspace, live.snapshot, live.session, live.fingerprint, live.messages
             )
         return self._latest
 
@@ -252,28 +131,27 @@ class StateBackup:
             self._latest = kept
         return why
 
-    def _look(self) -> tuple[HomeCopy | None, str | None]:
+    def _look(self) -> tuple[dict[str, int] | None, str | None]:
         if self._shared:
             return None, None
         try:
-            home = self.copies.take()
+            files = session_files(self._live.context.home)
         except OSError:
-            home = None
-        return home, workspace_signature(self._live.context.workspace)
+            files = None
+        return files, workspace_signature(self._live.context.workspace)
 
     def _put_back(self, kept: BackedUpState) -> str | None:
         if self._shared:
-            return "with `isolation: shared` the agent's home cannot be put back"
-        if kept.home is None:
-            return "the agent's home could not be copied before the message"
+            return "with `isolation: shared` the agent's session cannot be put back"
+        if kept.files is None:
+            return "the agent's session could not be looked at before the message"
         now = workspace_signature(self._live.context.workspace)
         if now is None or now != kept.workspace:
             return "the agent had touched the workspace"
         try:
-            self.copies.put_back(kept.home)
+            return rewind_sessions(self._live.context.home, kept.files, kept.fingerprint)
         except OSError as refused:
-            return f"the agent's home could not be put back: {refused.strerror or refused}"
-        return None
+            return f"the agent's session could not be put back: {refused.strerror or refused}"
 
 
 def what_was_asked(request: TrialRequest) -> str:
@@ -324,7 +202,7 @@ async def note_down(
     if request.note_down is None or not may_be_noted(request):
         return
     kept = await keeper.keep()
-    if kept.home is None or kept.workspace is None or kept.fingerprint is None:
+    if kept.files is None or kept.workspace is None or kept.fingerprint is None:
         return
     workspace = live.context.workspace
     skills = {
@@ -339,12 +217,10 @@ async def note_down(
         session=kept.fingerprint,
         chosen_session_id=live.context.session_id,
         skills=skills,
-        home_copy=kept.home.slot,
-        home_sha256=kept.home.sha256,
+        session_files=kept.files,
         workspace_sha256=kept.workspace,
         asked_sha256=what_was_asked(request),
         elapsed_ms=elapsed_ms,
         held_seconds=held_seconds,
     )
     await anyio.to_thread.run_sync(request.note_down, noted)
-    keeper.copies.pin(kept.home)

@@ -147,7 +147,7 @@ async def test_a_home_that_is_not_the_trials_own_cannot_be_put_back(tmp_path: Pa
     held = Held(tmp_path, refusing(1), patience, isolation="shared")
     await held.say("one")
     assert (await held.say("two")).status == "error"
-    assert patience.anew == "with `isolation: shared` the agent's home cannot be put back"
+    assert patience.anew == "with `isolation: shared` the agent's session cannot be put back"
 
 
 async def test_what_refused_messages_took_is_in_the_turns_usage(tmp_path: Path) -> None:

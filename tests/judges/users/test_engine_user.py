@@ -178,10 +178,3 @@ def test_what_is_not_waited_out_is_an_error_that_says_why(
     assert second.error.kind == ("quota" if kind == "quota" else "judge")
     assert f"the simulated user (player): {kind}: " in second.error.message
     assert why in second.error.message
-
-
-def test_without_patience_no_home_is_copied(tmp_path: Path) -> None:
-    speak(make_user(tmp_path / "0", conversation("quota", 3)), FIRST, SECOND)
-    speak(make_user(tmp_path / "1", conversation("quota", 3), patient()), FIRST, SECOND)
-    assert not (tmp_path / "0" / "user" / "checkpoint").exists()
-    assert (tmp_path / "1" / "user" / "checkpoint").is_dir()
