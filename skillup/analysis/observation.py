@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from skillup.checks.describe import skill_asked
 from skillup.history.outcomes import VERDICTS, CaseKey
 from skillup.schema.grade import CaseStatus, CheckResult, Grade, TurnGrade
 
@@ -64,10 +63,10 @@ def _expectations(checks: Iterable[CheckResult], *, wanted: bool) -> Iterator[Sk
     """`wanted`: each of `checks` is to hold; else none of them is."""
     for check in checks:
         if check.kind in (_USED, _NOT_USED):
-            if check.assertable and check.error is None:
+            if check.skill and check.assertable and check.error is None:
                 about_use = check.kind == _USED
                 yield SkillUse(
-                    skill_asked(check.kind, check.expected),
+                    check.skill,
                     about_use == wanted,
                     about_use == check.passed,
                 )

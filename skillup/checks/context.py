@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, CheckRole
+from skillup.schema.grade import CheckResult, CheckRole, EvidenceSpan
 from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
+
+EvidencePart = Literal["response", "call", "result", "file"]
+
+Span = tuple[int, int]
+"""Where a piece starts and ends in a text, in characters."""
 
 ReadFile = Callable[[FileState], bytes | None]
 """The bytes of a stored file, found by its hash; None if they were not kept."""
@@ -67,6 +74,30 @@ class CheckSubject:
             return self.turns[0].tool_calls
         return [call for turn in self.turns for call in turn.tool_calls]
 
+    def span(self, turn: TurnRecord, part: EvidencePart, **where: Any) -> EvidenceSpan:
+        """A piece of `turn`, one of :attr:`turns`; `where` are fields of the span."""
+        follow_up = None
+        if turn.source == "follow_up":
+            same = (t for t in self.record.turns if t.turn_number == turn.turn_number)
+            steps = next((list(t.executed()) for t in same), [turn])
+            follow_up = next((i for i, step in enumerate(steps[1:]) if step is turn), None)
+        return EvidenceSpan(turn=turn.turn_number, follow_up=follow_up, part=part, **where)
+
+    def in_answer(self, *spans: Span) -> tuple[EvidenceSpan, ...]:
+        """Spans of the plain form of :attr:`answer`."""
+        turn = self.answered or self.turns[-1]
+        found = (original_span(turn.response, span) for span in spans if span[0] < span[1])
+        return tuple(self.span(turn, "response", start=s, end=e) for s, e in found)
+
+    def whole_call(self, call: ToolCall) -> tuple[EvidenceSpan, ...]:
+        """The call, which is one of :attr:`calls`."""
+        return tuple(
+            self.span(turn, "call", item=place)
+            for turn in self.turns
+            for place, item in enumerate(turn.transcript)
+            if item.tool_call is call
+        )
+
 
 # What a check function gives back, before name, weight and place are added to it.
 
@@ -85,6 +116,7 @@ class Finding:
     score: float | None = None
     """None: 1 if passed, else 0."""
     children: tuple[CheckResult, ...] = ()
+    spans: tuple[EvidenceSpan, ...] = ()
 
 
 def not_assertable(why: str) -> Finding:
@@ -101,10 +133,47 @@ class CannotEvaluateError(Exception):
     """The check cannot be evaluated; never leaves this package, where it becomes a `broken`."""
 
 
-# Excerpts and lists for people: short, on one line, harmless to a terminal.
+# Comparing text as people mean it: one Unicode form, one kind of line end, case folded.
 
-Span = tuple[int, int]
-"""Where a piece starts and ends in a text, in characters."""
+# With what stands before it, as accents are composed with their letter. In pieces, because the time
+# that normalizing takes grows with the square of the length of a run of combining characters.
+_NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,1000}")
+
+
+def plain(text: str) -> str:
+    r"""`text` in normal form C with ``\n`` line ends, so that equal-looking texts are equal."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():
+        return text
+    return _NOT_ASCII.sub(lambda piece: unicodedata.normalize("NFC", piece[0]), text)
+
+
+def original_span(text: str, span: Span) -> Span:
+    """A span of ``plain(text)`` as a span of `text`; characters that were joined count whole."""
+    if plain(text) == text:
+        return span
+    starts: list[int] = []  # of each character of the plain text, where it begins in `text`
+    place = 0
+    while place < len(text):
+        end = place + 1
+        if text[place : end + 1] == "\r\n":
+            end += 1
+        while end < len(text) and (
+            unicodedata.combining(text[end]) or "\u1160" <= text[end] <= "\u11ff"
+        ):
+            end += 1
+        joined = len(plain(text[place:end]))
+        starts += range(place, end) if joined == end - place else [place] * joined
+        place = end
+    starts += [len(text)] * (len(plain(text)) + 1 - len(starts))
+    first, last = span
+    while first < last < len(starts) - 1 and starts[last] <= starts[first]:
+        last += 1
+    return starts[first], starts[last]
+
+
+# Excerpts and lists for people: short, on one line, harmless to a terminal.
 
 _LONGEST = 300
 _AROUND = 60

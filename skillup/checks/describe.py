@@ -169,28 +169,17 @@ _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     "tool_called_in_turn": lambda s: f"turn {s.turn}: {_tool_count(s)}",
     "tool_not_called_in_turn": lambda s: f"turn {s.turn}: {show_match(s)}",
 }
-NOT_USED = "no use of "
-"""Before a skill's name, where :func:`wanted` tells of a skill that is not to be used."""
-TURNED_ROUND = "not: "
-"""Before what a rule looks for, where it is the rule's failure that is hoped for."""
-
 _NEGATED: dict[str, Callable[[Any], str]] = {
     "not_contains": _none_of,
     "must_not_contain": _none_of,
     "not_glob": lambda s: f"no match of {_texts(s)}",
     "tool_not_called": lambda s: f"no call of {show_match(s)}",
-    "skill_not_used": lambda s: f"{NOT_USED}{s}",
+    "skill_not_used": lambda s: f"no use of {s}",
     "files_not_exist": lambda s: _none_of(s, listed),
     "none_of": lambda s: f"none of {_check_list(s)}",
     "turn_response_not_contains": lambda s: f"turn {s.turn}: {_none_of(s.not_contains)}",
     "tool_not_called_in_turn": lambda s: f"turn {s.turn}: no call of {show_match(s)}",
 }
-
-
-def skill_asked(kind: str, said: str) -> str:
-    """Which skill a `skill_used` or `skill_not_used` is about, by what its result `said`."""
-    name = said.removeprefix(TURNED_ROUND)
-    return name.removeprefix(NOT_USED) if kind == "skill_not_used" else name
 
 
 # A check and what it found, as one phrase that says nothing twice.

@@ -308,6 +308,8 @@ def _evaluate(
         expected=question.expected,
         found=finding.found,
         excerpt=finding.excerpt,
+        spans=list(finding.spans),
+        skill=question.spec if key in ("skill_used", "skill_not_used") else None,
         error=finding.error,
         error_kind=finding.error_kind,
         children=list(finding.children),

@@ -17,10 +17,13 @@ from skillup.checks.context import (
     beginning,
     listed,
     not_assertable,
+    original_span,
+    plain,
     quoted,
 )
-from skillup.checks.text import Find, TextSearch, plain, searching
+from skillup.checks.text import Find, TextSearch, searching
 from skillup.schema.check_specs import FileContains, GoldenFile
+from skillup.schema.grade import EvidenceSpan
 from skillup.schema.patterns import outside_problem
 from skillup.schema.record import FileState
 from skillup.workspace.globs import matches_glob, may_match_below
@@ -139,7 +142,12 @@ def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
         return unseen or Finding(
             False, f"not there: {listed(missing)}", _instead(missing[0], files)
         )
-    return Finding(True, "all are there", listed(dict.fromkeys(found)))
+    found = list(dict.fromkeys(found))
+    return Finding(True, "all are there", listed(found), spans=_in_files(subject, found))
+
+
+def _in_files(subject: CheckSubject, paths: Sequence[str]) -> tuple[EvidenceSpan, ...]:
+    return tuple(subject.span(subject.last, "file", path=path) for path in paths[:10])
 
 
 def files_not_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
@@ -152,7 +160,9 @@ def files_not_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
     for pattern in spec:
         hits = found_by(pattern, files)
         if hits:
-            return Finding(False, f"{pattern} is there", listed(hits))
+            return Finding(
+                False, f"{pattern} is there", listed(hits), spans=_in_files(subject, hits)
+            )
     return _unseen(spec, subject) or Finding(True, "none is there", _show(files))
 
 
@@ -202,7 +212,9 @@ def _one_file(
         text, find = _looking(wanted, content, subject)
         span = find(wanted.content if wanted.content is not None else wanted.matches or "")
         if span is not None:
-            return Finding(True, f"found in {path}", around(text, span))
+            start, end = original_span(content, span)
+            place = subject.span(subject.last, "file", path=path, start=start, end=end)
+            return Finding(True, f"found in {path}", around(text, span), spans=(place,))
         last = f"{path}: {beginning(text)}"
     if unread:
         raise CannotEvaluateError(f"the content of {listed(unread)} was not kept in the record")
@@ -280,11 +292,12 @@ def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
         if content is None:
             raise CannotEvaluateError(f"the content of {name} was not kept in the record")
         actual = content
-    wanted = _lines(stored)
-    lines = _lines(actual)
-    if wanted == lines:
-        return Finding(True, f"the {name} is the same as {spec.path}", beginning(actual))
-    return Finding(False, _difference(wanted, lines, spec.path, name), beginning(actual))
+    wanted, lines = _lines(stored), _lines(actual)
+    same = wanted == lines
+    difference = "" if same else _difference(wanted, lines, spec.path, name)
+    found = difference or f"the {name} is the same as {spec.path}"
+    spans = () if spec.file is None else _in_files(subject, [name])
+    return Finding(same, found, beginning(actual), spans=spans)
 
 
 def _lines(text: str) -> list[str]:

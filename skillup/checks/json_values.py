@@ -15,9 +15,11 @@ from skillup.checks.context import (
     around,
     beginning,
     listed,
+    plain,
 )
-from skillup.checks.text import Searcher, folded, plain
+from skillup.checks.text import Searcher, folded
 from skillup.schema.check_specs import JsonMatch
+from skillup.schema.grade import EvidenceSpan
 from skillup.schema.patterns import compiled_path, compiled_pattern
 
 if TYPE_CHECKING:
@@ -237,22 +239,24 @@ def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
     if "equals" in spec.model_fields_set:
         exact = subject.case_sensitive
         hit = [one for one in values if same_value(spec.equals, one, case_sensitive=exact)]
-        return _say(bool(hit), values, hit, root)
+        return _say(subject, bool(hit), values, hit, root)
     if spec.matches is not None:
-        return _matching(spec.matches, values, root)
+        return _matching(spec.matches, subject, values, root)
     if "json_schema" in spec.model_fields_set:
         return _valid(spec.json_schema, values, root)
-    return _say((spec.exists is not False) == bool(values), values, values, root)
+    return _say(subject, (spec.exists is not False) == bool(values), values, values, root)
 
 
-def _matching(pattern: str, values: list[Any], root: Any) -> Finding:
+def _matching(pattern: str, subject: CheckSubject, values: list[Any], root: Any) -> Finding:
     searcher = Searcher()
     for value in values:
         text = plain(as_text(value))
         match = searcher.search(pattern, text)
         if match is not None:
-            return Finding(True, f"found {beginning(text, 80)}", around(text, match.span()))
-    return _say(False, values, [], root)
+            excerpt = around(text, match.span())
+            spans = _in_answer(subject, match[0])
+            return Finding(True, f"found {beginning(text, 80)}", excerpt, spans=spans)
+    return _say(subject, False, values, [], root)
 
 
 def _valid(schema: Any, values: list[Any], root: Any) -> Finding:
@@ -265,8 +269,17 @@ def _valid(schema: Any, values: list[Any], root: Any) -> Finding:
     return Finding(False, broken or "nothing at this path", beginning(as_text(root)))
 
 
-def _say(passed: bool, values: list[Any], hits: list[Any], root: Any) -> Finding:
+def _in_answer(subject: CheckSubject, text: str) -> tuple[EvidenceSpan, ...]:
+    """Where the text of a value stands in the answer first; empty where it is spelled otherwise."""
+    at = plain(subject.answer).find(text)
+    return () if at < 0 else subject.in_answer((at, at + len(text)))
+
+
+def _say(
+    subject: CheckSubject, passed: bool, values: list[Any], hits: list[Any], root: Any
+) -> Finding:
     if not values:
         return Finding(passed, "nothing at this path", beginning(as_text(root)))
     shown = listed((beginning(as_text(value), 80) or '""' for value in values), longest=200)
-    return Finding(passed, f"found {shown}", beginning(as_text((hits or values)[0])))
+    text = as_text((hits or values)[0])
+    return Finding(passed, f"found {shown}", beginning(text), spans=_in_answer(subject, text))

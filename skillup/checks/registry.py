@@ -20,9 +20,22 @@ from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import TurnRecord
 
+
+def _text_set(spec: TextSet, subject: CheckSubject) -> Finding:
+    return text.contains(subject, all_of=spec.all, any_of=spec.any, none_of=spec.none)
+
+
+def _all(spec: Sequence[str], subject: CheckSubject) -> Finding:
+    return text.contains(subject, all_of=spec)
+
+
+def _none(spec: Sequence[str], subject: CheckSubject) -> Finding:
+    return text.contains(subject, none_of=spec)
+
+
 LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
-    "contains": text.contains,
-    "not_contains": text.contains_none,
+    "contains": _text_set,
+    "not_contains": _none,
     "matches": text.matches,
     "glob": text.glob,
     "not_glob": text.not_glob,
@@ -42,14 +55,16 @@ LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "exit_code": limits.exit_code,
     "max_cost_usd": limits.max_cost_usd,
     "max_duration_seconds": limits.max_duration_seconds,
-    "must_contain": text.contains_all,
-    "must_contain_all": text.contains_all,
-    "must_contain_any": text.contains_any,
-    "must_not_contain": text.contains_none,
-    "output_contains": text.contains,
+    "must_contain": _all,
+    "must_contain_all": _all,
+    "must_contain_any": lambda spec, subject: text.contains(subject, any_of=spec),
+    "must_not_contain": _none,
+    "output_contains": _text_set,
     "output_matches": text.matches,
-    "turn_response_contains": text.turn_contains,
-    "turn_response_not_contains": text.turn_not_contains,
+    "turn_response_contains": lambda spec, subject: text.contains(
+        subject, all_of=spec.contains_all, any_of=spec.contains_any
+    ),
+    "turn_response_not_contains": lambda spec, subject: _none(spec.not_contains, subject),
     "tool_called_in_turn": tools.tool_called,
     "tool_not_called_in_turn": tools.tool_not_called,
 }

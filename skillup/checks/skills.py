@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from skillup.checks.context import CheckSubject, Finding, listed, not_assertable
+from skillup.checks.context import CheckSubject, Finding, listed, not_assertable, plain
 from skillup.checks.files import text_of
-from skillup.checks.text import folded, plain
+from skillup.checks.text import folded
 from skillup.checks.tools import argument_text, show_call, show_calls
 from skillup.schema.record import ToolCall, ToolResult
 
@@ -41,15 +41,18 @@ def _find(spec: str, subject: CheckSubject, *, wanted: bool) -> Finding:
     named: list[str] = []
     for call, result in _calls(subject):
         if skill.is_used_by(call, result):
-            return Finding(wanted, "used", show_call(call, 200))
+            where = subject.whole_call(call)
+            return Finding(wanted, "used", show_call(call, 200), spans=where)
         if call.kind == "skill" and result is not None and result.status != "error":
             named.extend(_names(call, True))
         if doubtful is None and skill.may_be_used_by(call, result):
             doubtful = call
     for turn in subject.turns:
-        for result in turn.tool_results:  # also of one whose call is not known
-            if skill.is_shown_by(result):
-                return Finding(wanted, "used", result.content[:200])
+        for place, item in enumerate(turn.transcript):  # also of one whose call is not known
+            result = item.tool_result
+            if result is not None and skill.is_shown_by(result):
+                where = (subject.span(turn, "result", item=place),)
+                return Finding(wanted, "used", result.content[:200], spans=where)
     if doubtful is not None:
         why = "what it printed is not known, or not what the skill's file holds"
         return not_assertable(f"{show_call(doubtful)} may have read the skill: {why}")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 import time
-import unicodedata
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillup.checks.context import (
     CannotEvaluateError,
@@ -17,29 +15,14 @@ from skillup.checks.context import (
     around,
     beginning,
     listed,
+    plain,
     quoted,
 )
-from skillup.schema.check_specs import TextSet, TurnContains, TurnNotContains
+from skillup.schema.check_specs import TextSet
 from skillup.schema.patterns import compiled_pattern
 
 if TYPE_CHECKING:
     import regex
-
-
-# Comparing text as people mean it: one Unicode form, one kind of line end, case folded.
-
-# With what stands before it, as accents are composed with their letter. In pieces, because the time
-# that normalizing takes grows with the square of the length of a run of combining characters.
-_NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,1000}")
-
-
-def plain(text: str) -> str:
-    r"""`text` in normal form C with ``\n`` line ends, so that equal-looking texts are equal."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if text.isascii():
-        return text
-    return _NOT_ASCII.sub(lambda piece: unicodedata.normalize("NFC", piece[0]), text)
 
 
 def folded(text: str, *, case_sensitive: bool) -> str:
@@ -118,6 +101,7 @@ Find = Callable[[str], Span | None]
 
 
 def look(
+    subject: CheckSubject,
     text: str,
     find: Find,
     *,
@@ -126,39 +110,32 @@ def look(
     none_of: Sequence[str] | None = None,
     show: Callable[[str], str] = quoted,
 ) -> Finding:
-    """Look for texts (or patterns) with `find`; all three conditions hold at once."""
-    first: Span | None = None
+    """Look for texts (or patterns) in the plain answer `text`; all conditions hold at once."""
+
+    def failed(found: str, *spans: Span, near: Span | None = None) -> Finding:
+        shown = next(iter(spans), near)
+        excerpt = beginning(text) if shown is None else around(text, shown)
+        return Finding(False, found, excerpt, spans=subject.in_answer(*spans))
+
     for unwanted in none_of or ():
         span = find(unwanted)
         if span is not None:
-            return Finding(False, f"found {show(unwanted)}", around(text, span))
-    missing = []
-    for wanted in all_of or ():
-        span = find(wanted)
-        if span is None:
-            missing.append(wanted)
-        first = first or span
-    if missing:
-        return Finding(False, f"not found: {listed(map(show, missing))}", _closest(text, first))
+            return failed(f"found {show(unwanted)}", span)
+    spans = {wanted: find(wanted) for wanted in all_of or ()}
+    hits = [span for span in spans.values() if span is not None]
+    if len(hits) < len(spans):
+        missing = listed(show(wanted) for wanted, span in spans.items() if span is None)
+        return failed(f"not found: {missing}", near=next(iter(hits), None))
     if any_of:
-        spans = (span for wanted in any_of if (span := find(wanted)) is not None)
-        hit = next(spans, None)
+        hit = next((span for wanted in any_of if (span := find(wanted)) is not None), None)
         if hit is None:
-            return Finding(False, f"found none of {listed(map(show, any_of))}", beginning(text))
-        first = first or hit
-    if first is None:
+            return failed(f"found none of {listed(map(show, any_of))}")
+        hits.append(hit)
+    if not hits:
         return Finding(True, f"found none of {listed(map(show, none_of or ()))}", beginning(text))
-    start, end = first
-    return Finding(True, f"found {quoted(text[start:end])}", around(text, first))
-
-
-def _closest(text: str, span: Span | None) -> str:
-    return beginning(text) if span is None else around(text, span)
-
-
-def _finder(subject: CheckSubject) -> tuple[str, Find]:
-    haystack = TextSearch(subject.answer, case_sensitive=subject.case_sensitive)
-    return haystack.text, haystack.find
+    start, end = hits[0]
+    found, excerpt = f"found {quoted(text[start:end])}", around(text, hits[0])
+    return Finding(True, found, excerpt, spans=subject.in_answer(*hits))
 
 
 def searching(text: str) -> tuple[str, Find]:
@@ -172,40 +149,22 @@ def searching(text: str) -> tuple[str, Find]:
     return text, find
 
 
-def contains(spec: TextSet, subject: CheckSubject) -> Finding:
-    """The answer contains texts."""
-    return look(*_finder(subject), all_of=spec.all, any_of=spec.any, none_of=spec.none)
-
-
-def contains_all(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """The answer contains every one of the texts."""
-    return look(*_finder(subject), all_of=spec)
-
-
-def contains_any(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """The answer contains at least one of the texts."""
-    return look(*_finder(subject), any_of=spec)
-
-
-def contains_none(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """The answer contains none of the texts."""
-    return look(*_finder(subject), none_of=spec)
-
-
-def turn_contains(spec: TurnContains, subject: CheckSubject) -> Finding:
-    """skill-up's spelling for one turn's answer."""
-    return look(*_finder(subject), all_of=spec.contains_all, any_of=spec.contains_any)
-
-
-def turn_not_contains(spec: TurnNotContains, subject: CheckSubject) -> Finding:
-    """skill-up's spelling for one turn's answer."""
-    return look(*_finder(subject), none_of=spec.not_contains)
+def contains(subject: CheckSubject, **wanted: Any) -> Finding:
+    """The answer contains texts: `all_of`, `any_of` and `none_of` as in :func:`look`."""
+    search = TextSearch(subject.answer, case_sensitive=subject.case_sensitive)
+    return look(subject, search.text, search.find, **wanted)
 
 
 def matches(spec: TextSet, subject: CheckSubject) -> Finding:
     """The answer matches regexes, which tell upper and lower case apart."""
-    text, find = searching(subject.answer)
-    return look(text, find, all_of=spec.all, any_of=spec.any, none_of=spec.none, show="/{}/".format)
+    return look(
+        subject,
+        *searching(subject.answer),
+        all_of=spec.all,
+        any_of=spec.any,
+        none_of=spec.none,
+        show="/{}/".format,
+    )
 
 
 def equals(spec: str, subject: CheckSubject) -> Finding:

@@ -8,10 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from skillup.checks.context import CheckSubject, Finding, around, beginning, listed
+from skillup.checks.context import (
+    CheckSubject,
+    Finding,
+    Span,
+    around,
+    beginning,
+    listed,
+    original_span,
+    plain,
+)
 from skillup.checks.json_values import as_text, same_value, shown
-from skillup.checks.text import Searcher, TextSearch, plain
+from skillup.checks.text import Searcher, TextSearch
 from skillup.schema.check_specs import ArgMatch, ToolCount, ToolMatch, ToolSequence
+from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import ToolCall
 
 # Arguments of tool calls: which one is meant, and whether it is as wanted.
@@ -39,18 +49,27 @@ def argument(call: ToolCall, path: str) -> Any:
 
     What is not there is a value of its own, different from null: see :func:`is_there`.
     """
+    return _argument(call, path)[1]
+
+
+def _argument(call: ToolCall, path: str) -> tuple[str, Any]:
+    """With its path in the engine's own names."""
     if path in call.arguments:
-        return call.arguments[path]
+        return path, call.arguments[path]
     here: Any = call.arguments
+    steps = []
     for step in path.split("."):
+        own = step
         if isinstance(here, Mapping):
             names = (step, *_other_names(call.kind, step))
-            here = next((here[name] for name in names if name in here), _ABSENT)
+            own = next((name for name in names if name in here), step)
+            here = here.get(own, _ABSENT)
         elif isinstance(here, list) and step.isdecimal() and int(step) < len(here):
             here = here[int(step)]
         else:
-            return _ABSENT
-    return here
+            return path, _ABSENT
+        steps.append(own)
+    return ".".join(steps), here
 
 
 def _other_names(kind: str, name: str) -> tuple[str, ...]:
@@ -107,18 +126,14 @@ def argument_matches(
     return True
 
 
-def argument_excerpt(wanted: ArgMatch, value: Any, *, case_sensitive: bool) -> str:
-    """The piece of an argument's text that its condition is about; "" if it has no such piece."""
-    if not is_there(value):
-        return ""
-    haystack = TextSearch(argument_text(value), case_sensitive=case_sensitive)
+def _piece(wanted: ArgMatch, text: str, *, case_sensitive: bool) -> Span | None:
+    """The piece of an argument's plain text that its condition is about; None: it has none."""
     if wanted.matches is not None:
-        match = Searcher().search(wanted.matches, haystack.text)
-        return "" if match is None else around(haystack.text, match.span())
+        match = Searcher().search(wanted.matches, plain(text))
+        return None if match is None else match.span()
     if wanted.contains is not None:
-        span = haystack.find(wanted.contains)
-        return "" if span is None else around(haystack.text, span)
-    return ""
+        return TextSearch(text, case_sensitive=case_sensitive).find(wanted.contains)
+    return None
 
 
 # Names of tools: an engine's own, and the two ways to write an MCP tool's.
@@ -162,9 +177,10 @@ def _matches(wanted: str, names: tuple[str, ...]) -> bool:
 class CallMatcher:
     """Tells, for one check, which calls match. Its patterns share one time limit."""
 
-    __slots__ = ("_case_sensitive", "_searcher", "_workspaces")
+    __slots__ = ("_case_sensitive", "_searcher", "_subject", "_workspaces")
 
     def __init__(self, subject: CheckSubject) -> None:
+        self._subject = subject
         self._case_sensitive = subject.case_sensitive
         self._workspaces = {turn.workspace for turn in subject.turns if turn.workspace}
         self._searcher = Searcher()
@@ -196,18 +212,24 @@ class CallMatcher:
             return False
         return wanted.name is None or same_tool(wanted.name, call.name, self._case_sensitive)
 
-    def excerpt(self, wanted: ToolMatch, call: ToolCall) -> str:
-        """The call, and the pieces of its arguments that made it match."""
-        pieces = [
-            f"{path}: {piece}"
-            for path, match in wanted.args.items()
-            if (
-                piece := argument_excerpt(
-                    match, argument(call, path), case_sensitive=self._case_sensitive
-                )
-            )
-        ]
-        return f"{call.name}({', '.join(pieces)})" if pieces else show_call(call, 200)
+    def evidence(self, wanted: ToolMatch, call: ToolCall) -> tuple[str, tuple[EvidenceSpan, ...]]:
+        """The call with the pieces of its arguments that made it match, and where these are."""
+        whole = self._subject.whole_call(call)[0]
+        pieces, spans = [], []
+        for path, match in wanted.args.items():
+            own, value = _argument(call, path)
+            if not is_there(value):
+                continue
+            text = argument_text(value)
+            span = _piece(match, text, case_sensitive=self._case_sensitive)
+            where: dict[str, object] = {"argument": own}
+            if span is not None:
+                pieces.append(f"{path}: {around(plain(text), span)}")
+                if isinstance(value, str):
+                    where["start"], where["end"] = original_span(text, span)
+            spans.append(whole.model_copy(update=where))
+        excerpt = f"{call.name}({', '.join(pieces)})" if pieces else show_call(call, 200)
+        return excerpt, tuple(spans) or (whole,)
 
 
 def show_call(call: ToolCall, longest: int = 100) -> str:
@@ -287,7 +309,8 @@ def tool_called(spec: ToolCount, subject: CheckSubject) -> Finding:
     least = spec.min if spec.min is not None else int(spec.max != 0)
     passed = least <= len(hits) and (spec.max is None or len(hits) <= spec.max)
     if hits:
-        return Finding(passed, f"{_times(len(hits))}", matcher.excerpt(spec, hits[0]))
+        excerpt, spans = matcher.evidence(spec, hits[0])
+        return Finding(passed, _times(len(hits)), excerpt, spans=spans)
     similar = [call for call in calls if matcher.is_meant(spec, call)]
     if similar and spec.args:
         return Finding(passed, "called, but with other arguments", show_calls(similar))
@@ -300,7 +323,8 @@ def tool_not_called(spec: ToolMatch, subject: CheckSubject) -> Finding:
     calls = subject.calls
     hits = [call for call in calls if matcher.matches(spec, call)]
     if hits:
-        return Finding(False, _times(len(hits)), matcher.excerpt(spec, hits[0]))
+        excerpt, spans = matcher.evidence(spec, hits[0])
+        return Finding(False, _times(len(hits)), excerpt, spans=spans)
     return Finding(True, "not called", show_calls(calls))
 
 

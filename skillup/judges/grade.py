@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
-from skillup.checks.describe import TURNED_ROUND
 from skillup.checks.scoring import weighted_mean
 from skillup.checks.turn_checks import Level, judge_turn, passes
 from skillup.judges.evaluate import PendingJudgements, Reader, settle
@@ -275,7 +274,7 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
             "score": float(absent),
             "weight": 0.0,
             "name": f"not ({result.name})",
-            "expected": f"{TURNED_ROUND}{result.expected}",
+            "expected": f"not: {result.expected}",
         }
         failure.append(result.model_copy(update=turned))
     success = [evaluate(check, context, role="success") for check in judge.success]

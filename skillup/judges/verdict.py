@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillup.checks.describe import in_words, skill_asked
+from skillup.checks.describe import in_words
 from skillup.checks.scoring import aggregate, reaches, speaks_for_it, unmet, weighted_mean
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
@@ -114,7 +114,7 @@ def apart_from_skill_use(
 def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:
     """`check` without what it asks about the use of skills that are not `beside` the tested one."""
     if check.kind in ("skill_used", "skill_not_used"):
-        named = skill_asked(check.kind, check.expected).casefold()
+        named = (check.skill or "").casefold()
         return check if named in beside else None
     if check.kind not in ("all_of", "any_of", "none_of"):
         return check

@@ -21,6 +21,31 @@ CheckRole = Literal["assertion", "post_condition", "expect", "success", "failure
 """What a check is part of; `judge`: what a script or an agent said of the whole conversation."""
 
 
+class EvidenceSpan(Model):
+    """A piece of the record that a check's result rests on.
+
+    `start` and `end` count characters (Unicode code points) of the text as it is recorded, before
+    any normalisation, `end` excluded; both are 0 where the whole call, result or file is meant.
+    """
+
+    turn: int = Field(description="The turn's number, from 1.")
+    follow_up: int | None = Field(
+        None, description="Its place among the turn's follow-ups, from 0; None: the turn itself."
+    )
+    part: Literal["response", "call", "result", "file"] = Field(
+        description="The answer, a tool call, a tool's result, or a file after the turn."
+    )
+    item: int | None = Field(
+        None, description="Of a call or result: its place in the turn's `transcript`, from 0."
+    )
+    argument: str | None = Field(
+        None, description="Of a call: the argument, by the engine's own name; dotted if nested."
+    )
+    path: str | None = Field(None, description="Of a file: its path in the workspace.")
+    start: int = Field(0, description="The first character.")
+    end: int = Field(0, description="The first character after it.")
+
+
 class CheckResult(Model):
     """What one check looked for, where, and what it found."""
 
@@ -40,6 +65,12 @@ class CheckResult(Model):
     found: str = Field("", description="What was there, in words.")
     excerpt: str = Field(
         "", description="The matching (or offending) piece, with its surroundings."
+    )
+    spans: list[EvidenceSpan] = Field(
+        default_factory=list, description="Where the pieces are that passed or failed it."
+    )
+    skill: str | None = Field(
+        None, description="Of `skill_used` and `skill_not_used`: the skill's name."
     )
     error: str | None = Field(None, description="The check itself could not be evaluated.")
     error_kind: Literal["template"] | None = Field(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillup.checks.capture import capture
-from skillup.checks.context import CannotEvaluateError, beginning
-from skillup.checks.text import Searcher, plain
+from skillup.checks.context import CannotEvaluateError, beginning, plain
+from skillup.checks.text import Searcher
 from skillup.engines.base import CreatedSession, Engine, HistorySeeder, SessionResumer, TrialContext
 from skillup.schema import templates
 from skillup.schema.conversation import HistoryMessage, Input, Pairs, Reconstruct, Turn

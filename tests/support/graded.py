@@ -14,6 +14,8 @@ STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
 
 def a_check(kind: str, *, passed: bool = True, expected: str = "", **more: Any) -> CheckResult:
     """A result as `checks.evaluate` gives it."""
+    if kind in ("skill_used", "skill_not_used"):
+        more["skill"] = expected.removeprefix("no use of ")
     return CheckResult(
         name=f"{kind} {expected}", kind=kind, passed=passed, score=float(passed),
         expected=expected, **more,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillup.checks.context import CannotEvaluateError
-from skillup.checks.text import Searcher, plain
+from skillup.checks.context import CannotEvaluateError, plain
+from skillup.checks.text import Searcher
 from skillup.reports.html.evidence import NormalizedText, utf16
 from skillup.schema import templates
 from skillup.schema.checks import Check

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from skillup.checks.context import CannotEvaluateError, Span, around, one_line
-from skillup.checks.text import Searcher, TextSearch, plain
+from skillup.checks.context import CannotEvaluateError, Span, around, one_line, plain
+from skillup.checks.text import Searcher, TextSearch
 from skillup.schema.grade import CheckResult
 
 # Places in a text, from how checks see it to how the page's JavaScript counts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from skillup.checks.text import plain
+from skillup.checks.context import plain
 from skillup.reports.html.evidence import NormalizedText, utf16
 
 
