@@ -9,12 +9,13 @@ import html
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 from skillup.store.journal import Mask, no_mask, to_json
 
 _MARKERS = ("title", "style", "script", "data")
+# Made of viewer/src by viewer/build.mjs.
+_BUNDLE = ("viewer.css", "viewer.js")
 
 
 def page_html(
@@ -61,22 +62,15 @@ def _json_for_html(value: Mapping[str, Any], mask: Mask) -> str:
 @lru_cache(maxsize=1)
 def _assets() -> tuple[str, str]:
     """The skeleton with all but title, data and script filled in; and the script."""
-    folder = files(__package__) / "assets"
+    folder = files(__package__) / "viewer"
     skeleton = (folder / "page.html").read_text("utf-8")
     for marker in _MARKERS:
         if skeleton.count(f"<!-- {marker} -->") != 1:
             raise RuntimeError(f"page.html must have the marker <!-- {marker} --> once")
-    own = sorted((f for f in folder.iterdir() if f.is_file()), key=lambda f: f.name)
-    vendor = folder / "vendor"
-    bought = sorted(vendor.iterdir(), key=lambda f: f.name) if vendor.is_dir() else []
-    style = _joined([*bought, *own], ".css").replace("</style", "<\\/style")
-    script = _joined([*bought, *own], ".js").replace("</script", "<\\/script")
-    skeleton = skeleton.replace("<!-- style -->", style)
+    style, script = ((folder / "dist" / name).read_text("utf-8") for name in _BUNDLE)
+    script = script.replace("</script", "<\\/script").strip("\n")
+    skeleton = skeleton.replace("<!-- style -->", style.replace("</style", "<\\/style"))
     digest = hashlib.sha256(f"\n{script}\n".encode()).digest()
     name = f"'sha256-{base64.b64encode(digest).decode()}'"
     # Only this very script may run, whatever else gets into the page.
     return skeleton.replace("script-src 'unsafe-inline'", f"script-src {name}"), script
-
-
-def _joined(found: Iterable[Traversable], ending: str) -> str:
-    return "\n".join(f.read_text("utf-8").strip("\n") for f in found if f.name.endswith(ending))
