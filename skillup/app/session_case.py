@@ -54,7 +54,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
 def _write_files(
     held: RecordedSession, out: Path, revision: str | None, *, with_fixture: bool, force: bool
 ) -> int:
-    from skillup.importers.draft import slug
+    from skillup.importers.write import slug
     from skillup.sessions.case import case_of_session, suite_text
     from skillup.sessions.fixture import copy_files, select_files
 
@@ -99,9 +99,9 @@ def _write_files(
 
 def _fitting(case_id: str, suite: Path, out: Path, engine: str) -> tuple[str, list[str]]:
     """An id that no other case of the suite has, and what there is to know of that."""
-    from skillup.importers.draft import unlike
+    from skillup.importers.write import unique_name
 
-    free = unlike(case_id, ids_in_suite(suite, out))
+    free = unique_name(case_id, ids_in_suite(suite, out))
     notes = []
     if free != case_id:
         notes.append(f"`{case_id}` is the id of another case of the suite: this one is `{free}`")

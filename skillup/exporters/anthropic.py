@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from skillup.errors import UsageError
-from skillup.importers.draft import slug, unlike
+from skillup.importers.write import slug, unique_name
 from skillup.reports.benchmark import (
     CONFIGURATIONS,
     Place,
@@ -246,7 +246,7 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
         taken: set[str] = set()
         exported = []
         for (suite, engine), members in groups.items():
-            name = unlike(f"{slug(suite, 'suite')}-{slug(engine, 'engine')}", taken)
+            name = unique_name(f"{slug(suite, 'suite')}-{slug(engine, 'engine')}", taken)
             directory = out / name if len(groups) > 1 else out
             exported.append(_export(run, directory, members))
     except OSError as error:

@@ -1,6 +1,5 @@
-"""Other tools' files, made into suites of ours.
+"""Other tools' suites, converted into ours: one module or package for each tool.
 
-One module or package for each neighbour reads its format into drafts (`draft.py`); what they share
-is how a source is read (`promptfoo/values.py`: every value that is read is accounted for) and how a
-suite is written. Nothing is dropped in silence: see `notes.py`.
+Every value of a source that a converter reads is marked as used (`values.SourceValue`); what is
+left unmarked is listed in the report, so that nothing is dropped in silence.
 """

@@ -5,88 +5,61 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.errors import InvalidFilesError
-from skillup.importers import references
-from skillup.importers.draft import (
-    CaseDraft,
-    SuiteDraft,
-    TurnDraft,
-    slug,
-)
-from skillup.importers.promptfoo.values import SourceValue
-from skillup.importers.source import JsonText, SourceFile
-from skillup.load.file_text import read_text
+from skillup.errors import InvalidFilesError, UsageError
+from skillup.importers import files
+from skillup.importers.source import SourceFile, open_sources
+from skillup.importers.values import SourceValue
+from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
-EXPLANATIONS: dict[str, str] = {}
 _SKILL_FILE = "SKILL.md"
 _EVALS = "evals.json"
 
 
-def convert(source: SourceFile) -> SuiteDraft:
-    """The suite in `source`: evals, one eval, or queries that should (not) trigger the skill."""
-    top = SourceValue.top(source)
-    directory = _skill_directory(source.path)
-    named = top.get("skill_name") if isinstance(top.value, dict) else None
-    skill = named.text() if named is not None else _skill_beside(source.path, directory)
-    draft = SuiteDraft(_suite_name(source.path, skill))
-    if directory is not None:
-        draft.skills.append(directory)
-    elif named is not None:
+def convert(sources: list[SourceFile]) -> SuiteDraft:
+    """The suite in a source: evals, one eval, or queries that should (not) trigger the skill."""
+    if len(sources) > 1:
+        raise UsageError(f"{sources[0].path}: Anthropic's evals are not JSON lines")
+    path, top = sources[0].path, SourceValue.top(sources[0])
+    directory = path.resolve().parent
+    # The skill that the evals belong to: where they lie, or one or two levels up.
+    places = (directory, *directory.parents[:2])
+    skill_directory = next((p for p in places if (p / _SKILL_FILE).is_file()), None)
+    named = top.get("skill_name")
+    skill = named.text() or _skill_beside(path) or (skill_directory.name if skill_directory else "")
+    draft = SuiteDraft(_suite_name(path, skill), top.get("description").text())
+    if skill_directory is not None:
+        draft.skills.append(skill_directory)
+    elif named:
         named.changed(
             f"no {_SKILL_FILE} of `{skill}` is near this file",
             "the suite names no skill: add it under `skills`",
         )
-    base = directory or _root(source.path)
-    if (described := top.get("description")) is not None:
-        draft.description = described.text()
-    for number, node in enumerate(_evals(top), start=1):
-        query = node.get("query")
-        case = _eval(node, number, skill, base) if query is None else _query(node, query, skill)
-        draft.cases.append(case)
+    base = skill_directory or (directory.parent if directory.name == "evals" else directory)
+    for number, node in enumerate((top.get("evals", "queries") or top).elements(), start=1):
+        draft.cases.append(
+            _query(node, skill) if node.get("query") else _eval(node, number, skill, base)
+        )
     return draft
 
 
 def _suite_name(path: Path, skill: str) -> str:
-    if not skill:
-        return slug(path.stem)
     if path.name == _EVALS or path.name.casefold() == f"{skill}.{_EVALS}".casefold():
-        return skill
-    return f"{skill}-{slug(path.stem)}"
+        return skill or slug(path.stem)
+    return f"{skill}-{slug(path.stem)}" if skill else slug(path.stem)
 
 
-def _evals(top: SourceValue) -> list[SourceValue]:
-    listed = top.get("evals", "queries") if isinstance(top.value, dict) else None
-    return listed.elements() if listed is not None else top.elements()
-
-
-def _root(path: Path) -> Path:
-    directory = path.resolve().parent
-    return directory.parent if directory.name == "evals" else directory
-
-
-def _skill_directory(path: Path) -> Path | None:
-    """The skill that the evals belong to: where they lie, or one or two levels up."""
-    directory = path.resolve().parent
-    for candidate in (directory, *directory.parents[:2]):
-        if (candidate / _SKILL_FILE).is_file():
-            return candidate
-    return None
-
-
-def _skill_beside(path: Path, directory: Path | None) -> str:
+def _skill_beside(path: Path) -> str:
     """The skill's name where the file itself does not say it: from an evals.json beside it."""
     beside = path.resolve().parent / _EVALS
-    if beside.is_file() and beside != path.resolve():
-        try:
-            data = JsonText(read_text(beside), beside).data
-        except InvalidFilesError:
-            data = None  # that file's trouble is not this one's
-        if isinstance(data, dict) and isinstance(data.get("skill_name"), str):
-            return str(data["skill_name"])
-    return directory.name if directory is not None else ""
+    if not beside.is_file() or beside == path.resolve():
+        return ""
+    try:
+        return SourceValue.top(open_sources(beside)[0]).get("skill_name").text()
+    except InvalidFilesError:
+        return ""  # that file's trouble is not this one's
 
 
-def _trigger(node: SourceValue, skill: str, wanted: Any) -> dict[str, Any]:
+def _trigger(node: SourceValue, skill: str, wanted: bool) -> dict[str, Any]:
     if skill:
         return {"skill_used" if wanted else "skill_not_used": skill}
     node.changed(
@@ -95,59 +68,48 @@ def _trigger(node: SourceValue, skill: str, wanted: Any) -> dict[str, Any]:
     return {"tool_called" if wanted else "tool_not_called": {"kind": "skill"}}
 
 
-def _query(node: SourceValue, query: SourceValue, skill: str) -> CaseDraft:
-    said = query.text()
-    if not said.strip():
+def _query(node: SourceValue, skill: str) -> CaseDraft:
+    query = node.get("query")
+    text = query.text()
+    if not text.strip():
         raise query.refuse("an empty query", "write what the user says")
-    should = node.get("should_trigger")
-    wanted = should is None or should.take() is not False
-    turn = TurnDraft(query.message(), [_trigger(node, skill, wanted)])
-    case = CaseDraft(node, slug(said), [turn], tags=["trigger" if wanted else "no-trigger"])
-    label = node.get("id", "name")
-    if label is not None:
-        case.id = label.text()
-    return case
+    wanted = node.get("should_trigger").take() is not False
+    turn = {"content": query.message(), "assertions": [_trigger(node, skill, wanted)]}
+    case_id = node.get("id", "name").text() or slug(text)
+    return CaseDraft(node, case_id, [turn], tags=["trigger" if wanted else "no-trigger"])
 
 
 def _eval(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
     prompt = node.get("prompt")
-    if prompt is None or not prompt.text().strip():
+    if not prompt.text().strip():
         raise (prompt or node).refuse("an eval without a prompt", "write what the user says")
-    label, name = node.get("id", "eval_id"), node.get("eval_name", "name", "title")
-    turn = TurnDraft(prompt.message())
-    case = CaseDraft(node, _eval_id(label, number), [turn])
-    if name is not None:
-        case.title = name.text()
-    if (described := node.get("description")) is not None:
-        case.description = described.text()
-    if (tags := node.get("tags")) is not None:
-        case.tags = tags.texts()
-    if (expected := node.get("expected_output")) is not None:
-        turn.expected_output = expected.text()
-    if (should := node.get("should_trigger")) is not None:
-        turn.assertions.append(_trigger(node, skill, should.take() is not False))
-    for key in ("expectations", "assertions"):
-        for item in listed.elements() if (listed := node.get(key)) is not None else ():
-            if (text := _statement(item)).strip():
-                turn.assertions.append({"rubric": text})
-    files = node.get("files")
-    for item in files.elements() if files is not None else ():
+    # A number alone says too little in a report.
+    label = node.get("id", "eval_id").text() or str(number)
+    checks: list[dict[str, Any]] = []
+    if should := node.get("should_trigger"):
+        checks.append(_trigger(node, skill, should.take() is not False))
+    listed = [*node.get("expectations").elements(), *node.get("assertions").elements()]
+    checks += [{"rubric": text} for item in listed if (text := _statement(item))]
+    expected = node.get("expected_output").text()
+    turn = {"content": prompt.message(), "expected_output": expected, "assertions": checks}
+    case = CaseDraft(
+        node,
+        f"eval-{label}" if label.isdigit() else label,
+        [turn],
+        title=node.get("eval_name", "name", "title").text(),
+        description=node.get("description").text(),
+        tags=node.get("tags").texts(),
+    )
+    for item in node.get("files").elements():
         if item.text():
-            references.place(item.text(), item, case.placed, base=base)
+            files.place(item.text(), item, case.placed, base)
     return case
-
-
-def _eval_id(label: SourceValue | None, number: int) -> str:
-    """A number alone says too little in a report."""
-    text = label.text() if label is not None else str(number)
-    return f"eval-{text}" if text.isdigit() else text
 
 
 def _statement(item: SourceValue) -> str:
     if not isinstance(item.value, dict):
         return item.text()
     text = item.get("text", "description", "assertion", "outcome", "value")
-    if text is None:
-        item.note("an expectation without a text", "left out")
-        return ""
+    if not text:
+        item.drop("an expectation without a text")
     return text.text()

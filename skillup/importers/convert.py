@@ -1,28 +1,26 @@
-"""`skillup import`: from files of other tools to suites on disk, and what there is to say of it."""
+"""`skillup import`: from files of other tools to suites on disk, with a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers import anthropic, langfuse, vibecheck
 from skillup.importers.detect import Format, detect
-from skillup.importers.draft import SuiteDraft, slug, unlike
-from skillup.importers.notes import Note
 from skillup.importers.promptfoo import settings, suite
-from skillup.importers.source import SourceFile, open_sources
-from skillup.importers.write import Output, lay_out, write
+from skillup.importers.source import Note, SourceFile, open_sources
+from skillup.importers.write import Output, SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.suites import load_paths
 from skillup.load.trust import ALLOW
 
-_EXPLANATIONS = {
-    "agentv": settings.EXPLANATIONS,
-    "promptfoo": settings.EXPLANATIONS,
-    "vibecheck": vibecheck.EXPLANATIONS,
-    "anthropic": anthropic.EXPLANATIONS,
-    "langfuse": langfuse.EXPLANATIONS,
+_FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str, str]]] = {
+    "agentv": (suite.convert_agentv, settings.EXPLANATIONS),
+    "promptfoo": (suite.convert_promptfoo, settings.EXPLANATIONS),
+    "vibecheck": (vibecheck.convert, vibecheck.EXPLANATIONS),
+    "anthropic": (anthropic.convert, {}),
+    "langfuse": (langfuse.convert, langfuse.EXPLANATIONS),
 }
 
 
@@ -49,7 +47,7 @@ def import_files(
     problems: list[Problem] = []
     for path in paths:
         try:
-            converted.append((path, *_convert(path, format_)))
+            converted.append((path, *convert_file(path, format_)))
         except InvalidFilesError as error:
             problems.extend(error.problems)
     if problems:
@@ -57,47 +55,37 @@ def import_files(
     names: set[str] = set()
     imported = []
     for path, found, draft, notes in converted:
-        directory = out / unlike(slug(draft.name, "suite"), names) if len(paths) > 1 else out
-        output = lay_out(draft, directory)
-        imported.append(Imported(path, found, draft, tuple(notes), output))
-    trusting: list[Problem] = []
-    write(
-        [i.output for i in imported], force=force, check=lambda: trusting.extend(_check(imported))
-    )
-    return [replace(item, notes=(*item.notes, *_to_trust(item, trusting))) for item in imported]
+        directory = out / unique_name(slug(draft.name, "suite"), names) if len(paths) > 1 else out
+        imported.append(Imported(path, found, draft, tuple(notes), lay_out(draft, directory)))
+    files = {path: content for item in imported for path, content in item.output.files.items()}
+    untrusted: list[Problem] = []
+    write_files(files, force=force, check=lambda: untrusted.extend(_read_back(imported)))
+    return [replace(item, notes=(*item.notes, *_to_trust(item, untrusted))) for item in imported]
 
 
-def _convert(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Note]]:
+def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Note]]:
+    """The file as a suite, not yet written, and the notes on it."""
     sources = open_sources(path)
     found = format_ or detect(sources)
-    draft = _drafted(found, sources)
+    convert, explanations = _FORMATS[found]
+    for source in sources[1:]:
+        source.related = sources[0].related
+    draft = convert(sources)
     if not draft.cases:
         raise UsageError(f"{path}: there is no case in it", hint="it lists nothing to import")
-    draft.settle_ids()
-    everything = [*sources, *(s for listed in sources[0].related.values() for s in listed)]
-    return found, draft, _notes(everything, _EXPLANATIONS[found])
+    taken: set[str] = set()
+    for case in draft.cases:
+        wanted = case.id
+        case.id = unique_name(wanted, taken)
+        if case.id != wanted:
+            case.node.changed(f"a second case with the id `{wanted}`", f"now `{case.id}`")
+    related = [source for listed in sources[0].related.values() for source in listed]
+    notes = [note for source in [*sources, *related] for note in source.notes(explanations)]
+    return found, draft, notes
 
 
-def _drafted(format_: Format, sources: list[SourceFile]) -> SuiteDraft:
-    if format_ == "langfuse":
-        return langfuse.convert(sources)
-    if format_ in ("agentv", "promptfoo"):
-        for source in sources[1:]:
-            source.related = sources[0].related
-        return suite.convert(sources, promptfoo=format_ == "promptfoo")
-    if len(sources) > 1:
-        raise UsageError(f"{sources[0].path}: {format_} has no files of JSON lines")
-    if format_ == "vibecheck":
-        return vibecheck.convert(sources[0])
-    return anthropic.convert(sources[0])
-
-
-def _notes(sources: Iterable[SourceFile], explanations: dict[str, str]) -> list[Note]:
-    return [note for source in sources for note in source.notes(explanations)]
-
-
-def _check(imported: Sequence[Imported]) -> list[Problem]:
-    """What was written is read back: a suite of ours that does not load would be our defect.
+def _read_back(imported: Sequence[Imported]) -> list[Problem]:
+    """What was written is loaded: a suite of ours that does not load would be our defect.
 
     Returns where it reads outside of its project, as the skill that is beside the source.
     """
@@ -105,12 +93,12 @@ def _check(imported: Sequence[Imported]) -> list[Problem]:
     wrong = [problem for problem in loaded.errors if problem.fix != ALLOW]
     if wrong:
         raise InvalidFilesError(wrong)
-    return [problem for problem in loaded.errors if problem.fix == ALLOW]
+    return list(loaded.errors)
 
 
-def _to_trust(item: Imported, problems: Iterable[Problem]) -> Iterator[Note]:
+def _to_trust(item: Imported, problems: Sequence[Problem]) -> Iterator[Note]:
     directory = item.output.directory.resolve()
     for at in problems:
         if at.file.resolve().is_relative_to(directory):
-            what, instead = at.message, "run it with --trust, or import it into that project"
-            yield Note(at.file, at.line, at.column, at.field, what, instead, "changed")
+            instead = "run it with --trust, or import it into that project"
+            yield Note(at.file, at.line, at.column, at.field, at.message, instead, "changed")

@@ -4,33 +4,121 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.importers import references
-from skillup.importers.draft import (
-    CaseDraft,
-    CreatedSession,
-    SuiteDraft,
-    slug,
-    unlike,
-)
-from skillup.importers.promptfoo.values import made_literal
+from skillup.importers.files import Placed, files_below
+from skillup.importers.values import SourceValue
 from skillup.importers.yaml_writer import to_yaml
 from skillup.load.discover import SUITE_FILE, workspace_root
 from skillup.load.json_schema import json_schema
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
+from skillup.schema.templates import escape, has_templates
 
-CASES = "cases"
-FIXTURES = "fixtures"
-SCHEMAS = "schema"
+_LONGEST_SLUG = 60
+
+
+def slug(text: str, otherwise: str = "case") -> str:
+    """`text` as a name for files and ids: lower case, digits and hyphens."""
+    made = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
+    if len(made) > _LONGEST_SLUG:
+        made = made[:_LONGEST_SLUG].rpartition("-")[0] or made[:_LONGEST_SLUG]
+    return made or otherwise
+
+
+def unique_name(name: str, taken: set[str]) -> str:
+    """`name`, or with a number behind it so that it is not in `taken`, where it is added.
+
+    Upper and lower case do not tell names apart: not every file system does.
+    """
+    made, number = name, 1
+    while made.casefold() in taken:
+        number += 1
+        made = f"{name}-{number}"
+    taken.add(made.casefold())
+    return made
+
+
+def without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    """`values` without the keys that say nothing."""
+    return {key: value for key, value in values.items() if value not in (None, [], {}, "")}
+
+
+@dataclass(slots=True)
+class CaseDraft:
+    """One case. `node` is its place in the source; it has one turn or several."""
+
+    node: SourceValue
+    id: str = ""
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    """Each with `content`, and with `assertions`, `expected_output` and `capture` as they are."""
+    conversation: bool = False
+    """Written as `turns` even if there is only one."""
+    title: str = ""
+    description: str = ""
+    tags: list[str] = field(default_factory=list)
+    vars: dict[str, str] = field(default_factory=dict)
+    depends_on: list[str] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
+    setup: list[str] = field(default_factory=list)
+    system: str = ""
+    history: list[dict[str, Any]] = field(default_factory=list)
+    transcript: list[dict[str, Any]] = field(default_factory=list)
+    """A conversation that is judged and not run; then the turn's message is not sent."""
+    assertions: list[dict[str, Any]] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    """`aggregation`, `on_turn_failure`, `window_size`, `pass_threshold`, `trials`, …"""
+
+    def as_dict(self, fixture: str = "") -> dict[str, Any]:
+        """As it is written; `fixture` is the directory that holds what is `placed`."""
+        turns = [without_empty(turn) for turn in self.turns]
+        several = self.conversation or len(turns) > 1 or any("capture" in turn for turn in turns)
+        given: dict[str, Any] = {"system": self.system, "history": self.history, "turns": turns}
+        assertions, expected = self.assertions, ""
+        if self.transcript or not several:
+            assertions = [*turns[0].get("assertions", ()), *assertions]
+            given = {"transcript": self.transcript}
+        if not self.transcript and not several:
+            expected = turns[0].get("expected_output", "")
+            given = {"system": self.system, "history": self.history, "prompt": turns[0]["content"]}
+        return without_empty(
+            {
+                "id": self.id,
+                "title": self.title,
+                "description": self.description,
+                "tags": self.tags,
+                "vars": self.vars,
+                "depends_on": self.depends_on,
+                "context": without_empty({"fixture": fixture, "setup": self.setup}),
+                "input": without_empty(given),
+                "expected_output": expected,
+                "assertions": assertions,
+                **self.settings,
+            }
+        )
+
+
+@dataclass(slots=True)
+class SuiteDraft:
+    """One suite and its cases, in order."""
+
+    name: str
+    description: str = ""
+    skills: list[Path] = field(default_factory=list)
+    cases: list[CaseDraft] = field(default_factory=list)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    parallelism: int | None = None
+    environment: dict[str, Any] = field(default_factory=dict)
+    mcp_servers: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -38,13 +126,10 @@ class Output:
     """Everything that is to be written for one suite."""
 
     directory: Path
-    texts: dict[str, str] = field(default_factory=dict)
-    copies: list[tuple[Path, str]] = field(default_factory=list)
+    files: dict[Path, str | Path] = field(default_factory=dict)
+    """Texts, and files to copy, by the path at which each is written."""
     cases: list[tuple[CaseDraft, str]] = field(default_factory=list)
-
-    def paths(self) -> list[Path]:
-        """All files, in the order in which they are written."""
-        return [self.directory / name for name in (*self.texts, *(to for _, to in self.copies))]
+    """Each with its file's path in the directory."""
 
 
 def lay_out(draft: SuiteDraft, directory: Path) -> Output:
@@ -52,168 +137,205 @@ def lay_out(draft: SuiteDraft, directory: Path) -> Output:
     what could not be said in our language.
     """
     output = Output(directory)
-    # As `suite_root` has it for a file; the eval.yaml that is there may be a link to elsewhere.
+    # As the loader has it for a file; the eval.yaml that is there may be a link to elsewhere.
     resolved = directory.resolve()
     root = resolved.parent if resolved.name == "evals" else resolved
-    schemas = _schemas(directory, output)
     names: set[str] = set()
-    fixtures: dict[tuple[CreatedSession, ...], str] = {}
+    fixtures: dict[tuple[Placed, ...], str] = {}
     problems: list[Problem] = []
-    texts: dict[str, str] = {}
+    texts: dict[Path, str] = {}
+    schemas = schema_files(directory, ("suite", "case"))
     for case in draft.cases:
-        name = f"{CASES}/{unlike(slug(case.id), names)}.yaml"
-        data = case.as_dict(fixture=_fixture(case, fixtures, directory, root, output))
-        made_literal(data)
+        fixture = _fixture(case, fixtures, output, root)
+        data = literal_case(case.as_dict(fixture))
         try:
             Case.model_validate(data)
         except ValidationError as error:
-            problems.extend(_as_problems(error, case))
+            problems.extend(_problem(case, detail) for detail in error.errors())
             continue
-        header = _header(schemas["case"], (directory / name).parent)
-        texts[name] = to_yaml(data, header=header)
+        name = f"cases/{unique_name(slug(case.id), names)}.yaml"
+        texts[directory / name] = to_yaml(data, header=_header(schemas["case"][0], directory, name))
         output.cases.append((case, name))
     if problems:
         raise InvalidFilesError(problems)
-    files = [_from(root, directory / name) for name in texts]
-    skills = [_from(root, skill) for skill in draft.skills]
-    data = draft.as_dict(files, skills)
-    Suite.model_validate(data)
-    output.texts = {
-        SUITE_FILE: to_yaml(data, header=_header(schemas["suite"], directory)),
-        **texts,
-        **output.texts,
-    }
+    cases = {"files": [relative(root, path) for path in texts], "defaults": draft.defaults}
+    suite = without_empty(
+        {
+            "name": draft.name,
+            "description": draft.description,
+            "skills": [{"path": relative(root, path)} for path in draft.skills],
+            "cases": without_empty({**cases, "parallelism": draft.parallelism}),
+            "environment": draft.environment,
+            "mcp": without_empty({"servers": draft.mcp_servers}),
+        }
+    )
+    Suite.model_validate(suite)
+    header = _header(schemas["suite"][0], directory, SUITE_FILE)
+    copies = {path: text for path, text in schemas.values() if text}
+    first: dict[Path, str | Path] = {directory / SUITE_FILE: to_yaml(suite, header=header)}
+    output.files = first | texts | copies | output.files
     return output
 
 
-def _as_problems(error: ValidationError, case: CaseDraft) -> list[Problem]:
-    found = []
-    for detail in error.errors():
-        where = ".".join(str(part) for part in detail["loc"])
-        message = detail["msg"].removeprefix("Value error, ").replace(" || ", "; ")
-        found.append(case.node.problem(f"cannot become a case: {where}: {message}"))
-    return found
+def _problem(case: CaseDraft, detail: Any) -> Problem:
+    where = ".".join(str(part) for part in detail["loc"])
+    message = detail["msg"].removeprefix("Value error, ").replace(" || ", "; ")
+    return case.node.problem(f"cannot become a case: {where}: {message}")
 
 
-def _from(start: Path, path: Path) -> str:
+def relative(start: Path, path: Path) -> str:
+    """The path to `path` as seen from the directory `start`."""
     return Path(os.path.relpath(path.resolve(), start.resolve())).as_posix()
 
 
-def _header(schema: Path, directory: Path) -> str:
-    return f"# yaml-language-server: $schema={_from(directory, schema)}\n"
+def schema_files(directory: Path, names: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
+    """The JSON Schemas that the files of a suite in `directory` name for editors.
 
-
-def _schemas(directory: Path, output: Output) -> dict[str, Path]:
-    """Where the schemas lie: those of the workspace, else copies beside the suite."""
-    shared = workspace_root(directory) / "docs" / SCHEMAS
-    found = {name: shared / f"{name}.schema.json" for name in ("suite", "case")}
-    if all(path.is_file() for path in found.values()):
+    The workspace's own, with an empty text; else those beside the suite, with what to write there.
+    """
+    shared = workspace_root(directory) / "docs" / "schema"
+    found = {name: (shared / f"{name}.schema.json", "") for name in names}
+    if all(path.is_file() for path, _ in found.values()):
         return found
-    for name in found:
-        file = f"{SCHEMAS}/{name}.schema.json"
-        output.texts[file] = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
-        found[name] = directory / file
-    return found
+    own = directory / "schema"
+    return {
+        name: (
+            own / f"{name}.schema.json",
+            json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n",
+        )
+        for name in names
+    }
+
+
+def _header(schema: Path, directory: Path, name: str) -> str:
+    return f"# yaml-language-server: $schema={relative((directory / name).parent, schema)}\n"
 
 
 def _fixture(
-    case: CaseDraft,
-    known: dict[tuple[CreatedSession, ...], str],
-    directory: Path,
-    root: Path,
-    output: Output,
+    case: CaseDraft, known: dict[tuple[Placed, ...], str], output: Output, root: Path
 ) -> str:
     """The directory with what `case` has placed; cases that place the same share one."""
     placed = tuple(case.placed)
     if not placed:
         return ""
     if placed not in known:
-        taken = {name.rpartition("/")[2].casefold() for name in known.values()}
-        name = f"{FIXTURES}/{unlike(slug(case.id), taken)}"
-        known[placed] = name
-        copies: dict[str, Path] = {}
+        taken = {name.removeprefix("fixtures/") for name in known.values()}
+        known[placed] = name = f"fixtures/{unique_name(slug(case.id), taken)}"
         for source, target in placed:
-            if source.is_dir():
-                for path, inner in references.files_below(source):
-                    copies[f"{target}/{inner}".lstrip("/")] = path
-            else:
-                copies[target] = source
-        output.copies.extend((path, f"{name}/{inner}") for inner, path in copies.items())
-    return _from(root, directory / known[placed])
+            for path, inner in files_below(source):
+                output.files[output.directory / name / target / inner] = path
+    return relative(root, output.directory / known[placed])
 
 
-def write(outputs: Sequence[Output], *, force: bool, check: Callable[[], object]) -> None:
-    """Write them all, or nothing: if one cannot be written, or `check` refuses what was written,
-    everything is again as it was. Raises UsageError, and what `check` raises.
+# Texts of other tools mean themselves, though a `<<name>>` in them is a template of ours.
 
-    What is there already is a UsageError before the first file; with `force`, it is replaced. Files
-    of an earlier import that are not written again stay, but no suite names them any more.
+_CHECK_LISTS = ("any_of", "all_of", "none_of", "assertions")
+
+
+def literal_case(case: dict[str, Any]) -> dict[str, Any]:
+    """The same case, of whose texts only messages have templates: those were looked after."""
+    given = dict(case.get("input", {}))
+    if "system" in given:
+        given["system"] = escape(given["system"])
+    if "history" in given:
+        given["history"] = [
+            {**m, "literal": True} if has_templates(m["content"]) else m for m in given["history"]
+        ]
+    if "turns" in given:
+        given["turns"] = [_literal_texts(turn) for turn in given["turns"]]
+    return _literal_texts({**case, "input": given})
+
+
+def _literal_texts(place: dict[str, Any]) -> dict[str, Any]:
+    changed: dict[str, Any] = {}
+    if "expected_output" in place:
+        changed["expected_output"] = escape(place["expected_output"])
+    if "assertions" in place:
+        changed["assertions"] = literal_checks(place["assertions"])
+    return {**place, **changed}
+
+
+def literal_checks(checks: Any) -> Any:
+    """A check, or a list of checks, as they are written, whose texts are no templates."""
+    if isinstance(checks, str):
+        return escape(checks)
+    if isinstance(checks, list):
+        return [literal_checks(check) for check in checks]
+    inner = {key: literal_checks(checks[key]) for key in _CHECK_LISTS if key in checks}
+    own = {key: value for key, value in checks.items() if key not in inner}
+    # The message of a follow-up has the names of ours that it needs.
+    if _has_templates({k: text for k, text in own.items() if k != "prompt" or "rubric" in own}):
+        own["literal"] = True
+    return {**own, **inner}
+
+
+def _has_templates(value: Any, key: str = "") -> bool:
+    if isinstance(value, str):
+        return has_templates(value, braces=key != "prompt")  # there they are the judge's
+    if isinstance(value, dict):
+        return any(_has_templates(item, name) for name, item in value.items())
+    return isinstance(value, list) and any(_has_templates(item) for item in value)
+
+
+def write_files(
+    files: Mapping[Path, str | Path],
+    *,
+    force: bool = False,
+    check: Callable[[], object] = lambda: None,
+) -> None:
+    """Write texts, and copies of files, or nothing: if one cannot be written, or `check` refuses
+    what was written (or on Ctrl-C), everything is again as it was.
+
+    What is there already is a UsageError before the first file; with `force` it is replaced, a
+    link by a file. Raises UsageError for trouble on the way, and what `check` raises.
     """
-    there = [path for output in outputs for path in output.paths() if os.path.lexists(path)]
+    there = [path for path in files if os.path.lexists(path)]
     if there and not force:
         shown = ", ".join(str(path) for path in there[:3])
         more = f" and {len(there) - 3} more" if len(there) > 3 else ""
         raise UsageError(
             f"already there: {shown}{more}", hint="choose another --out, or replace with --force"
         )
-    done = _Written()
-    try:
-        for output in outputs:
-            for name, text in output.texts.items():
-                done.put(output.directory / name, text.encode("utf-8"))
-            for source, name in output.copies:
-                done.put(output.directory / name, source)
-        check()
-    except BaseException as error:
-        done.undo()
-        if not isinstance(error, OSError):
-            raise
-        raise UsageError(
-            f"cannot write {error.filename}: {error.strerror}", hint="choose another --out"
-        ) from error
-    done.settle()
-
-
-class _Written:
-    """What was written so far; what it replaced lies beside it until all of it is settled."""
-
-    def __init__(self) -> None:
-        self._files: list[tuple[Path, Path | None]] = []
-        self._directories: list[Path] = []
-
-    def put(self, path: Path, content: bytes | Path) -> None:
-        """The file, whole or not at all: bytes, or a copy. A link is replaced, not followed."""
-        missing = [above for above in path.parents if not above.exists()]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._directories.extend(reversed(missing))
-        half, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
+    with ExitStack() as undo:
         try:
-            if isinstance(content, Path):
-                shutil.copyfile(content, half)
-                shutil.copymode(content, half)
-            else:
-                half.write_bytes(content)
-            if os.path.lexists(path):
-                path.replace(old)
-                self._files.append((path, old))
-            else:
-                self._files.append((path, None))
-            half.replace(path)
-        finally:
-            half.unlink(missing_ok=True)
+            for path, content in files.items():
+                _write(path, content, undo)
+            check()
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {error.filename}: {error.strerror}",
+                hint="choose a directory that can be written to",
+            ) from error
+        undo.pop_all()
+    for path in there:
+        _old(path).unlink(missing_ok=True)
 
-    def undo(self) -> None:
-        """As if nothing had been written."""
-        with suppress(OSError):
-            for path, old in reversed(self._files):
-                path.unlink(missing_ok=True)
-                if old is not None:
-                    old.replace(path)
-            for directory in reversed(self._directories):
-                directory.rmdir()
 
-    def settle(self) -> None:
-        """It stays; what it replaced goes."""
-        for _, old in self._files:
-            if old is not None:
-                old.unlink(missing_ok=True)
+def _old(path: Path) -> Path:
+    """What was at `path`, until everything is written."""
+    return path.with_name(f".{path.name}.{os.getpid()}.old")
+
+
+def _write(path: Path, content: str | Path, undo: ExitStack) -> None:
+    for missing in reversed([above for above in path.parents if not os.path.lexists(above)]):
+        missing.mkdir()
+        undo.callback(_remove_if_empty, missing)
+    path.parent.mkdir(exist_ok=True)  # complains of what is no directory
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    undo.callback(new.unlink, missing_ok=True)
+    if isinstance(content, Path):
+        shutil.copyfile(content, new)
+        shutil.copymode(content, new)
+    else:
+        new.write_bytes(content.encode("utf-8", "surrogateescape"))
+    if os.path.lexists(path):
+        path.replace(_old(path))
+        undo.callback(_old(path).replace, path)
+    else:
+        undo.callback(path.unlink, missing_ok=True)
+    new.replace(path)
+
+
+def _remove_if_empty(directory: Path) -> None:
+    with suppress(OSError):
+        directory.rmdir()

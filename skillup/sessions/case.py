@@ -11,8 +11,7 @@ from typing import Any
 
 from skillup.checks import CheckContext, evaluate
 from skillup.errors import UsageError
-from skillup.importers.draft import slug
-from skillup.importers.promptfoo.values import literal_checks
+from skillup.importers.write import literal_checks, slug
 from skillup.importers.yaml_writer import to_yaml
 from skillup.reports.text import one_line
 from skillup.schema import templates

@@ -44,4 +44,4 @@ class Result:
 
 
 Convert = Callable[..., Result]
-"""``convert(text, name, format_)``: the fixture of ``tests/interop``."""
+"""``convert(text, name, format_)``: the fixture of ``tests/importers``."""

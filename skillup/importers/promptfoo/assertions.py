@@ -1,296 +1,477 @@
-"""Lists of assertions of AgentV and promptfoo, made into checks of ours."""
+"""Assertions of promptfoo and AgentV, made into checks of ours: one table of their types."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from itertools import combinations
+from dataclasses import dataclass
+from typing import Any
 
-from skillup.importers import references
-from skillup.importers.promptfoo import metric_assertions as metric
-from skillup.importers.promptfoo import rubric_assertions as judged
-from skillup.importers.promptfoo import text_assertions as text
-from skillup.importers.promptfoo import tool_assertions as tool
-from skillup.importers.promptfoo.assertion import (
-    Assertion,
-    Background,
-    Check,
-    Parts,
-    joined,
-    one,
-    with_weight,
-)
-from skillup.importers.promptfoo.values import SourceValue
+import regex
+from pydantic import TypeAdapter, ValidationError
 
-# Groups of assertions that pass from a share of their weight.
+from skillup.errors import InvalidFilesError
+from skillup.importers import files
+from skillup.importers.promptfoo import rubrics
+from skillup.importers.promptfoo.rubrics import Background
+from skillup.importers.source import parse_source
+from skillup.importers.values import SourceValue, as_text, tidy
+from skillup.schema.check_specs import JsonSchema
 
-_MOST_MEMBERS = 6
-_NEARLY = 1e-9
+Check = dict[str, Any]
+Checks = list[Check]
+"""They stand for one assertion, and share its weight evenly."""
 
 
-def grouped(assertion: Assertion, members: Parts) -> Parts:
-    """``assert-set``: `members` are its converted assertions with their weights."""
-    threshold = assertion.number("threshold")
-    aggregator = assertion.node.get("aggregator")
-    if aggregator is not None and (own := aggregator.get("threshold")) is not None:
-        threshold = own.number()
-    if not members:
-        return assertion.drop("nothing of the group came over", "left out")
-    if threshold is not None and threshold <= 0:
-        assertion.node.changed("a group that always passes", "it is shown, with the weight 0")
-        return [({**_all(members), "weight": 0}, 1.0)]
-    if threshold is not None and threshold < 1 and assertion.counts_by_score:
-        assertion.node.changed(
-            f"a group that passes from a score of {threshold}",
-            "its score counts as before; it is shown as failed unless all of it passes",
-        )
-        return one(_all(members))
-    if threshold is None or threshold >= 1:
-        return one(_all([member for member in members if member[1]] or members))
-    return _from_share(assertion, members, threshold)
+@dataclass(slots=True)
+class _Assertion:
+    node: SourceValue
+    kind: str
+    negated: bool
+    name: str
+    background: Background
 
+    @property
+    def argument(self) -> SourceValue:
+        return self.node.get("value")
 
-def _all(members: Parts) -> Check:
-    return {"all_of": [with_weight(check, share) for check, share in members]}
+    def value(self) -> Any:
+        """What is given under `value`, templates filled in and a file that it names read."""
+        found = self.argument.take()
+        if isinstance(found, str) and found.startswith(files.SCHEME):
+            return files.read_text_file(found, self.argument, self.background.base)
+        return found
 
+    def texts(self) -> list[str]:
+        value = self.value()
+        listed = value if isinstance(value, list) else [value]
+        return [text for item in listed if (text := as_text(item))]
 
-def _from_share(assertion: Assertion, members: Parts, threshold: float) -> Parts:
-    """The smallest selections that reach the threshold: one of them has to pass as a whole."""
-    if len(members) > _MOST_MEMBERS:
-        assertion.node.changed(
-            f"a group of {len(members)} that passes from a score of {threshold}",
-            "here all of them must pass",
-        )
-        return one(_all(members))
-    needed = threshold * sum(weight for _, weight in members) - _NEARLY
-    smallest: list[frozenset[int]] = []
-    for size in range(1, len(members) + 1):
-        for chosen in map(frozenset, combinations(range(len(members)), size)):
-            enough = sum(members[index][1] for index in chosen) >= needed
-            if enough and not any(less <= chosen for less in smallest):
-                smallest.append(chosen)
-    said = f"a group that passes from a score of {threshold}"
-    idle = [check for i, (check, _) in enumerate(members) if not any(i in s for s in smallest)]
-    if idle:
-        names = ", ".join(f"`{check.get('name') or next(iter(check))}`" for check in idle)
-        assertion.node.changed(said, f"left out, because they cannot decide: {names}")
-    else:
-        assertion.node.changed(said, "the same selections pass; the score is 1 or 0, not a mean")
-    options = [joined([(members[i][0], 1.0) for i in sorted(chosen)]) for chosen in smallest]
-    return one(options[0] if len(options) == 1 else {"any_of": options})
+    def take_negation(self) -> bool:
+        """Whether it is negated; the converter then sees to that."""
+        negated, self.negated = self.negated, False
+        return negated
 
-
-_OTHER_MEASURE = "a measure of common word sequences"
-
-_CONVERTERS: dict[str, Callable[[Assertion], Parts]] = {
-    "contains": text.contains("all", fold=False),
-    "contains-all": text.contains("all", fold=False),
-    "contains-any": text.contains("any", fold=False),
-    "icontains": text.contains("all", fold=True),
-    "icontains-all": text.contains("all", fold=True),
-    "icontains-any": text.contains("any", fold=True),
-    "regex": text.regex,
-    "starts-with": text.begins,
-    "ends-with": text.ends,
-    "equals": text.equals,
-    "is-json": text.is_json,
-    "contains-json": text.contains_json,
-    "word-count": text.word_count,
-    "similar": text.similar(0.75),
-    "levenshtein": text.similar(0.8, "a number of edits"),
-    "rouge-n": text.similar(0.75, _OTHER_MEASURE),
-    "bleu": text.similar(0.5, _OTHER_MEASURE),
-    "gleu": text.similar(0.5, _OTHER_MEASURE),
-    "meteor": text.similar(0.5, _OTHER_MEASURE),
-    "trajectory:tool-used": tool.tool_used,
-    "trajectory:tool-sequence": tool.tool_sequence,
-    "trajectory:tool-args-match": tool.tool_args,
-    "trajectory:step-count": tool.step_count,
-    "tool-call-f1": tool.tool_call_f1,
-    "tool-trajectory": tool.old_trajectory,
-    "skill-used": tool.skill_used,
-    "skill-trigger": tool.old_skill_trigger,
-    "latency": metric.latency,
-    "cost": metric.cost,
-    "token-usage": metric.token_usage,
-    "execution-metrics": metric.execution_metrics,
-    "field-accuracy": metric.field_accuracy,
-    "llm-rubric": judged.rubric,
-    "agent-rubric": judged.rubric,
-    "rubric": judged.rubric,
-    "rubrics": judged.rubric,
-    "llm-grader": judged.rubric,
-    "llm-judge": judged.rubric,
-    "agent-judge": judged.rubric,
-    "g-eval": judged.rubric,
-    "search-rubric": judged.rubric,
-    "trajectory:goal-success": judged.goal,
-    "conversation-relevance": judged.relevance,
-    "model-graded-closedqa": judged.in_words("{}"),
-    "factuality": judged.in_words("The answer agrees with these facts: {}"),
-    "model-graded-factuality": judged.in_words("The answer agrees with these facts: {}"),
-    "answer-relevance": judged.in_words("The answer is about what was asked."),
-    "is-refusal": judged.in_words("The agent refuses to do what was asked.", "a refusal"),
-    "is-html": judged.in_words("The whole answer is valid HTML.", "HTML"),
-    "contains-html": judged.in_words("The answer contains HTML.", "HTML"),
-    "is-xml": judged.in_words("The whole answer is well-formed XML.", "XML"),
-    "contains-xml": judged.in_words("The answer contains well-formed XML.", "XML"),
-    "is-sql": judged.in_words("The whole answer is a valid SQL statement.", "SQL"),
-    "contains-sql": judged.in_words("The answer contains a valid SQL statement.", "SQL"),
-}
-
-_PROGRAMS = {
-    "script", "code-grader", "code-judge", "code", "javascript", "python", "ruby", "webhook",
-}  # fmt: skip
-_SCORED = {"llm-rubric", "agent-rubric", "g-eval", "rubrics", "factuality", "answer-relevance"}
+    def drop(self, what: str, instead: str = "left out") -> Checks:
+        self.node.drop(what, instead)
+        return []
 
 
 def convert_assertions(
     nodes: Iterable[SourceValue], background: Background, *, of_turn: bool = False
-) -> list[Check]:
-    """The checks that the assertions in `nodes` (lists, or single ones) come to.
+) -> Checks:
+    """The checks for the assertions in `nodes` (lists, or single ones).
 
     Bare texts become criteria of one rubric, where the first of them stood. As in AgentV, each of
     them weighs as much as any other check; those of a turn (`of_turn`), together, as one.
     """
-    checks: list[Check] = []
-    said: list[str] = []
-    place: int | None = None
+    checks: Checks = []
+    texts: list[str] = []
+    place = 0
     for item in _flat(nodes, background):
         if isinstance(item.value, dict):
-            checks.extend(
-                with_weight(check, weight) for check, weight in _convert(item, background)
-            )
-            continue
-        line = item.text()
-        if line.strip():
-            place = len(checks) if place is None else place
-            said.append(line)
-    if place is not None:
-        weight = 1 if of_turn else len(said)
-        checks.insert(place, with_weight({"rubric": judged.lines(said)}, weight))
+            checks.extend(_convert(item, background))
+        elif text := item.text().strip():
+            place = place if texts else len(checks)
+            texts.append(text)
+    if texts:
+        rubric = rubrics.of_texts(texts)
+        checks.insert(place, _weighted({"rubric": rubric}, 1 if of_turn else len(texts)))
     return checks
 
 
-def _flat(
-    nodes: Iterable[SourceValue], background: Background, depth: int = 0
-) -> Iterable[SourceValue]:
-    """Every single assertion, included and referenced ones in their place."""
-    for node in nodes:
-        for item in node.elements():
-            if not isinstance(item.value, dict) or depth > 3:
-                yield item
-            elif "include" in item.value and "type" not in item.value:
-                yield from _flat(_included(item, background), background, depth + 1)
-            elif "$ref" in item.value:
-                yield from _flat(_referenced(item, background), background, depth + 1)
-            else:
-                yield item
+def _flat(nodes: Iterable[SourceValue], background: Background) -> Iterable[SourceValue]:
+    """Every single assertion, with those that refer to a template replaced by it."""
+    for item in (item for node in nodes for item in node.elements()):
+        if not isinstance(item.value, dict) or "$ref" not in item.value:
+            yield item
+            continue
+        name = item.get("$ref").text().rpartition("/")[2]
+        found = background.templates.get(name) if background.templates is not None else None
+        if found:
+            yield from found.with_scope(item.scope).elements()
+        else:
+            item.drop(f"`{name}` is not among the assertion templates")
 
 
-def _included(item: SourceValue, background: Background) -> list[SourceValue]:
-    name_node = item.get("include")
-    name = name_node.text() if name_node is not None else ""
-    if "/" not in name and "." not in name:
-        name = f".agentv/templates/{name}.yaml"
-    found = references.find(name, name_node or item, base=background.base)
-    if found is None:
+def _convert(node: SourceValue, background: Background) -> Checks:
+    """One assertion's checks with their weights; none (and a note) if it is not converted."""
+    given = node.get("type").text().replace("_", "-")
+    if not given:
+        node.drop("an assertion without a type")
         return []
-    top = SourceValue.top(item.source.open_related(found)[0], item.scope)
-    listed = top.get("assert", "assertions") or top
-    return [listed]
-
-
-def _referenced(item: SourceValue, background: Background) -> list[SourceValue]:
-    reference = item.get("$ref")
-    name = reference.text().rpartition("/")[2] if reference is not None else ""
-    found = background.templates.get(name) if background.templates is not None else None
-    if found is None:
-        item.note(f"`{name}` is not among the assertion templates", "left out")
-        return []
-    return [found.with_scope(item.scope)]
-
-
-def _convert(node: SourceValue, background: Background) -> Parts:
-    """One assertion's checks with their weights; none (and a note) if it could not come over."""
-    kind_node = node.get("type")
-    if kind_node is None:
-        node.note("an assertion without a type", "left out")
-        return []
-    kind = kind_node.text().replace("_", "-")
-    negated = kind.startswith("not-")
-    negate = node.get("negate")
-    if negate is not None and negate.take() is True:
-        negated = not negated
-    assertion = Assertion(node, kind.removeprefix("not-"), negated, background)
-    name = node.get("metric", "name", "id")
-    assertion.name = name.text() if name is not None else ""
-    weight_node, required = node.get("weight"), node.get("required")
-    weight = weight_node.number() if weight_node is not None else 1
-    parts = _parts(assertion)
-    if not parts:
-        return []
-    common: Check = {"name": assertion.name} if assertion.name else {}
-    if required is not None and _is_required(required, assertion.kind):
-        common["required"] = True
-    _note_scores(assertion)
-    return [
-        ({**common, **check}, share * float(1 if weight is None else weight))
-        for check, share in assertion.negate(parts)
-    ]
-
-
-def _parts(assertion: Assertion) -> Parts:
-    kind = assertion.kind
-    if kind == "assert-set" or kind == "composite":
-        listed = assertion.node.get("assert", "assertions", "evaluators", "graders")
-        items = _flat([listed] if listed is not None else [], assertion.background)
-        members: Parts = []
-        for item in items:
-            if isinstance(item.value, dict):
-                members.extend(_weighed(_convert(item, assertion.background), item, assertion))
-            else:
-                members.extend(one({"rubric": item.text()}))
-        return grouped(assertion, members)
+    negated = given.startswith("not-") != node.get("negate").is_true()
+    kind, name = given.removeprefix("not-"), node.get("metric", "name", "id").text()
+    assertion = _Assertion(node, kind, negated, name, background)
+    weight, required = node.get("weight").number(), _is_required(node.get("required"), kind)
     if kind in _PROGRAMS:
-        return assertion.drop(
-            f"`{kind}`: a program with this tool's own input and output",
-            "left out: write it anew as a `script` check",
-        )
-    converter = _CONVERTERS.get(kind)
-    if converter is None:
-        return assertion.drop(f"`{kind}` has no counterpart", "left out")
-    return converter(assertion)
+        why = f"`{kind}`: a program with this tool's own input and output"
+        return assertion.drop(why, "left out: write it anew as a `script` check")
+    if kind not in _KINDS:
+        return assertion.drop(f"`{kind}` is not converted", "left out: there is no counterpart")
+    convert, *parameters = _KINDS[kind]
+    checks = convert(assertion, *parameters)
+    if not checks:
+        return []
+    for place in (node.get("min_score"), node.get("threshold")) if kind in _SCORED else ():
+        if (least := place.number()) is not None:
+            place.changed(f"it passes from a score of {least}", "a judge says yes or no here")
+    if assertion.negated:
+        checks = [{"none_of": [_joined(checks)]}]
+    common: Check = ({"name": name} if name else {}) | ({"required": True} if required else {})
+    share = (1 if weight is None else weight) / len(checks)
+    return [_weighted({**common, **check}, share) for check in checks]
 
 
-def _weighed(parts: Parts, member: SourceValue, group: Assertion) -> Parts:
-    """A member's checks, with the weight that an older AgentV group gives it by its name."""
-    aggregator, name = group.node.get("aggregator"), member.get("name", "metric")
-    if aggregator is None or name is None:
-        return parts
-    if (how := aggregator.get("type")) is not None:
-        how.use()
-    weights = aggregator.get("weights")
-    given = weights.get(name.text()) if weights is not None else None
-    weight = given.number() if given is not None else None
-    return parts if weight is None else [(check, share * weight) for check, share in parts]
+def _joined(checks: Checks) -> Check:
+    return checks[0] if len(checks) == 1 else {"all_of": checks}
+
+
+def _weighted(check: Check, weight: float) -> Check:
+    return check if weight == 1 else {**check, "weight": tidy(round(weight, 6))}
 
 
 def _is_required(node: SourceValue, kind: str) -> bool:
     value = node.take()
-    if isinstance(value, bool):
-        return value
+    if isinstance(value, bool) or value is None:
+        return bool(value)
     number = node.number()
     if number is not None and kind in _SCORED:
         node.changed(f"required with a score of {number}", "required as a whole")
     return number is not None and number > 0
 
 
-def _note_scores(assertion: Assertion) -> None:
-    least = assertion.node.get("min_score")
-    if least is not None:
-        number = least.number()
-        if assertion.kind in _SCORED:
-            least.changed(f"it passes from a score of {number}", "a judge says yes or no here")
-    if assertion.kind in _SCORED and (threshold := assertion.node.get("threshold")) is not None:
-        number = threshold.number()
-        threshold.changed(f"it passes from a score of {number}", "a judge says yes or no here")
+_ALL = "it passes only if all of it does; its score counts as before"
+
+
+def _group(assertion: _Assertion) -> Checks:
+    """``assert-set``"""
+    listed, threshold = assertion.node.get("assert", "assertions"), assertion.node.get("threshold")
+    members: Checks = []
+    for item in _flat([listed], assertion.background):
+        if isinstance(item.value, dict):
+            members.extend(_convert(item, assertion.background))
+        else:
+            members.append({"rubric": item.text()})
+    least = threshold.number()
+    if least is not None and least < 1:
+        threshold.changed(f"a group that passes from a score of {least}", _ALL)
+    counted = [member for member in members if member.get("weight") != 0] or members
+    return [{"all_of": counted}] if members else assertion.drop("nothing of the group is converted")
+
+
+# What the answer says.
+
+_NO_TEXT = "there is no text to look for"
+
+
+def _contains(assertion: _Assertion, how: str, exact: bool) -> Checks:
+    check = _looked_for(assertion, "contains", how, assertion.texts())
+    return [{**one, "case_sensitive": True} if exact else one for one in check]
+
+
+def _looked_for(assertion: _Assertion, key: str, how: str, texts: list[str]) -> Checks:
+    """The shortest spelling: a single text that must be there needs no more than itself."""
+    if not texts:
+        return assertion.drop(_NO_TEXT)
+    if assertion.negated and (how == "any" or len(texts) == 1):
+        assertion.take_negation()
+        return [{key: {"none": texts}}]
+    return [{key: texts[0] if len(texts) == 1 else {how: texts}}]
+
+
+def _regex(assertion: _Assertion) -> Checks:
+    """JavaScript's flavour, and flags beside it."""
+    flags = assertion.node.get("flags").text()
+    patterns = [python_pattern(text, flags) for text in assertion.texts()]
+    for pattern in patterns:
+        try:
+            regex.compile(pattern)
+        except regex.error as error:
+            what = f"a pattern that is not read here ({error})"
+            assertion.node.changed(what, "left as it is: correct it")
+    return _looked_for(assertion, "matches", "all", patterns)
+
+
+def python_pattern(pattern: str, flags: str = "") -> str:
+    """A JavaScript pattern as Python spells it."""
+    if "m" not in flags:
+        # There, `$` is the very end; here it may also stand before a last line break.
+        pattern = re.sub(r"(?<!\\)((?:\\\\)*)\$\Z", r"\1\\Z", pattern)
+    wanted = "".join(flag for flag in "ims" if flag in flags)
+    return f"(?{wanted}){pattern}" if wanted else pattern
+
+
+def _edge(assertion: _Assertion, pattern: str) -> Checks:
+    """``starts-with`` and ``ends-with``: `pattern` with places for blanks and the text."""
+    promptfoo = assertion.background.promptfoo
+    texts = [text if promptfoo else text.strip() for text in assertion.texts()]
+    made = [pattern.format("" if promptfoo else r"\s*", re.escape(text)) for text in texts]
+    return _looked_for(assertion, "matches", "all", made)
+
+
+def _equals(assertion: _Assertion) -> Checks:
+    wanted = assertion.value()
+    if wanted is None:
+        return assertion.drop("there is nothing to compare with")
+    if isinstance(wanted, dict | list):
+        return [{"json": {"path": "$", "equals": wanted}, "case_sensitive": True}]
+    if assertion.background.promptfoo:
+        assertion.node.changed("`equals` compares every blank", "here both sides are trimmed")
+    return [{"equals": as_text(wanted), "case_sensitive": True}]
+
+
+def _json(assertion: _Assertion, whole: bool) -> Checks:
+    """``is-json``: the answer is JSON and nothing else; ``contains-json``: anywhere in it."""
+    if not whole:
+        assertion.node.changed(
+            "JSON anywhere in the answer",
+            "here the whole answer, its last fenced block, or what braces or brackets enclose",
+        )
+    spec: Check = {"whole": True} if whole else {}
+    node = assertion.argument
+    if not node or node.value == "":
+        return [{"json": {**spec, "exists": True}}]
+    found = assertion.value()
+    try:
+        if isinstance(found, str):
+            found = parse_source(found, node.source.path).data
+        if isinstance(found, dict):
+            found = {"$schema": "http://json-schema.org/draft-07/schema#", **found}
+        TypeAdapter(JsonSchema).validate_python(found)
+    except (ValidationError, InvalidFilesError):
+        node.changed(
+            "this is no JSON Schema that can be read here",
+            "nothing passes the check until it is written under `json: {schema: …}`",
+        )
+        found = False
+    return [{"json": {**spec, "schema": found}}]
+
+
+def _word_count(assertion: _Assertion) -> Checks:
+    value = assertion.argument
+    ranged = isinstance(value.value, dict)
+    least = (value.get("min") if ranged else value).number()
+    most = (value.get("max") if ranged else value).number()
+    if least is None and most is None:
+        return assertion.drop("not a number of words")
+    low, high = int(least or 0), "" if most is None else int(most) - 1
+    if high == -1:
+        return [{"matches": r"\A\s*\Z"}]
+    words = rf"\S+(?:\s+\S+){{{max(low - 1, 0)},{high}}}"
+    return [{"matches": rf"\A\s*{words if low else f'(?:{words})?'}\s*\Z"}]
+
+
+def _similar(assertion: _Assertion) -> Checks:
+    texts, threshold = assertion.texts(), assertion.node.get("threshold").number()
+    if not texts:
+        return assertion.drop("there is nothing to compare with")
+    if threshold is None or not 0 <= threshold <= 1:
+        threshold = 0.75
+    checks: Checks = [{"similar": {"to": text, "threshold": threshold}} for text in texts]
+    return checks if len(checks) == 1 else [{"any_of": checks}]
+
+
+# What the agent did, and what it took.
+
+
+def _tool(node: SourceValue) -> Check:
+    """``{name}`` of a tool that is named, or meant by a pattern; empty if there is none."""
+    named = node.get("name", "pattern", "tool") if isinstance(node.value, dict) else node
+    return {"name": named.text()} if named else {}
+
+
+def _counts(node: SourceValue) -> Check:
+    numbers = {key: node.get(key).number() for key in ("min", "max")}
+    return {key: int(number) for key, number in numbers.items() if number is not None}
+
+
+def _tool_used(assertion: _Assertion) -> Checks:
+    """A name, several names, or a name with counts."""
+    value = assertion.argument
+    tools = [_tool(item) for item in value.elements()]
+    if not tools or not all(tools):
+        return assertion.drop("no tool is named")
+    counts = _counts(value)
+    if counts.get("max") == 0:
+        return [{"tool_not_called": tools[0]}]
+    if counts:
+        return [
+            {"tool_called": {**tools[0], **({"min": 0} if "min" not in counts else {}), **counts}}
+        ]
+    # Negated, a list means that none of them was used.
+    key = "tool_not_called" if assertion.take_negation() else "tool_called"
+    return [_joined([{key: tool} for tool in tools])]
+
+
+def _tool_sequence(assertion: _Assertion) -> Checks:
+    value = assertion.argument
+    steps = value.get("steps") if isinstance(value.value, dict) else value
+    calls = [_tool(step) for step in steps.elements()]
+    if not calls or not all(calls):
+        return assertion.drop("no tools are named")
+    mode = value.get("mode").text()
+    mode = mode if mode in ("exact", "any_order") else "in_order"
+    return [{"tool_sequence": {"calls": calls, "mode": mode}}]
+
+
+def _tool_args(assertion: _Assertion) -> Checks:
+    value = assertion.argument
+    tool, args = _tool(value), value.get("args", "arguments").take()
+    if not isinstance(value.value, dict) or not tool:
+        return assertion.drop("no tool is named")
+    if not isinstance(args, dict):
+        return assertion.drop("no arguments are given")
+    if value.get("mode").text() == "exact":
+        what = "`mode: exact` refuses other arguments"
+        assertion.node.changed(what, "the given ones are compared, others allowed")
+    elif any(isinstance(item, dict) for item in args.values()):
+        what = "an argument with parts, compared in part"
+        assertion.node.changed(what, "it is compared as a whole")
+    ignored = value.get("ignore").texts()
+    # A mapping could be taken for one of our own comparisons, so it is spelled out.
+    tool["args"] = {
+        as_text(key): {"equals": item} if isinstance(item, dict) else item
+        for key, item in args.items()
+        if as_text(key) not in ignored
+    }
+    return [{"tool_called": tool, "case_sensitive": True}]
+
+
+def _step_count(assertion: _Assertion) -> Checks:
+    """How many steps of a kind."""
+    value = assertion.argument
+    kind, pattern = value.get("type").text() or "tool", value.get("pattern").text()
+    kinds: dict[str, Check] = {
+        "tool": {"name": pattern or "*"},
+        "command": {"name": pattern, "kind": "shell"},
+        "search": {"name": pattern, "kind": "search"},
+    }
+    if not isinstance(value.value, dict) or kind not in kinds:
+        return assertion.drop(f"steps of the kind `{kind}` are not counted here")
+    tool = {key: text for key, text in kinds[kind].items() if text}
+    return [{"tool_called": {**tool, "min": 0, **_counts(value)}}]
+
+
+def _skill_used(assertion: _Assertion) -> Checks:
+    """A skill, several, or a pattern with counts."""
+    value = assertion.argument
+    names = [_tool(item).get("name", "") for item in value.elements()]
+    if not names:
+        return assertion.drop("no skill is named")
+    verb, tool = "skill_used", "tool_called"
+    if assertion.take_negation():
+        verb, tool = "skill_not_used", "tool_not_called"
+    if not all(names) or any(mark in name for name in names for mark in "*?"):
+        what = f"a pattern of skills (`{', '.join(names)}`)"
+        assertion.node.changed(what, "any skill counts: name the one that is meant")
+        return [{tool: {"kind": "skill"}}]
+    if _counts(value) not in ({}, {"min": 1}):
+        assertion.node.changed("how often the skill is used", "once is enough, or too much")
+    return [_joined([{verb: name} for name in names])]
+
+
+Limit = tuple[tuple[str, ...], Callable[[float], Check]]
+"""The fields that give a number, and the check for it."""
+_SECONDS: Callable[[float], Check] = lambda ms: {"max_duration_seconds": tidy(ms / 1000)}  # noqa: E731
+_DOLLARS: Callable[[float], Check] = lambda limit: {"max_cost_usd": limit}  # noqa: E731
+_LIMITS: tuple[Limit, ...] = (
+    (("max_tool_calls",), lambda n: {"tool_called": {"name": "*", "min": 0, "max": int(n)}}),
+    (("max_output", "max_output_tokens"), lambda n: {"max_tokens": int(n)}),
+    (("max_cost_usd",), _DOLLARS),
+    (("max_duration_ms",), _SECONDS),
+)
+
+
+def _limits(assertion: _Assertion, *limits: Limit) -> Checks:
+    """Several limits, each an equal part of the score."""
+    numbers = [(make, assertion.node.get(*names).number()) for names, make in limits]
+    checks = [make(number) for make, number in numbers if number is not None]
+    return checks or assertion.drop("no limit is given that can be measured here")
+
+
+# What a model judges.
+
+
+def _rubric(assertion: _Assertion) -> Checks:
+    node, background = assertion.node, assertion.background
+    made = rubrics.convert(node, assertion.kind, assertion.name, background)
+    return [{"rubric": made}] if made else assertion.drop("no criterion of it can be asked")
+
+
+def _asked(assertion: _Assertion, sentence: str, note: str = "") -> Checks:
+    """A check that no program makes here; ``{}`` stands for the value."""
+    value = assertion.argument
+    goal = value.get("goal") if isinstance(value.value, dict) else value
+    texts = [""]
+    if "{}" in sentence:
+        texts = goal.texts() if goal.loc != value.loc else assertion.texts()
+        if not any(texts):
+            return assertion.drop("there is nothing to ask for")
+    if note:
+        assertion.node.changed(note, "a model judges it here")
+    asked = [sentence.replace("{}", text) for text in texts]
+    return [{"rubric": asked[0] if len(asked) == 1 else {"criteria": asked}}]
+
+
+def _relevance(assertion: _Assertion) -> Checks:
+    """Window by window."""
+    made: Check = {}
+    threshold = assertion.node.get("threshold").number()
+    if threshold is not None and 0 <= threshold <= 1:
+        made["threshold"] = threshold
+    elif assertion.background.promptfoo:
+        made["threshold"] = 0
+    if windows := assertion.node.get("config").get("windowSize", "window_size").number():
+        made["window_size"] = int(windows)
+    return [{"relevance": made}]
+
+
+_FACTS = "The answer agrees with these facts: {}"
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "assert-set": (_group,),
+    "contains": (_contains, "all", True),
+    "contains-all": (_contains, "all", True),
+    "contains-any": (_contains, "any", True),
+    "icontains": (_contains, "all", False),
+    "icontains-all": (_contains, "all", False),
+    "icontains-any": (_contains, "any", False),
+    "regex": (_regex,),
+    "starts-with": (_edge, r"\A{0}{1}"),
+    "ends-with": (_edge, r"{1}{0}\Z"),
+    "equals": (_equals,),
+    "is-json": (_json, True),
+    "contains-json": (_json, False),
+    "word-count": (_word_count,),
+    "similar": (_similar,),
+    "trajectory:tool-used": (_tool_used,),
+    "trajectory:tool-sequence": (_tool_sequence,),
+    "trajectory:tool-args-match": (_tool_args,),
+    "trajectory:step-count": (_step_count,),
+    "skill-used": (_skill_used,),
+    "latency": (_limits, (("threshold", "max_ms", "max_duration_ms", "value"), _SECONDS)),
+    "cost": (_limits, (("threshold", "budget", "max_usd", "max_cost_usd", "value"), _DOLLARS)),
+    "token-usage": (_limits, *_LIMITS),
+    "execution-metrics": (_limits, *_LIMITS),
+    **dict.fromkeys(
+        ("llm-rubric", "agent-rubric", "rubric", "rubrics", "llm-grader", "llm-judge",
+         "agent-judge", "g-eval", "search-rubric"), (_rubric,)),
+    "conversation-relevance": (_relevance,),
+    "trajectory:goal-success": (_asked, "The agent reached this goal: {}"),
+    "model-graded-closedqa": (_asked, "{}"),
+    "factuality": (_asked, _FACTS),
+    "model-graded-factuality": (_asked, _FACTS),
+    "answer-relevance": (_asked, "The answer is about what was asked."),
+    "is-refusal": (_asked, "The agent refuses to do what was asked.", "a refusal"),
+    "is-html": (_asked, "The whole answer is valid HTML.", "HTML"),
+    "contains-html": (_asked, "The answer contains HTML.", "HTML"),
+    "is-xml": (_asked, "The whole answer is well-formed XML.", "XML"),
+    "contains-xml": (_asked, "The answer contains well-formed XML.", "XML"),
+    "is-sql": (_asked, "The whole answer is a valid SQL statement.", "SQL"),
+    "contains-sql": (_asked, "The answer contains a valid SQL statement.", "SQL"),
+}  # fmt: skip
+"""The converter of each type, and its parameters."""
+_PROGRAMS = {
+    "script", "code-grader", "code-judge", "code", "javascript", "python", "ruby", "webhook",
+}  # fmt: skip
+_SCORED = {"llm-rubric", "agent-rubric", "g-eval", "rubrics", "factuality", "answer-relevance"}

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from itertools import groupby
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.importers.draft import CaseDraft, SuiteDraft, slug
-from skillup.importers.promptfoo.expectations import ListedTest, SuiteContext, read_tests
 from skillup.importers.promptfoo.prompts import Prompt, read_prompts
-from skillup.importers.promptfoo.settings import read_environment, read_settings
-from skillup.importers.promptfoo.tests import build_case, expanded, merged
-from skillup.importers.promptfoo.values import SourceValue
+from skillup.importers.promptfoo.settings import read_environment, read_settings, referenced
+from skillup.importers.promptfoo.tests import (
+    ListedTest,
+    SuiteContext,
+    build_case,
+    expanded,
+    merged,
+    read_tests,
+)
 from skillup.importers.source import SourceFile
+from skillup.importers.values import SourceValue
+from skillup.importers.write import CaseDraft, SuiteDraft, slug
+
+_GENERIC = ("suite", "eval", "evals", "promptfooconfig", "cases", "case")
 
 
-def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
+def convert_promptfoo(sources: list[SourceFile]) -> SuiteDraft:
     """The suite in `sources`: one suite file, or files (or lines) of bare tests."""
-    first = SourceValue.top(sources[0])
+    return _convert(sources, promptfoo=True)
+
+
+def convert_agentv(sources: list[SourceFile]) -> SuiteDraft:
+    """As :func:`convert_promptfoo`."""
+    return _convert(sources, promptfoo=False)
+
+
+def _convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
+    top = SourceValue.top(sources[0])
     draft = SuiteDraft(_name_of(sources[0]))
-    if _is_suite(first):
-        top = first
-        defaults = top.get("default_test", "defaultTest")
-        if defaults is not None and isinstance(defaults.value, str):
-            defaults = _referenced_defaults(defaults)
-        tests = read_tests(top, defaults)
+    if isinstance(top.value, dict) and {"tests", "scenarios", "cases", "evalcases"} & set(
+        top.value
+    ):
+        tests = read_tests(top, referenced(top.get("default_test", "defaultTest")))
     else:
-        top, defaults = first.with_scope(None), None
         tests = [test for source in sources for test in _bare_tests(source)]
-    suite = SuiteContext(top if _is_suite(first) else None, defaults, promptfoo, draft)
-    if suite.top is not None:
-        suite.tags = read_settings(suite.top, draft, promptfoo=promptfoo)
-        read_environment(suite.top, draft, suite.placed, suite.setup)
-        suite.templates = suite.top.get("assertionTemplates")
-    elif not promptfoo:
-        draft.defaults["pass_threshold"] = 0.8
-    prompts = read_prompts(suite.top.get("prompts")) if suite.top is not None else []
-    _cases(suite, prompts, tests)
+        top = top.get("nothing")
+    suite = SuiteContext(top, promptfoo, draft)
+    suite.tags = read_settings(top, draft, promptfoo=promptfoo)
+    read_environment(top.get("environment"), draft, suite.placed, suite.setup)
+    _add_cases(suite, read_prompts(top.get("prompts")), tests)
     _link_dependencies(draft)
     return draft
 
@@ -45,26 +54,13 @@ def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
 def _name_of(source: SourceFile) -> str:
     """The file's name, or its folder's where every such file is called the same."""
     stem = source.path.name.split(".")[0]
-    resolved = source.path.resolve()
-    if stem.casefold() not in ("suite", "eval", "evals", "promptfooconfig", "cases", "case"):
+    if stem.casefold() not in _GENERIC:
         return slug(stem)
-    directory = resolved.parent
+    directory = source.path.resolve().parent
     return slug((directory.parent if directory.name == "evals" else directory).name, slug(stem))
 
 
-def _is_suite(top: SourceValue) -> bool:
-    keys = {"tests", "scenarios", "cases", "evalcases", "eval_cases"}
-    return isinstance(top.value, dict) and bool(keys & set(top.value))
-
-
-def _referenced_defaults(node: SourceValue) -> SourceValue | None:
-    from skillup.importers import references
-
-    found = references.find(node.text(), node)
-    return None if found is None else SourceValue.top(node.source.open_related(found)[0])
-
-
-def _bare_tests(source: SourceFile) -> Iterable[ListedTest]:
+def _bare_tests(source: SourceFile) -> Iterator[ListedTest]:
     base = source.path.resolve().parent
     for number, node in enumerate(SourceValue.top(source).elements(), start=1):
         if not isinstance(node.value, dict):
@@ -73,13 +69,12 @@ def _bare_tests(source: SourceFile) -> Iterable[ListedTest]:
         yield ListedTest(node, base, name)
 
 
-def _cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTest]) -> None:
-    choices: list[Prompt | None] = [*prompts] or [None]
+def _add_cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTest]) -> None:
     problems: dict[Problem, None] = {}
-    for prompt in choices:
+    for number, prompt in enumerate(prompts or [None], start=1):
         suffix = ""
-        if len(prompts) > 1 and prompt is not None:
-            suffix = f"-{slug(prompt.name, f'prompt-{prompts.index(prompt) + 1}')}"
+        if prompt is not None and len(prompts) > 1:
+            suffix = f"-{slug(prompt.name, f'prompt-{number}')}"
         for group in _conversations(prompt, tests):
             try:
                 cases = _of_group(group, prompt, suite)
@@ -103,61 +98,39 @@ def _of_group(
     for test in group:
         for variables in expanded(test, suite):
             made.append(build_case(test, variables, prompt, suite, frozenset(captured)))
-            captured.update(rule["variable"] for rule in made[-1].turns[-1].capture)
+            captured.update(rule["variable"] for rule in made[-1].turns[-1].get("capture", ()))
     if len(group) == 1:
         return made
-    whole = merged(made)
-    whole.id = _conversation_id(group[0], suite)
+    first, whole = group[0], merged(made)
+    named = f"{first.scenario} conversation" if first.scenario else suite.draft.name
+    whole.id = first.conversation_id or first.node.get("id").text() or slug(named)
     return [whole]
 
 
 def _conversations(prompt: Prompt | None, tests: list[ListedTest]) -> list[list[ListedTest]]:
     """Tests that are turns of one conversation, together; every other one by itself."""
-    if any(test.get("mode", "turns") is not None for test in tests):
+    if any(test.get("mode", "turns") for test in tests):
         return [[test] for test in tests]
     continues = prompt is not None and prompt.continues
-    stores = any(_stores(test) for test in tests)
-    keys: list[str] = []
-    for index, test in enumerate(tests):
-        metadata = test.get("metadata")
-        label = metadata.get("conversationId", "conversation_id") if metadata is not None else None
-        if label is not None:
-            keys.append(f"= {test.scenario} {label.text()}")
-        else:
-            keys.append(f"= {test.scenario}" if continues or stores else f"{index}")
+    stores = any(test.node.get("options").get("storeOutputAs") for test in tests)
     if stores and not continues:
         tests[0].node.changed(
             "an answer is stored for later tests", "all tests became turns of one conversation"
         )
-    order = {key: position for position, key in reversed(list(enumerate(keys)))}
-    ordered = sorted(range(len(tests)), key=lambda index: (order[keys[index]], index))
-    return [[tests[i] for i in group] for _, group in groupby(ordered, key=lambda i: keys[i])]
-
-
-def _conversation_id(first: ListedTest, suite: SuiteContext) -> str:
-    """The label of its turns, or what its first test is called, or the suite."""
-    metadata = first.get("metadata")
-    label = metadata.get("conversationId", "conversation_id") if metadata is not None else None
-    own = first.node.get("id")
-    for named in (label, own):
-        if named is not None:
-            return named.text()
-    return slug(f"{first.scenario} conversation" if first.scenario else suite.draft.name)
-
-
-def _stores(test: ListedTest) -> bool:
-    options = test.node.value.get("options") if isinstance(test.node.value, dict) else None
-    return isinstance(options, dict) and "storeOutputAs" in options
+    groups: dict[object, list[ListedTest]] = {}
+    for index, test in enumerate(tests):
+        label = test.conversation_id
+        together = bool(label) or continues or stores
+        groups.setdefault((test.scenario, label) if together else index, []).append(test)
+    return list(groups.values())
 
 
 def _link_dependencies(draft: SuiteDraft) -> None:
-    known = {case.id for case in draft.cases}
-    for case in draft.cases:
-        for needed in list(case.depends_on):
-            if needed not in known or needed == case.id:
-                case.depends_on.remove(needed)
-                case.node.lost(f"it depends on `{needed}`, which is not here", "left out")
     cases = {case.id: case for case in draft.cases}
+    for case in draft.cases:
+        for needed in [name for name in case.depends_on if name not in cases or name == case.id]:
+            case.depends_on.remove(needed)
+            case.node.lost(f"it depends on `{needed}`, which is not here")
     try:
         TopologicalSorter({name: case.depends_on for name, case in cases.items()}).prepare()
     except CycleError as error:

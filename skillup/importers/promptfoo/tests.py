@@ -1,36 +1,212 @@
-"""One test of a promptfoo or AgentV suite, made into a case."""
+"""The tests of a promptfoo or AgentV suite: where they are listed, and the case each becomes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
-from skillup.importers import references
-from skillup.importers.draft import CaseDraft, TurnDraft, slug
-from skillup.importers.promptfoo.expectations import ListedTest, SuiteContext, Told
-from skillup.importers.promptfoo.prompts import (
-    HISTORY,
-    Prompt,
-    mode_of,
-    read_conversation,
-    spoken_in,
+from skillup.importers import files
+from skillup.importers.files import Placed
+from skillup.importers.messages import (
+    Conversation,
+    content_text,
+    is_messages,
+    read_messages,
 )
+from skillup.importers.promptfoo.assertions import convert_assertions
+from skillup.importers.promptfoo.prompts import HISTORY, Prompt
+from skillup.importers.promptfoo.rubrics import LEAST_PASS, Background, criteria_of
 from skillup.importers.promptfoo.settings import read_environment, read_tags
-from skillup.importers.promptfoo.values import SourceValue, TemplateScope
+from skillup.importers.source import JSON_LINES
+from skillup.importers.values import SourceValue, TemplateScope, as_text
+from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
+_READ = {".yaml", ".yml", ".json", *JSON_LINES}
+_CRITERIA = ("criteria", "expected_outcome", "outcome")
 Variables = dict[str, SourceValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTest:
+    """One test, the settings it falls back on (nearest first), and where its paths start."""
+
+    node: SourceValue
+    base: Path
+    name: str
+    """What it is called if it does not say so itself."""
+    fallbacks: tuple[SourceValue, ...] = ()
+    workspace: Path | None = None
+    scenario: str = ""
+    """Which of a scenario's configurations it runs with: its conversations are its own."""
+
+    def get(self, *names: str) -> SourceValue:
+        """The nearest value under one of `names`."""
+        found = (value for node in (self.node, *self.fallbacks) if (value := node.get(*names)))
+        return next(found, self.node.get("nothing"))
+
+    def variables(self) -> Variables:
+        """The `vars`, the test's own before those it falls back on."""
+        places = reversed((self.node, *self.fallbacks))
+        return {name: value for node in places for name, value in node.get("vars").items()}
+
+    @property
+    def conversation_id(self) -> str:
+        """The label that turns of one conversation share."""
+        return self.get("metadata").get("conversationId", "conversation_id").text()
+
+
+def read_tests(top: SourceValue, defaults: SourceValue) -> list[ListedTest]:
+    """Every test of the suite `top`, in order. Raises InvalidFilesError for what is no test."""
+    fallbacks = (defaults,) if defaults else ()
+    base = top.source.path.resolve().parent
+    scenarios = top.get("scenarios").elements()
+    found = list(_tests(top.get("tests", "cases", "evalcases"), base, fallbacks))
+    return found + [test for node in scenarios for test in _scenario(node, base, fallbacks)]
+
+
+def _tests(
+    listed: SourceValue, base: Path, fallbacks: tuple[SourceValue, ...]
+) -> Iterator[ListedTest]:
+    for number, node in enumerate(listed.elements(), start=1):
+        value = node.value
+        if isinstance(value, str):
+            yield from _from_files(node, value, base, fallbacks)
+        elif not isinstance(value, dict):
+            raise node.refuse("not a test", "write a mapping, or the path of a file of tests")
+        elif "include" in value or ("path" in value and "vars" not in value):
+            node.get("type").use()
+            path = node.get("include", "path")
+            yield from _from_files(path, path.text(), base, fallbacks)
+        else:
+            yield ListedTest(node, base, f"test-{number}", fallbacks)
+
+
+def _from_files(
+    node: SourceValue, reference: str, base: Path, fallbacks: tuple[SourceValue, ...]
+) -> Iterator[ListedTest]:
+    """The tests of the files that a text means: a file, a glob, or a folder of case folders."""
+    node.use()
+    for path in files.find_all(reference, node, base):
+        if path.is_dir():
+            cases = sorted([*path.glob("*/case.yaml"), *path.glob("*/case.yml")])
+            if not cases:
+                node.lost("no folder in it has a case.yaml")
+            for case in cases:
+                top = SourceValue.top(node.source.open_related(case)[0])
+                home, workspace = case.parent, case.parent / "workspace"
+                given = workspace if workspace.is_dir() else None
+                yield ListedTest(top, home, home.name, fallbacks, given)
+        elif path.suffix.lower() not in _READ:
+            what = f"tests in a `{path.suffix}` file are not read"
+            node.lost(what, "left out: give YAML or JSON")
+        else:
+            for top in map(SourceValue.top, node.source.open_related(path)):
+                defaults = top.get("default_test", "defaultTest")
+                own = (defaults, *fallbacks) if defaults else fallbacks
+                yield from _tests(top.get("tests", "cases") or top, path.parent, own)
+
+
+def _scenario(
+    node: SourceValue, base: Path, fallbacks: tuple[SourceValue, ...]
+) -> Iterator[ListedTest]:
+    """Every test of a scenario with every one of its configurations."""
+    if isinstance(node.value, str):
+        node.use()
+        for path in files.find_all(node.value, node, base):
+            for top in map(SourceValue.top, node.source.open_related(path)):
+                for inner in top.elements():
+                    yield from _scenario(inner, path.parent, fallbacks)
+        return
+    configs, tests = node.get("config"), node.get("tests")
+    if not configs or not tests:
+        raise node.refuse("a scenario without `config` and `tests`", "add both")
+    for number, config in enumerate(configs.elements(), start=1):
+        label = config.get("id", "description").text() or str(number)
+        for test in _tests(tests, base, (config, *fallbacks)):
+            yield replace(test, name=f"{label}-{test.name}", scenario=label)
+
+
+@dataclass
+class SuiteContext:
+    """What a suite gives to each of its tests."""
+
+    top: SourceValue
+    promptfoo: bool
+    draft: SuiteDraft
+    tags: list[str] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
+    setup: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _TestContext:
+    """One test with the variables and the suite it is read with."""
+
+    test: ListedTest
+    node: SourceValue
+    scope: TemplateScope
+    suite: SuiteContext
+
+    @property
+    def suite_top(self) -> SourceValue:
+        """The suite, unless the test does without its input and assertions."""
+        own, options = self.node.get("execution"), self.test.get("options")
+        skips = own.get("skip_defaults"), options.get("disableDefaultAsserts")
+        return self.node.get("nothing") if any(s.is_true() for s in skips) else self.suite.top
+
+    @property
+    def expected(self) -> SourceValue:
+        """The reference answer."""
+        own = self.node.get("expected_output", "expected_messages")
+        variable = self.scope.variables.get("expected_output")
+        return own or (variable.with_scope(self.scope) if variable is not None else own)
+
+    def background(self) -> Background:
+        places = (self.node, *self.test.fallbacks)
+        holders = (holder for place in places for holder in (place.get("options"), place))
+        prompts = (holder.get("rubricPrompt", "rubric_prompt") for holder in holders)
+        prompt = next((found for found in prompts if found), None)
+        return Background(
+            promptfoo=self.suite.promptfoo,
+            expected=self.expected.take(),
+            criteria=self.node.get(*_CRITERIA).text(),
+            base=self.test.base,
+            templates=self.suite.top.get("assertionTemplates"),
+            rubric_prompt=prompt.with_scope(self.scope) if prompt else None,
+        )
+
+    def checks(self) -> list[dict[str, Any]]:
+        """The test's assertions and those that all tests have."""
+        top = self.suite_top
+        own = [*assertion_lists(self.node), *assertion_lists(self.node.get("execution"))]
+        shared = [*self.test.fallbacks, top, top.get("execution")] if top else []
+        inherited = [listed for place in shared for listed in assertion_lists(place)]
+        order = [*inherited, *own] if self.suite.promptfoo else [*own, *inherited]
+        listed = [item.with_scope(self.scope) for item in order]
+        checks = convert_assertions(listed, self.background())
+        rubrics, criteria = self.node.get("rubrics"), self.node.get(*_CRITERIA)
+        if rubrics:
+            checks.append({"rubric": {"criteria": criteria_of(rubrics), "threshold": LEAST_PASS}})
+        elif criteria and not order:
+            checks.append({"rubric": criteria.text()})
+        return checks
+
+
+def assertion_lists(node: SourceValue) -> list[SourceValue]:
+    """Every list of assertions at `node`, by whatever name."""
+    names = ("assert", "assertions", "evaluators", "graders")
+    return [found for name in names if (found := node.get(name))]
 
 
 def expanded(test: ListedTest, suite: SuiteContext) -> Iterator[Variables]:
     """The test's variables; in promptfoo a list of texts means a test for each of them."""
     variables = test.variables()
-    options = test.get("options")
-    plain = options.get("disableVarExpansion") if options is not None else None
-    if not suite.promptfoo or (plain is not None and plain.take() is True):
-        yield variables
-        return
-    lists = {name: node for name, node in variables.items() if _is_text_list(node.value)}
+    lists: Variables = {}
+    if suite.promptfoo and not test.get("options").get("disableVarExpansion").is_true():
+        lists = {name: node for name, node in variables.items() if _is_text_list(node.value)}
     for chosen in product(*(node.elements() for node in lists.values())):
         yield variables | dict(zip(lists, chosen, strict=True))
 
@@ -46,162 +222,203 @@ def build_case(
     suite: SuiteContext,
     captured: frozenset[str],
 ) -> CaseDraft:
-    """The case that `test` comes to with one prompt."""
-    scope = TemplateScope(
-        variables=_with_files(variables, test),
-        captured=captured,
-        # AgentV's older suites are full of text that only looks like a template.
-        empties=suite.promptfoo or bool(variables),
-    )
+    """The case for `test` with one prompt."""
+    known = dict(variables)
+    for name, variable in variables.items():
+        if isinstance(variable.value, str) and variable.value.startswith(files.SCHEME):
+            text = files.read(variable.value, variable, test.base)
+            known[name] = variable if text is None else replace(variable, value=text)
+    # AgentV's older suites are full of text that only looks like a template.
+    scope = TemplateScope(known, captured, empties=suite.promptfoo or bool(variables))
     node = test.node.with_scope(scope)
-    case = CaseDraft(node, "", [], tags=[*suite.tags, *read_tags(node.get("tags"))])
-    case.placed.extend(suite.placed)
-    case.setup.extend(suite.setup)
-    if "environment" in node.value or "workspace" in node.value:
-        case.placed.clear()
-        case.setup.clear()
-        read_environment(node, suite.draft, case.placed, case.setup)
+    case = CaseDraft(node, placed=list(suite.placed), setup=list(suite.setup))
+    if environment := node.get("environment"):
+        case.placed, case.setup = [], []
+        read_environment(environment, suite.draft, case.placed, case.setup)
     if test.workspace is not None:
         case.placed.append((test.workspace, ""))
-    _names(test, node, case)
-    background = Told(test, node, scope, suite)
-    if node.get("turns") is not None or mode_of(node) == "conversation":
-        read_conversation(node, prompt, background, case)
+    case.tags = [*suite.tags, *read_tags(node.get("tags"))]
+    if group := node.get("conversation_id").text():
+        case.tags.append(f"conversation:{group}")
+    case.title = node.get("description").text()
+    prefix = test.name.rpartition("-test-")[0]
+    titled = slug(f"{prefix}-{case.title}" if prefix else case.title) if case.title else test.name
+    case.id = node.get("id").text() or titled
+    # Whether something judges it depends on the assertions; it is worth reading in any case.
+    case.description = node.get(*_CRITERIA).text().strip()
+    case.depends_on = node.get("depends_on").texts()
+    context = _TestContext(test, node, scope, suite)
+    if node.get("turns") or node.get("mode").text() == "conversation":
+        _read_conversation(prompt, context, case)
     else:
-        spoken = spoken_in(prompt, background, case)
-        if not spoken.prompt.strip():
-            raise node.refuse("there is no user message in this test", "give it an input")
-        turn = TurnDraft(spoken.prompt)
-        case.turns.append(turn)
-        case.system, case.history = spoken.system, spoken.history
-        turn.expected_output = background.expected_text(case)
-        turn.assertions = background.checks(node)
-        _said_before(variables.get(HISTORY), prompt, case)
-        _stored(test, turn)
-    _settings(test, node, case)
+        _read_message(prompt, context, case)
+        _read_past(known.get(HISTORY), prompt, case)
+    _read_settings(test, node, case)
     case.vars = {name: later.default or later.original for name, later in scope.needed.items()}
     return case
 
 
-def _said_before(given: SourceValue | None, prompt: Prompt | None, case: CaseDraft) -> None:
+def _read_message(prompt: Prompt | None, context: _TestContext, case: CaseDraft) -> None:
+    given = _read_input(prompt, context, case)
+    if not given.prompt.strip():
+        raise context.node.refuse("there is no user message in this test", "give it an input")
+    case.system, case.history = given.system, given.history
+    node, top = context.expected, context.suite.top
+    expected = _answer_text(node, context, case)
+    listed = [*assertion_lists(context.node), *assertion_lists(top)]
+    if expected and listed and not context.suite.promptfoo:
+        node.changed(
+            "a reference that the other tool only shows to its judges",
+            "here it is a check of its own: a judge compares the answer with it",
+        )
+    turn = {"content": given.prompt, "expected_output": expected, "assertions": context.checks()}
+    if name := context.test.node.get("options").get("storeOutputAs").text():
+        turn["capture"] = [{"variable": name, "jsonpath": "$.response"}]
+    case.turns.append(turn)
+
+
+def _read_input(prompt: Prompt | None, context: _TestContext, case: CaseDraft) -> Conversation:
+    """Everything up to the message that is to be answered."""
+    base, scope = context.test.base, context.scope
+    own = context.node.get("input", "input_messages")
+    if prompt is not None:
+        if own:
+            own.drop("an `input` beside `prompts`", "left out: the prompts are what is said")
+        where = prompt.node.with_scope(scope)
+        return read_messages(prompt.filled(scope), where, case.placed, base)
+    own = own or scope.variables.get("input", own).with_scope(scope)
+    top = context.suite_top.with_scope(scope)
+    messages: list[Any] = []
+    for given in (top.get("input"), own):
+        raw = given.raw()
+        if is_messages(raw):
+            messages.extend(raw if isinstance(raw, list) else [raw])
+        elif raw is not None:
+            content = raw if isinstance(raw, list) else as_text(raw)
+            messages.append({"role": "user", "content": content})
+    attached = context.node.get("input_files") or top.get("input_files")
+    blocks = [{"type": "file", "value": name} for name in attached.texts()]
+    if blocks and messages:
+        content = messages[-1].get("content")
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        messages[-1] = {**messages[-1], "content": [*blocks, *parts]}
+    return read_messages(messages, own or context.node, case.placed, base)
+
+
+def _read_conversation(prompt: Prompt | None, context: _TestContext, case: CaseDraft) -> None:
+    """AgentV's conversation mode: turns, each with its own expectations."""
+    node = context.node
+    turns, expected = node.get("turns"), node.get("expected_output")
+    if node.get("mode").text() != "conversation":
+        turns.changed("`turns` without `mode: conversation`", "taken as a conversation")
+    if not isinstance(turns.value, list) or not turns.value:
+        raise (turns or node).refuse("a conversation without turns", "list at least one turn")
+    if expected:
+        fix = "give each turn its own `expected_output`"
+        raise expected.refuse("`expected_output` beside `turns`", fix)
+    case.conversation = True
+    if node.get("input") or "input" in context.scope.variables:
+        given = _read_input(prompt, context, case)
+        case.system, case.history = given.system, given.history
+        if given.prompt.strip():
+            # What was said before the first turn is history that nobody has answered.
+            case.history.append({"role": "user", "content": given.prompt})
+    elif prompt is not None:
+        prompt.node.use()
+    case.turns = [_turn(turn, context, case) for turn in turns.elements()]
+    case.assertions = context.checks()
+
+
+def _turn(node: SourceValue, context: _TestContext, case: CaseDraft) -> dict[str, Any]:
+    given = node.get("input", "content") if isinstance(node.value, dict) else node
+    if not given:
+        raise node.refuse("a turn without `input`", "write what the user says")
+    raw = content_text(given.raw(), given, case.placed, context.test.base)
+    text = str(given.finish(raw, live=True))
+    if not text.strip():
+        raise given.refuse("an empty message", "write what the user says")
+    return {
+        "content": text,
+        "expected_output": _answer_text(node.get("expected_output"), context, case),
+        "assertions": convert_assertions(assertion_lists(node), context.background(), of_turn=True),
+    }
+
+
+def _answer_text(node: SourceValue, context: _TestContext, case: CaseDraft) -> str:
+    """A reference answer: a text, or messages."""
+    value = node.take()
+    if not is_messages(value):
+        return as_text(value).strip()
+    texts = []
+    for item in value if isinstance(value, list) else [value]:
+        for key in sorted(set(map(str, item)) - {"role", "content"}):
+            node.lost(f"`{key}` of an expected message")
+        if item.get("content") is not None:
+            content = item["content"]
+            base = context.test.base
+            texts.append(content_text(content, node, case.placed, base, inline=True))
+    return "\n\n".join(texts).strip()
+
+
+def _read_past(given: SourceValue | None, prompt: Prompt | None, case: CaseDraft) -> None:
     """Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's own.
 
     It is what `conversation-relevance` looks at, in place of the answer.
     """
     if given is None or not isinstance(given.value, list) or (prompt and prompt.continues):
         return
-    pairs = [(item.get("input"), item.get("output")) for item in given.elements()]
+    pairs = (("user", "input"), ("assistant", "output"))
     messages = [
-        {"role": role, "content": said.text()}
-        for pair in pairs
-        for role, said in zip(("user", "assistant"), pair, strict=True)
-        if said is not None
+        {"role": role, "content": message.text()}
+        for item in given.elements()
+        for role, key in pairs
+        if (message := item.get(key))
     ]
-    if messages and all("relevance" in check for check in case.turns[0].assertions):
+    what = "a conversation that took place"
+    if messages and all("relevance" in check for check in case.turns[0]["assertions"]):
         case.transcript = messages
-        given.changed(
-            "a conversation that took place", "it is judged as it stands; nothing is sent"
-        )
+        given.changed(what, "it is judged as it stands; nothing is sent")
     elif messages:
         case.history = [*messages, *case.history]
-        given.changed("a conversation that took place", "the agent's session begins with it")
+        given.changed(what, "the agent's session begins with it")
 
 
-def _with_files(variables: Variables, test: ListedTest) -> Variables:
-    """Variables whose value is a ``file://`` text, with the file's text in its place."""
-    found: Variables = {}
-    for name, node in variables.items():
-        found[name] = node
-        value = node.value
-        if isinstance(value, str) and value.startswith(references.SCHEME):
-            text = references.read(value, node, base=test.base)
-            if text is not None:
-                found[name] = SourceValue(node.source, node.loc, text, node.scope)
-    return found
-
-
-def _names(test: ListedTest, node: SourceValue, case: CaseDraft) -> None:
-    label, described = node.get("id"), node.get("description")
-    if described is not None:
-        case.title = described.text()
-    if label is not None:
-        case.id = label.text()
-    elif case.title:
-        prefix = test.name.rpartition("-test-")[0]
-        case.id = slug(f"{prefix}-{case.title}" if prefix else case.title)
-    else:
-        case.id = test.name
-    if (group := node.get("conversation_id")) is not None:
-        case.tags.append(f"conversation:{group.text()}")
-    criteria = node.get("criteria", "expected_outcome", "outcome")
-    if criteria is not None:
-        # Whether something judges it depends on the assertions; it is worth reading in any case.
-        case.description = criteria.text().strip()
-    needed = node.get("depends_on")
-    if needed is not None:
-        case.depends_on = needed.texts()
-
-
-def _stored(test: ListedTest, turn: TurnDraft) -> None:
-    options = test.node.get("options")
-    name = options.get("storeOutputAs") if options is not None else None
-    if name is not None:
-        turn.capture.append({"variable": name.text(), "jsonpath": "$.response"})
-
-
-def _settings(test: ListedTest, node: SourceValue, case: CaseDraft) -> None:
+def _read_settings(test: ListedTest, node: SourceValue, case: CaseDraft) -> None:
     for key in ("aggregation", "on_turn_failure", "window_size"):
-        if (setting := node.get(key)) is None:
-            continue
-        if not case.conversation:
-            setting.note("it needs turns", "left out")
-        else:
+        if (setting := node.get(key)) and case.conversation:
             case.settings[key] = setting.take()
-    run, execution = node.get("run"), node.get("execution")
-    for place in (node, run, execution):
-        if place is not None and (threshold := place.get("threshold")) is not None:
-            case.settings["pass_threshold"] = threshold.number()
-    if "pass_threshold" not in case.settings:
-        inherited = next((n for f in test.fallbacks if (n := f.get("threshold"))), None)
-        if inherited is not None:
-            case.settings["pass_threshold"] = inherited.number()
-    for place, key in ((run, "repeat"), (test.get("options"), "repeat")):
-        repeat = place.get(key) if place is not None else None
-        if repeat is not None and (count := repeat.number()) is not None:
-            case.settings["trials"] = int(count)
-    limit = run.get("timeout_seconds") if run is not None else None
-    if limit is not None:
-        case.settings["timeout_seconds"] = limit.number()
-
-
-# Tests that are turns of one conversation, made into one case.
+        elif setting:
+            setting.drop("it needs turns")
+    run = node.get("run")
+    places = (node.get("execution"), run, node, *test.fallbacks)
+    if threshold := next((t for place in places if (t := place.get("threshold"))), None):
+        case.settings["pass_threshold"] = threshold.number()
+    repeat = (test.get("options").get("repeat") or run.get("repeat")).number()
+    case.settings["trials"] = None if repeat is None else int(repeat)
+    case.settings["timeout_seconds"] = run.get("timeout_seconds").number()
 
 
 def merged(cases: list[CaseDraft]) -> CaseDraft:
-    """One case that says what `cases` say, one after the other."""
+    """Tests that are turns of one conversation as one case."""
     first = cases[0]
     first.conversation = True
-    described = [first.title] if first.title else []
+    titles = [case.title for case in cases if case.title]
     for case in cases[1:]:
         if case.system != first.system:
             case.node.changed("another system prompt in mid-conversation", "the first one stays")
         if case.history:
-            case.node.lost("messages that are supposed to have been said before", "left out")
-        for turn in case.turns:
-            first.turns.append(turn)
+            case.node.lost("messages that are supposed to have been said before")
+        first.turns.extend(case.turns)
         first.vars |= case.vars
         first.tags.extend(tag for tag in case.tags if tag not in first.tags)
         first.placed.extend(item for item in case.placed if item not in first.placed)
-        if case.title:
-            described.append(case.title)
-    thresholds = {case.settings.get("pass_threshold") for case in cases}
-    if len(thresholds) > 1:
-        first.settings.pop("pass_threshold", None)
+    if len({case.settings.get("pass_threshold") for case in cases}) > 1:
+        first.settings["pass_threshold"] = None
         first.node.changed(
             "turns with thresholds of their own", "left out: the whole conversation has one"
         )
-    if len(described) > 1:
+    if len(titles) > 1:
         first.title = ""
-        lines = [f"Turn {number}: {text}" for number, text in enumerate(described, start=1)]
+        lines = [f"Turn {number}: {text}" for number, text in enumerate(titles, start=1)]
         first.description = "\n".join([first.description, *lines]).strip()
     return first

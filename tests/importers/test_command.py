@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from skillup.cli.commands.import_suite import import_suite
 from skillup.cli.errors import run_app
 from skillup.errors import InvalidFilesError, UsageError
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
+BLOCK = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SUITE = """\
 name: probe
 version: "1"
@@ -91,3 +94,15 @@ def test_a_broken_file_is_a_message_and_exit_code_2(
     assert said in err
     assert "Traceback" not in err
     assert not (here / "new").exists()
+
+
+def test_the_example_becomes_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, wanted, report = BLOCK.findall(PAGE.read_text("utf-8"))
+    monkeypatch.chdir(tmp_path)
+    Path("questions.yaml").write_text(source, encoding="utf-8")
+    run("questions.yaml", "--out", "limits")
+    assert capsys.readouterr().err == report
+    case = Path("limits/cases/knows-the-limit.yaml").read_text(encoding="utf-8")
+    assert case.partition("\n")[2] == wanted

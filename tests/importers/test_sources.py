@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skillup.errors import SkillupError, UsageError
+from skillup.errors import InvalidFilesError, SkillupError, UsageError
 from skillup.importers.detect import detect
-from skillup.importers.source import open_sources
+from skillup.importers.source import open_sources, parse_json
 
 
 def sources(tmp_path: Path, data: Any, name: str = "some.json") -> Any:
@@ -98,3 +100,51 @@ def test_a_problem_in_a_list_has_its_own_line(tmp_path: Path) -> None:
         sources(tmp_path, "- a: 1\n  a: 2\n", "list.yaml")
     (problem,) = refused.value.problems  # type: ignore[attr-defined]
     assert (problem.line, problem.field) == (2, "[0].a")
+
+
+HERE = Path("some.json")
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(values, st.sampled_from([None, 0, 2, "\t"]))
+def test_reads_what_the_standard_library_writes(value: Any, indent: Any) -> None:
+    assert parse_json(json.dumps(value, indent=indent), HERE).data == value
+
+
+def test_every_value_has_its_place() -> None:
+    found = parse_json('{\n\t"a": [1,\n    {"b": "\\ud83d\\ude00"}], "c": {}\n}', HERE)
+    assert found.data["a"][1] == {"b": "\U0001f600"}
+    assert found.locate(("a", 1, "b")) == (3, 11)
+    assert found.locate(("a", 1, "b"), key=True) == (3, 6)
+    assert found.locate(("c", "b", 3)) == (3, 34), "the nearest place around one that is not there"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ('{"a": 1,\n}', None, ""),
+        ("[1 2]", 1, "delimiter"),
+        ("[1,", 1, "value"),
+        ("", 1, "value"),
+        ('{"a": 1} x', 1, "extra data"),
+        ('{"b": {},\n "a": 1, "a": 2}', 2, 'the key "a" is given twice'),
+        ('["\\ud800"]', 1, "surrogate"),
+        ("[\n1, NaN]", 2, "no number"),
+        ('["a\nb"]', 1, "control character"),
+        ("[" * 200 + "]" * 200, 1, "deeper"),
+        ("1" * 5000, 1, "too long"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_place(text: str, line: int | None, said: str) -> None:
+    with pytest.raises(InvalidFilesError) as refused:
+        parse_json(text, HERE)
+    (problem,) = refused.value.problems
+    assert line in (problem.line, None)
+    assert "not JSON" in problem.message
+    assert said in problem.message.casefold()

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.convert import import_files
-from skillup.importers.write import Output, write
+from skillup.importers.write import write_files
+from skillup.importers.yaml_writer import to_yaml
 from skillup.load.suites import load_paths
+from skillup.load.yaml_reader import parse_yaml, resolve_plain
 
 SUITE = "metadata: {name: n, model: m}\nevals:\n  - {prompt: One, checks: [{match: '*x*'}]}\n"
 
@@ -100,14 +105,6 @@ def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -
     assert [case.id for case, _ in imported.output.cases] == ["A b", "a-b", "../../x", "é"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_said(source: Path, tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o500)
-    with pytest.raises(UsageError, match="cannot write"):
-        import_files([source], closed / "out")
-
-
 def test_a_file_in_place_of_the_folder_is_said(source: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(UsageError, match="cannot write"):
@@ -142,16 +139,56 @@ def test_what_cannot_become_a_suite_leaves_everything_as_it_was(
     (problem,) = circle.value.problems
     assert (problem.file, problem.line) == (path, 1)
     assert "a → b → a" in problem.message
-    (tmp_path / "refused.txt").write_text("x")
-    outputs = [Output(out, {"eval.yaml": "name: n\n", "cases/a.yaml": "new\n", "deep/er/b": "x"})]
-    outputs[0].copies.append((tmp_path / "refused.txt", "files/x.txt"))
+    (tmp_path / "copied.txt").write_text("x")
+    files: dict[Path, str | Path] = {
+        out / "eval.yaml": "name: n\n", out / "cases/a.yaml": "new\n", out / "deep/er/b": "x",
+        out / "files/x.txt": tmp_path / "copied.txt",
+    }  # fmt: skip
 
     def refused() -> None:
         assert (out / "cases" / "a.yaml").read_text() == "new\n"
         raise InvalidFilesError([])
 
     with pytest.raises(InvalidFilesError):
-        write(outputs, force=force, check=refused)
+        write_files(files, force=force, check=refused)
     assert sorted((str(path), path.is_symlink()) for path in out.rglob("*")) == before
     assert out.exists() == force
     assert not force or (out / "cases" / "a.yaml").read_text() == "mine\n"
+
+
+HERE = Path("written.yaml")
+TRICKY = [
+    "yes", "on", "NO", "null", "~", "", "1e3", "0o17", "0x1F", "1_000", "1:30", "2026-01-02",
+    "=", "<<", "- a", "a: b", "# no", "{{ x }}", "<<name>>", "*alias", "&anchor", "!tag", "@at",
+    "a\nb\n", "a\n\n\nb", " leading\nline", "trailing \nline", "tab\there", "\ttab first\nline",
+    "\nfirst line empty", "a\r\nb", "\x85\u2028\u2029", "\x07bell", "\ufeffmark", "😀", "'\"`",
+    "%x",
+    "| pipe", "> fold", "x" * 300 + " y" * 80, "...", "---", "a #b", "k: |\n  v\n",
+]  # fmt: skip
+
+texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(TRICKY)
+values = st.recursive(
+    texts | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(texts, values, min_size=1, max_size=4))
+def test_our_reader_reads_back_what_was_written(data: dict[str, Any]) -> None:
+    assert parse_yaml(to_yaml(data), HERE).data == data
+
+
+@pytest.mark.parametrize("text", TRICKY)
+def test_readers_of_yaml_1_1_read_the_same_text(text: str) -> None:
+    written = to_yaml({"a": text, "b": [text]})
+    assert yaml.safe_load(written) == {"a": text, "b": [text]}
+    assert parse_yaml(written, HERE).data == {"a": text, "b": [text]}
+
+
+def test_the_style_of_what_is_written() -> None:
+    shared = ["x"]
+    assert to_yaml({"a": "one\n  two\n"}) == "a: |\n  one\n    two\n"
+    assert to_yaml({"z": shared, "a": {}}, header="# h\n") == "# h\nz:\n  - x\na: {}\n"
+    assert "&" not in to_yaml({"a": shared, "b": shared})
+    assert to_yaml({"a": resolve_plain("0042")}) == "a: 42\n"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skillup.importers.promptfoo.values import SourceValue, TemplateScope
 from skillup.importers.source import SourceFile, parse_source
+from skillup.importers.values import SourceValue, TemplateScope
 
 HERE = Path("t.yaml")
 
@@ -80,7 +80,7 @@ def test_a_variable_of_the_environment_becomes_a_name_in_a_message() -> None:
 
 def test_elsewhere_it_becomes_its_default_or_stays() -> None:
     assert filled("{{ env.REGION | default('eu') }} <<x>>") == "eu <<x>>"
-    assert filled("${{ REGION }}") == "{{ env.REGION }}"
+    assert filled("{{ env.REGION }}") == "{{ env.REGION }}"
 
 
 def test_a_captured_answer_stays_a_name() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from skillup.importers.promptfoo.assertion import Background
 from skillup.importers.promptfoo.assertions import convert_assertions
-from skillup.importers.promptfoo.values import SourceValue
+from skillup.importers.promptfoo.rubrics import Background
 from skillup.importers.source import SourceFile, parse_source
+from skillup.importers.values import SourceValue
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.check_rows import Row
@@ -88,16 +88,8 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
        "case_sensitive": True}]),
     ("{type: trajectory:step-count, value: {type: command, max: 3}}",
      [{"tool_called": {"kind": "shell", "min": 0, "max": 3}}]),
-    ("{type: tool-call-f1, value: 'A, B'}",
-     [{"all_of": [{"tool_called": {"name": "A"}}, {"tool_called": {"name": "B"}}]}]),
-    ("{type: tool-trajectory, mode: any_order, minimums: {A: 2}}",
-     [{"tool_called": {"name": "A", "min": 2}}]),
-    ("{type: tool_trajectory, mode: in_order, expected: [{tool: A, args: {q: 1}}, {tool: B}]}",
-     [{"tool_sequence": {"calls": [{"name": "A", "args": {"q": 1}}, {"name": "B"}],
-                         "mode": "in_order"}, "case_sensitive": True}]),
     ("{type: skill-used, value: s}", [{"skill_used": "s"}]),
     ("{type: not-skill-used, value: s}", [{"skill_not_used": "s"}]),
-    ("{type: skill-trigger, skill: s, should_trigger: false}", [{"skill_not_used": "s"}]),
     ("{type: llm-rubric, value: Is kind}", [{"rubric": "Is kind"}]),
     ("{type: not-llm-rubric, value: Is rude}", [{"none_of": [{"rubric": "Is rude"}]}]),
     ("{type: rubrics, criteria: [{id: a, outcome: o, weight: 2, required: true}]}",
@@ -127,8 +119,6 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: conversation-relevance, threshold: 0.5, config: {windowSize: 3}}",
      [{"relevance": {"threshold": 0.5, "window_size": 3}}]),
     ("{type: is-refusal}", [{"rubric": "The agent refuses to do what was asked."}]),
-    ("{type: field-accuracy, fields: [{path: 'a.b[0]', match: exact, weight: 3, required: true}]}",
-     [{"json": {"path": "$.a.b[0]", "equals": 3}, "case_sensitive": True, "required": True}]),
     ("{type: contains, value: a, metric: m, weight: 0, required: true}",
      [{"name": "m", "required": True, "contains": "a", "case_sensitive": True, "weight": 0}]),
     ("{type: contains, value: a, required: 0.6}",
@@ -151,11 +141,6 @@ def converted(text: str, **background: Any) -> tuple[list[dict[str, Any]], Sourc
 def test_becomes(text: str, checks: list[dict[str, Any]]) -> None:
     made, _ = converted(text)
     assert made == checks
-
-
-@pytest.mark.parametrize("text", [row[0] for row in ROWS])
-def test_what_it_becomes_is_a_check_of_ours(text: str) -> None:
-    made, _ = converted(text)
     for check in made:
         Check.model_validate(check)
 
@@ -166,13 +151,13 @@ def test_what_it_becomes_is_a_check_of_ours(text: str) -> None:
         ("{type: javascript, value: output.length}", "program"),
         ("{type: script, command: [x]}", "program"),
         ("{type: python, value: 'file://x.py'}", "program"),
-        ("{type: perplexity, threshold: 3}", "no counterpart"),
-        ("{type: my-own-check}", "no counterpart"),
+        ("{type: my-own-check}", "`my-own-check` is not converted"),
+        ("{type: levenshtein, value: x, threshold: 5}", "not converted"),
+        ("{type: llm-rubric, value: [{id: a, score_ranges: {0: bad}}]}", "no criterion"),
         ("{value: x}", "without a type"),
         ("{type: contains}", "no text"),
         ("{type: latency}", "no limit"),
         ("{type: skill-used}", "no skill"),
-        ("{type: tool-trajectory, mode: subset, expected: [{tool: A}]}", "subset"),
         ("{type: trajectory:step-count, value: {type: reasoning, max: 2}}", "reasoning"),
         ("{type: token-usage, max_total: 5}", "measured"),
         ("{type: factuality}", "nothing to ask"),
@@ -191,8 +176,6 @@ def test_what_has_no_counterpart_is_lost_and_listed(text: str, said: str) -> Non
         ("{type: llm-rubric, value: x, threshold: 0.6}", "score of 0.6"),
         ("{type: llm-rubric, value: x, required: 0.6}", "score of 0.6"),
         ("{type: llm-rubric, value: [{outcome: o, min_score: 0.9}]}", "score of 0.9"),
-        ("{type: llm-rubric, value: [{id: a, score_ranges: {0: bad, 10: good}}]}", "scale"),
-        ("{type: levenshtein, value: x, threshold: 5}", "edits"),
         ("{type: regex, value: '('}", "not read here"),
         ("{type: is-json, value: 'file://schema.js'}", "JSON Schema"),
         ("{type: is-json, value: {type: text}}", "JSON Schema"),
@@ -205,51 +188,14 @@ def test_what_is_only_nearly_the_same_is_said(text: str, said: str) -> None:
     assert any(n.kind == "changed" and said in n.what for n in source.notes({}))
 
 
-GROUP = (
-    "{type: assert-set, threshold: %s, assert: [{type: contains, value: a, weight: 0.3},"
-    " {type: contains, value: b, weight: 0.7}, {type: contains, value: c, weight: 0.5}]}"
-)
-
-
-def contains(text: str) -> dict[str, Any]:
-    return {"contains": text, "case_sensitive": True}
-
-
-def test_a_group_that_passes_from_a_score_becomes_the_selections_that_reach_it() -> None:
-    made, source = converted(GROUP % 0.7, promptfoo=True)
-    assert made == [{"all_of": [contains("b"), contains("c")]}]
-    assert any("cannot decide" in note.instead for note in source.notes({}))
-
-
-def test_several_selections_that_reach_it_are_alternatives() -> None:
-    made, _ = converted(GROUP % 0.5, promptfoo=True)
-    assert made == [
-        {
-            "any_of": [
-                {"all_of": [contains("a"), contains("b")]},
-                {"all_of": [contains("a"), contains("c")]},
-                {"all_of": [contains("b"), contains("c")]},
-            ]
-        }
-    ]
-
-
-def test_where_the_score_decides_the_group_keeps_its_score() -> None:
-    made, _ = converted(GROUP % 0.7, scored=True)
-    assert made == [
-        {
-            "all_of": [
-                contains("a") | {"weight": 0.3},
-                contains("b") | {"weight": 0.7},
-                contains("c") | {"weight": 0.5},
-            ]
-        }
-    ]
-
-
-def test_a_group_that_always_passes_only_informs() -> None:
-    made, _ = converted(GROUP % 0, promptfoo=True)
-    assert made[0]["weight"] == 0
+def test_a_group_that_passes_from_a_score_must_pass_as_a_whole_and_that_is_said() -> None:
+    made, source = converted(
+        "{type: assert-set, threshold: 0.7, assert: [{type: icontains, value: a, weight: 0.3},"
+        " {type: icontains, value: b}, {type: icontains, value: c, weight: 0}]}",
+        promptfoo=True,
+    )
+    assert made == [{"all_of": [{"contains": "a", "weight": 0.3}, {"contains": "b"}]}]
+    assert [n.what for n in source.notes({})] == ["a group that passes from a score of 0.7"]
 
 
 def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
