@@ -11,7 +11,7 @@ from skillup.analysis.reliability import rate_of, reliability
 from skillup.analysis.triggering import triggering
 from skillup.analysis.uplift import uplifts
 from skillup.executors.early_stopping import threshold_of
-from skillup.history.outcomes import WITH_SKILL, CaseKey, planned_key
+from skillup.history.runs import WITH_SKILL, CaseKey, planned_key
 from skillup.schema.analysis import Analysis, Decision, EngineColumn, Overall
 from skillup.schema.grade import Grade, RunResult
 from skillup.stats.paired import interval_over_cases
@@ -145,9 +145,8 @@ class Observations:
     ) -> Analysis:
         """All of it, in the order of the plan; `not_run` and `not_needed` are ids of jobs."""
         suites: Mapping[str, Any] = run_info.get("suites") or {}
-        known = {key.suite for key in self._groups}
-        missing = _counted(not_run, suites, known)
-        saved = _counted(not_needed, suites, known)
+        missing = _counted(not_run, suites)
+        saved = _counted(not_needed, suites)
         groups = {
             key: sorted(self._groups.get(key, ()), key=lambda trial: trial.trial)
             for key in _in_order([*self._groups, *missing, *saved], suites)
@@ -173,13 +172,10 @@ class Observations:
         )
 
 
-def _counted(
-    jobs: Iterable[str], suites: Mapping[str, Any], known: Iterable[str]
-) -> dict[CaseKey, int]:
+def _counted(jobs: Iterable[str], suites: Mapping[str, Any]) -> dict[CaseKey, int]:
     counts: dict[CaseKey, int] = {}
-    named = set(known)
     for job in jobs:
-        key, _ = planned_key(job, suites, named)
+        key, _ = planned_key(job, suites)
         counts[key] = counts.get(key, 0) + 1
     return counts
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from skillup.history.outcomes import VERDICTS, CaseKey
+from skillup.history.runs import VERDICTS, CaseKey
 from skillup.schema.grade import CaseStatus, CheckResult, Grade, TurnGrade
 
 # What a trial's checks say of skills: should it have been used, and was it?

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillup.analysis.observation import Observation, ObservedTurn
-from skillup.history.outcomes import CaseKey, planned_key
+from skillup.history.runs import CaseKey, planned_key
 from skillup.schema.analysis import AtK, CaseReliability, Decision, Rate, TurnReliability
 from skillup.stats.proportions import at_each_k, wilson
 
@@ -84,6 +84,6 @@ def _each_once(
                 continue
             owner = (key, trial.trial)
             if turn.held_by is not None:
-                owner = planned_key(turn.held_by, suites, {key.suite})
+                owner = planned_key(turn.held_by, suites)
             found.setdefault(owner, turn)
     return list(found.values())

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from skillup.analysis.observation import Observation
-from skillup.history.outcomes import WITH_SKILL
+from skillup.history.runs import WITH_SKILL
 from skillup.schema.analysis import Triggering
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from skillup.analysis.observation import Observation
 from skillup.analysis.reliability import rate_of
-from skillup.history.outcomes import WITH_SKILL, CaseKey
+from skillup.history.runs import WITH_SKILL, CaseKey
 from skillup.schema.analysis import Difference, Uplift
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import bootstrap_interval, mean_difference

@@ -66,14 +66,14 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
     nothing else: the run is over, and its result is on the disk.
     """
     try:
-        from skillup.history.database import index_url
+        from skillup.history.index import index_url
         from skillup.load.discover import workspace_root
 
         url = index_url(given, os.environ, workspace_root(start), write=True)
         if not url:
             return
-        from skillup.history.queries import add_run
-        from skillup.history.reading import read_run
+        from skillup.history.index import add_run
+        from skillup.history.runs import read_run
 
         add_run(url, read_run(path))
     except SkillupError as error:

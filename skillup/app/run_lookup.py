@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -36,9 +35,9 @@ def _named(name: str) -> Path:
         return path
     folder = runs_folder(workspace_root(Path()))
     ids = _runs(folder)
-    if name == LAST and (last := _last(folder, ids)) is not None:
-        _say_which(last)
-        return last
+    if name == LAST and ids:
+        _say_which(folder / ids[-1])
+        return folder / ids[-1]
     found = _called(name, ids)
     if len(found) == 1:
         return folder / found[0]
@@ -47,16 +46,6 @@ def _named(name: str) -> Path:
         raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
     what = "there is no run yet" if name == LAST else f"there is no run {name}"
     raise UsageError(what, hint=f"give a run's directory or id; {newest_runs()}")
-
-
-def _last(folder: Path, ids: list[str]) -> Path | None:
-    """The newest run, as `compare` has it too."""
-    from skillup.history.database import index_url
-    from skillup.history.run_lookup import last_place
-    from skillup.load.discover import workspace_root
-
-    url = index_url(None, os.environ, workspace_root(Path()), write=False)
-    return last_place(url, folder, folder / ids[-1] if ids else None)
 
 
 def _say_which(run: Path) -> None:

@@ -1,99 +1,130 @@
-"""The earlier run that a run is compared with, and what stands in for verdicts it has not."""
+"""Runs by name (directory, id or its beginning, `last`), and the run that one is compared with."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from pathlib import Path
 
 from skillup.errors import IndexTroubleError, UsageError
 from skillup.history.comparison import Comparison, compare_runs, unanswered
-from skillup.history.database import Index, open_index
 from skillup.history.gates import confidence_of
-from skillup.history.outcomes import CaseKey, RunOutcomes
-from skillup.history.queries import (
+from skillup.history.index import (
     CaseInRun,
+    Index,
     newest_runs,
-    planned_in,
-    selections,
+    open_index,
+    stored_run,
     tallies_of_all_runs,
-    until_decided_runs,
 )
-from skillup.history.run_lookup import as_it_is_now
-from skillup.history.tallies import CaseTally
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, run_info
 from skillup.schema.suite import Gates
+from skillup.store.runs import is_run, runs_in
 
-_FEW_CASES = 500
-"""To be named in a query; of more, all of the suite are read."""
-
-
-class Similarity(NamedTuple):
-    """How near an earlier run comes to a run in what it planned; the greater, the nearer."""
-
-    same_kind: bool
-    """It was asked for the same, or planned all that the run planned."""
-    unnarrowed: bool
-    """False: it left out cases by `-k`, `--tag` and the like, which the run did not."""
-    shared: int
-    """Cases of the run, on its engines, that it planned, too; of the same kind: all count as equal,
-    for a case that came or went yesterday must not make last month's night the nearer one."""
+LAST = "last"
+PREVIOUS = "previous"
+_SHOWN = 5
+_HINT = "`skillup trends --rebuild` indexes the runs that are there"
 
 
-class SimilarRuns:
-    """The runs of an index, by their similarity to one run. Without the skill or with it is one."""
+def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
+    """The run that `name` means: a run directory, else what `runs_folder` or the index has.
+
+    The index is a copy, which a run that was resumed or killed is ahead of: where a run's directory
+    is there, the directory is read. Raises UsageError if `name` means none or several,
+    RunDirectoryError if it cannot be read, and IndexTroubleError.
+    """
+    if not name:
+        raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
+    folders = runs_in(runs_folder)
+    if name == LAST and folders:
+        return read_run(runs_folder / folders[-1])
+    if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
+        return read_run(Path(name))
+    here = {folder for folder in folders if folder.startswith(name)}
+    if name == PREVIOUS and not here:
+        raise UsageError(
+            f"`{PREVIOUS}` is the run before B, so it cannot be B",
+            hint=f"`skillup compare {PREVIOUS} RUN`: give B's directory or id, or `{LAST}`",
+        )
+    try:
+        with open_index(url, write=False) as index:
+            newest = [head.run_id for head in newest_runs(index)]
+            if name == LAST and newest:
+                return as_it_is_now(index, newest[0])
+            chosen = _only(name, {*here, *(run for run in newest if run.startswith(name))}, newest)
+            if chosen not in here:
+                return as_it_is_now(index, chosen)
+    except IndexTroubleError:
+        if not here:
+            raise
+        chosen = _only(name, here, [])
+    return read_run(runs_folder / chosen)
+
+
+def as_it_is_now(index: Index, run_id: str) -> RunOutcomes:
+    """As its directory says, or the index, where that is not there, or now holds another run."""
+    stored = stored_run(index, run_id)
+    path = Path(stored.path)
+    return read_run(path) if is_run(path) and run_info(path).get("run_id") == run_id else stored
+
+
+def _only(name: str, found: set[str], newest: list[str]) -> str:
+    if len(found) == 1 or name in found:
+        return name if name in found else next(iter(found))
+    if found:
+        some = ", ".join(sorted(found)[:_SHOWN])
+        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"give more of it: {some}")
+    known = f"the newest ones: {', '.join(newest[:_SHOWN])}" if newest else _HINT
+    raise UsageError(f"there is no run {name}", hint=known)
+
+
+class _Candidates:
+    """How well earlier runs serve as baseline of a run: 1, or the share of its cases planned."""
 
     def __init__(self, index: Index, run: RunOutcomes) -> None:
-        self._index = index
-        self._selection = run.selection
-        self._planned = {(t.key.suite, t.key.case_id, t.key.engine) for t in run.trials}
-        self._kinds = {(suite, engine) for suite, _, engine in self._planned}
-        self._selections = selections(index)
-        self.known: dict[str, Similarity | None] = {}
-        """Of the runs that were asked for, by id."""
+        self._index, self._run = index, run
+        sql = "SELECT run_id FROM skillup_runs WHERE selection_key <> '' AND selection_key = ?"
+        self._same = {run_id for (run_id,) in index.execute(sql, run.selection_key)}
+        self._shares: dict[str, float] = {}
 
-    def similarity(self, run_id: str) -> Similarity | None:
-        """That of the run `run_id`; None: it held none of the suites on the same engine."""
-        if run_id not in self.known:
-            self.known[run_id] = self._find(run_id)
-        return self.known[run_id]
+    def share(self, run_id: str) -> float:
+        """1: it was asked for the same cases and engines, or planned all that the run planned.
 
-    def _find(self, run_id: str) -> Similarity | None:
-        planned = planned_in(self._index, run_id)
-        if self._kinds.isdisjoint((suite, engine) for suite, _, engine in planned):
-            return None
-        own, selection = self._selection, self._selections.get(run_id)
-        alike = own is not None and selection is not None and own.asked == selection.asked
-        if alike or planned >= self._planned:
-            return Similarity(True, True, len(self._planned))
-        narrowed = selection is not None and selection.narrowed
-        whole = own is None or not own.narrowed
-        return Similarity(False, not (narrowed and whole), len(planned & self._planned))
+        0: it ran none of the suites on the same engine.
+        """
+        if run_id not in self._shares:
+            sql = "SELECT DISTINCT suite, case_id, engine FROM skillup_trials WHERE run_id = ?"
+            planned, wanted = set(self._index.execute(sql, run_id)), self._run.cases
+            share = len(planned & wanted) / len(wanted) if wanted else 0.0
+            suites = {(suite, engine) for suite, _, engine in wanted}
+            same = run_id in self._same and any((s, e) in suites for s, _, e in planned)
+            self._shares[run_id] = 1.0 if same else share
+        return self._shares[run_id]
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
-    """The newest run that began before `later` and was asked for the same, or planned all of its
-    cases on the same engines; else the one that planned most of them.
+    """The newest run that began before `later` and was asked for the same cases and engines, or
+    planned all of its cases; else the one that planned most of them, and at least half.
 
-    A run of chosen cases (`-k` and the like) is none that a whole one is compared with: what failed
-    in both would be no news to any night. Raises UsageError if there is no such run,
-    RunDirectoryError if it cannot be read, and IndexTroubleError.
+    So a run of few cases by day is no baseline of a night: what failed in both would never be news.
+    Raises UsageError if there is no such run, RunDirectoryError if it cannot be read, and
+    IndexTroubleError.
     """
     with open_index(url, write=False) as index:
-        similar = SimilarRuns(index, later)
-        best: tuple[Similarity, str] | None = None
+        candidates, best, least = _Candidates(index, later), "", 0.5 - 1e-9
         for head in newest_runs(index):
             if (head.started_at, head.run_id) >= (later.started_at, later.run_id):
                 continue
-            near = similar.similarity(head.run_id)
-            if near is not None and near.unnarrowed and (best is None or near > best[0]):
-                best = (near, head.run_id)
-            if best is not None and best[0].same_kind:
+            if (share := candidates.share(head.run_id)) > least:
+                best, least = head.run_id, share
+            if least >= 1:
                 break
-        if best is not None:
-            return as_it_is_now(index, best[1])
-    less = any(near is not None for near in similar.known.values())
+        if best:
+            return as_it_is_now(index, best)
     raise UsageError(
-        f"no earlier run in the index held a suite of {later.run_id} on the same engine"
-        + (": only chosen cases of it (-k, --tag and the like)" if less else ""),
+        f"no earlier run in the index was asked for the cases of {later.run_id}, or half of them, "
+        "on the same engines",
         hint="name a run, or index older ones with `skillup trends --rebuild`",
     )
 
@@ -101,28 +132,22 @@ def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
 def compare_with_index(
     a: RunOutcomes, b: RunOutcomes, gates: Mapping[str, Gates], url: str
 ) -> Comparison:
-    """`a` and `b`, as sure as `gates` ask; the index at `url` answers what `a` does not."""
-    return compare_runs(a, b, confidence_of(gates), *_fallback_verdicts(a, b, url))
-
-
-def _fallback_verdicts(
-    a: RunOutcomes, b: RunOutcomes, url: str
-) -> tuple[dict[CaseKey, tuple[str, CaseTally]], set[str]]:
-    """For cases that `a` did not get to, skipped, or did not plan and `b` did: the id and the
-    verdicts of a run before both; and which runs were held `--until-decided`.
-
-    Two directories can be compared without an index; then there are none.
+    """`a` and `b`, as sure as `gates` ask; for cases without a verdict in `a` (not planned, not
+    run, skipped), the index at `url`, if there is one, has that of a run before both.
     """
-    missing = unanswered(a, b)
+    confidence, missing = confidence_of(gates), unanswered(a, b)
     if not missing or not url:
-        return {}, set()
+        return compare_runs(a, b, confidence)
     try:
         with open_index(url, write=False) as index:
-            found = earlier_verdicts(index, a, b, missing)
-            decided = until_decided_runs(index)
-    except IndexTroubleError:
-        return {}, set()
-    return {key: (row.run.run_id, row.tally) for key, row in found.items()}, decided
+            rows = earlier_verdicts(index, a, b, missing)
+            decided = index.execute("SELECT run_id FROM skillup_runs WHERE until_decided")
+    except IndexTroubleError:  # two directories can be compared without an index
+        return compare_runs(a, b, confidence)
+    earlier: dict[CaseKey, tuple[str, CaseTally]] = {
+        key: (row.run.run_id, row.tally) for key, row in rows.items()
+    }
+    return compare_runs(a, b, confidence, earlier, {run_id for (run_id,) in decided})
 
 
 def earlier_verdicts(
@@ -130,24 +155,20 @@ def earlier_verdicts(
 ) -> dict[CaseKey, CaseInRun]:
     """For each of `keys`, the verdict of a run before both `a` and `b`, if there is one.
 
-    Of runs that planned what `b` did the newest; else of those that planned most of it. So a
-    failure that somebody saw in a run of a few cases is no less new to the next night.
+    Of the newest run that could be the baseline of `b` by :func:`run_before`; else of the one that
+    planned most of it.
     """
     if not keys:
         return {}
     first = min((run.started_at, run.run_id) for run in (a, b))
-    similar = SimilarRuns(index, b)
-    found: dict[CaseKey, tuple[Similarity, CaseInRun]] = {}
-    suites, cases = {key.suite for key in keys}, {key.case_id for key in keys}
-    few = cases if len(cases) <= _FEW_CASES else ()
-    for row in reversed(tallies_of_all_runs(index, suites, few)):
+    candidates = _Candidates(index, b)
+    found: dict[CaseKey, CaseInRun] = {}
+    for row in reversed(tallies_of_all_runs(index, sorted({key.suite for key in keys}))):
         earlier = (row.run.started_at, row.run.run_id) < first
-        best = found.get(row.key)
         if row.key not in keys or not row.tally.judged or not earlier:
             continue
-        if best is not None and best[0].same_kind:
-            continue
-        near = similar.similarity(row.run.run_id)
-        if near is not None and (best is None or near > best[0]):
-            found[row.key] = (near, row)
-    return {key: row for key, (_, row) in found.items()}
+        best = found.get(row.key)
+        share = candidates.share(row.run.run_id)
+        if share and (best is None or share > candidates.share(best.run.run_id)):
+            found[row.key] = row
+    return found

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
-from skillup.history.outcomes import VERDICTS, WITH_SKILL, CaseKey, RunOutcomes, planned_key
-from skillup.history.tallies import ABSENT, CaseTally, by_case
+from skillup.history.runs import (
+    ABSENT,
+    VERDICTS,
+    WITH_SKILL,
+    CaseKey,
+    CaseTally,
+    RunOutcomes,
+    by_case,
+)
 from skillup.stats.exact import (
     ExactTest,
     PassCounts,
@@ -160,67 +167,12 @@ def could_be_sure(
     return (THREEFOLD if until_decided else 1) * fisher_lower(flip) <= _alpha(confidence)
 
 
-# Which cases were edited between two runs: `run.json` has a digest of each as it was held.
-
-
-def digests_of(info: Mapping[str, Any], known: Collection[str]) -> dict[tuple[str, str], str]:
-    """By suite and case, from a `run.json`; `known`: the suites of the run's grades.
-
-    A case that was held in two forms, as by `--resume`, has none; nor has any of an older version.
-    """
-    digests = info.get("case_digests")
-    if not isinstance(digests, dict):
-        return {}
-    suites = info.get("suites") or {}
-    found = {}
-    for label, digest in digests.items():
-        if isinstance(digest, str):
-            key, _ = planned_key(f"{label}///1", suites, known)
-            found[key.suite, key.case_id] = digest
-    return found
-
-
 def edited_cases(a: RunOutcomes, b: RunOutcomes) -> list[tuple[str, str]]:
     """Suite and id of cases that both runs planned, and that were not the same in them."""
-    before = {(trial.key.suite, trial.key.case_id) for trial in a.trials}
-    cases = dict.fromkeys((trial.key.suite, trial.key.case_id) for trial in b.trials)
-    return [
-        case
-        for case in cases
-        if case in before
-        and case in a.digests
-        and case in b.digests
-        and a.digests[case] != b.digests[case]
-    ]
-
-
-# A baseline that only one of two runs has: nothing to compare with, and no news about any case.
-
-
-def is_unpaired_baseline(key: CaseKey, other: RunOutcomes) -> bool:
-    """Whether a run's case is one of a baseline, and the other run was held without any."""
-    return key.variant != WITH_SKILL and {t.key.variant for t in other.trials} == {WITH_SKILL}
-
-
-def without_unpaired_baseline(
-    cases: Sequence[CaseChange], a: RunOutcomes, b: RunOutcomes
-) -> tuple[list[CaseChange], list[str]]:
-    """`cases` of the comparison of `a` and `b`, and a sentence for people where any were left out.
-
-    Of a run that was held with the skill only, all cases of the other's baseline would be missing.
-    """
-    kept, notes = list(cases), []
-    for name, run, other, change in (("A", a, "B", "only_in_b"), ("B", b, "A", "only_in_a")):
-        lone = [c for c in kept if c.change == change and is_unpaired_baseline(c.key, run)]
-        if lone:
-            gone = {case.key for case in lone}
-            kept = [case for case in kept if case.key not in gone]
-            count = f"{len(lone)} case{'s' if len(lone) != 1 else ''}"
-            notes.append(
-                f"{name} was held without --baseline: {count} that {other} held without the skill "
-                f"{'are' if len(lone) != 1 else 'is'} left out"
-            )
-    return kept, notes
+    before = {trial.key[:2] for trial in a.trials}
+    both = [case for case in dict.fromkeys(trial.key[:2] for trial in b.trials) if case in before]
+    known = [case for case in both if case in a.digests and case in b.digests]
+    return [case for case in known if a.digests[case] != b.digests[case]]
 
 
 DEFAULT_CONFIDENCE = 0.95
@@ -325,11 +277,18 @@ def compare_runs(
     what broke. `earlier_until_decided`: ids of those that were held so.
     """
     before, after = by_case(a.trials), by_case(b.trials)
-    found = (earlier or {}).items()
+    variants = {key.variant for key in before} & {key.variant for key in after}
+    left_out = {
+        name: [key for key in cases if variants and key.variant not in variants]
+        for name, cases in (("A", before), ("B", after))
+    }
+    for key in (*left_out["A"], *left_out["B"]):
+        before.pop(key, None)
+        after.pop(key, None)
     standing = {
         key: stands
-        for key, stands in found
-        if key in before or (key in after and not is_unpaired_baseline(key, a))
+        for key, stands in (earlier or {}).items()
+        if key in before or (key in after and (not variants or key.variant in variants))
     }
     before.update((key, own) for key, (_, own) in standing.items())
     stand_ins = [run_id for run_id, _ in standing.values()]
@@ -340,7 +299,6 @@ def compare_runs(
     }
     until_decided, alike = any(decided.values()), len(set(decided.values())) == 1
     cases = changes(before, after, confidence, until_decided=until_decided)
-    cases, left_out = without_unpaired_baseline(cases, a, b)
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
     both = [case for case in counted if case.a.judged and case.b.judged]
     return Comparison(
@@ -355,26 +313,45 @@ def compare_runs(
         duration=means(both, lambda tally: tally.duration_ms),
         earlier={key: run_id for key, (run_id, _) in standing.items()},
         until_decided=until_decided,
-        notes=(*_notes(stand_ins, [name for name, so in decided.items() if so], alike), *left_out),
+        notes=tuple(
+            _notes(stand_ins, [name for name in decided if decided[name]], alike, left_out)
+        ),
         edited=tuple(edited_cases(a, b)),
     )
 
 
-def _notes(stand_ins: Sequence[str], decided: Sequence[str], alike: bool) -> Iterator[str]:
-    """`decided`: the runs that were held until their cases were; `alike`: all of them, or none."""
+def _notes(
+    stand_ins: Sequence[str],
+    decided: Sequence[str],
+    alike: bool,
+    left_out: Mapping[str, Sequence[CaseKey]],
+) -> Iterator[str]:
+    """`decided`: the runs with `--until-decided`; `alike`: all of them, or none.
+
+    `left_out`: by run, its cases of a variant that the other has not.
+    """
     if stand_ins:
-        count = f"{len(stand_ins)} case{'s' if len(stand_ins) != 1 else ''}"
-        are = "are" if len(stand_ins) != 1 else "is"
-        runs = dict.fromkeys(stand_ins)
-        whom = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} earlier runs"
-        yield f"{count} without a verdict in A {are} compared with {whom}"
+        runs = list(dict.fromkeys(stand_ins))
+        whom = runs[0] if len(runs) == 1 else f"{len(runs)} earlier runs"
+        yield f"{_cases(len(stand_ins))} without a verdict in A compared with {whom}"
     if decided:
         were = f"{' and '.join(decided)} {'were' if len(decided) > 1 else 'was'}"
         yield (
-            f"{were} held --until-decided: how often a case was held depends on how it did, "
-            "so the p of a case counts threefold; and rates lie further from the threshold than "
-            "the truth, on average" + ("" if alike else ", so nothing is tested over all cases")
+            f"{were} run --until-decided: the number of trials of a case depends on their "
+            "outcomes, so the p of a case counts threefold; and rates lie further from the "
+            "threshold than the truth, on average"
+            + ("" if alike else ", so nothing is tested over all cases")
         )
+    for name, other in (("A", "B"), ("B", "A")):
+        if left_out[name]:
+            yield (
+                f"{other} was run without --baseline: {_cases(len(left_out[name]))} that {name} "
+                "ran without the skill left out"
+            )
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
 
 
 def _verdicts(both: Sequence[CaseChange], *, until_decided: bool, alike: bool) -> Verdicts:

@@ -17,7 +17,7 @@ from skillup.history.comparison import (
     means,
     suites_of,
 )
-from skillup.history.outcomes import RunOutcomes
+from skillup.history.runs import RunOutcomes
 from skillup.schema.suite import Gates
 from skillup.stats.proportions import percent
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillup.history.outcomes import WITH_SKILL, CaseKey
-from skillup.history.queries import CaseInRun, RunHead
-from skillup.history.tallies import ABSENT, CaseTally, State, together
+from skillup.history.index import CaseInRun, RunHead
+from skillup.history.runs import ABSENT, WITH_SKILL, CaseKey, CaseTally, State, together
 from skillup.stats.change_point import Passes, fall, rise
 from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import Interval, wilson

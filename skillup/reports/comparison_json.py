@@ -9,9 +9,8 @@ from typing import Any
 
 from skillup.history.comparison import CaseChange, Comparison, Means
 from skillup.history.gates import GateResult
-from skillup.history.outcomes import RunOutcomes
+from skillup.history.runs import CaseTally, RunOutcomes
 from skillup.history.series import CaseHistory, SuiteHistory
-from skillup.history.tallies import CaseTally
 from skillup.reports.comparison_text import in_a_sentence
 from skillup.stats.exact import ExactTest
 from skillup.stats.proportions import Interval

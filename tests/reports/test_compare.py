@@ -11,7 +11,7 @@ from rich.console import Console
 
 from skillup.history.comparison import compare_runs
 from skillup.history.gates import check_gates, gates_by_suite
-from skillup.history.outcomes import CaseKey
+from skillup.history.runs import CaseKey
 from skillup.reports.terminal.comparison import p_value, print_comparison, taken
 from skillup.reports.terminal.layout import make_console
 from tests.support.outcomes import a_key, a_run

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from skillup.history.comparison import compare_runs
-from skillup.history.outcomes import CaseKey
+from skillup.history.runs import CaseKey
 from skillup.reports.comparison_json import comparison_json
 from skillup.reports.comparison_text import edited_in_a_sentence, in_a_sentence
 from tests.support.outcomes import Cases, a_key, a_run

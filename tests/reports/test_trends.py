@@ -8,9 +8,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from skillup.history.queries import CaseInRun, RunHead
+from skillup.history.index import CaseInRun, RunHead
+from skillup.history.runs import by_case
 from skillup.history.series import SeriesFilter, histories
-from skillup.history.tallies import by_case
 from skillup.reports.terminal.trends import MOST_CASES, print_trends
 from tests.support.outcomes import a_run
 

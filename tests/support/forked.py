@@ -39,7 +39,7 @@ _IMPORTED = (
     "skillup.reports.terminal.conversation",
     "skillup.reports.terminal.layout",
     "skillup.history.series",
-    "skillup.history.queries",
+    "skillup.history.index",
 )
 _SERVE = "import sys; from tests.support.forked import serve; serve(int(sys.argv[1]))"
 

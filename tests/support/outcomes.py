@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillup.history.outcomes import (
+from skillup.history.runs import (
     CaseKey,
     RunOutcomes,
     Status,

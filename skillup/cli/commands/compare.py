@@ -34,10 +34,9 @@ def compare(
     Exit code: 0 every gate is met (or there is none), 1 one is not, 2 usage, or a run that cannot
     be read.
     """
-    from skillup.history.baseline import compare_with_index, run_before
-    from skillup.history.database import index_url
+    from skillup.history.baseline import PREVIOUS, compare_with_index, find_run, run_before
     from skillup.history.gates import check_gates, gates_by_suite, given_gates
-    from skillup.history.run_lookup import PREVIOUS, find_run
+    from skillup.history.index import index_url
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison_json import comparison_json
     from skillup.reports.terminal.comparison import print_comparison

@@ -63,10 +63,9 @@ def _beside(name: str, run: Path, index: str | None) -> Path:
 
     from skillup.app.run_lookup import run_path
     from skillup.errors import UsageError
-    from skillup.history.baseline import run_before
-    from skillup.history.database import index_url
-    from skillup.history.reading import read_run
-    from skillup.history.run_lookup import PREVIOUS
+    from skillup.history.baseline import PREVIOUS, run_before
+    from skillup.history.index import index_url
+    from skillup.history.runs import read_run
     from skillup.load.discover import workspace_root
 
     if name == PREVIOUS:

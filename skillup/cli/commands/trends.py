@@ -14,7 +14,7 @@ from skillup.cli.options import AsJson, CaseGlobs, IndexUrl
 from skillup.errors import UsageError
 
 if TYPE_CHECKING:
-    from skillup.history.outcomes import CaseKey
+    from skillup.history.runs import CaseKey
     from skillup.history.series import SeriesFilter
 
 
@@ -45,8 +45,7 @@ def trends(
 
     Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
     """
-    from skillup.history.database import index_url, open_index
-    from skillup.history.queries import tallies_of_all_runs
+    from skillup.history.index import index_url, open_index, tallies_of_all_runs
     from skillup.history.series import SeriesFilter, histories
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison_json import trends_json
@@ -95,7 +94,7 @@ def _known(keys: Sequence[CaseKey], wanted: SeriesFilter) -> str:
 
 
 def _rebuild(url: str, folder: Path) -> None:
-    from skillup.history.queries import rebuild
+    from skillup.history.index import rebuild
     from skillup.reports.text import plain
 
     indexed = 0

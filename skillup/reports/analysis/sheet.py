@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from skillup.history.outcomes import WITH_SKILL
+from skillup.history.runs import WITH_SKILL
 from skillup.reports.text import one_line, shown_id
 from skillup.schema.analysis import CaseReliability, Difference, Rate
 from skillup.stats import proportions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from skillup.history.outcomes import WITH_SKILL
+from skillup.history.runs import WITH_SKILL
 from skillup.reports.analysis.sheet import (
     MOST_ROWS,
     NONE,

@@ -15,8 +15,8 @@ _RUNS = 20
 
 def index_url_of(run: Path, index: str | None) -> str:
     """The index that knows the run, as ``--index``: by default that of its own workspace."""
-    from skillup.history.database import index_url
-    from skillup.history.run_lookup import workspace_of
+    from skillup.history.index import index_url
+    from skillup.history.runs import workspace_of
 
     return index_url(index, os.environ, workspace_of(run), write=False)
 
@@ -36,11 +36,9 @@ def history_data(run: Path, index: str | None) -> list[dict[str, Any]] | None:
 
 
 def _read(run: Path, url: str) -> list[dict[str, Any]]:
-    from skillup.history.database import open_index
-    from skillup.history.queries import CaseInRun, RunHead, tallies_of_all_runs
-    from skillup.history.reading import read_run
+    from skillup.history.index import CaseInRun, RunHead, open_index, tallies_of_all_runs
+    from skillup.history.runs import by_case, read_run
     from skillup.history.series import SeriesFilter, histories
-    from skillup.history.tallies import by_case
 
     outcomes = read_run(run)
     head = RunHead(outcomes.run_id, outcomes.started_at)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skillup.history.outcomes import CaseKey, planned_key
+from skillup.history.runs import CaseKey, planned_key
 
 _DECISION = ("verdict", "threshold", "error_rate", "trials")
 _TURN = re.compile(r"turn-(\d{1,6})\b")
@@ -120,7 +120,7 @@ def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[Plan
     suites = _suites(info.get("suites"))
     found = []
     for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
-        key, trial = planned_key(job, suites, known={*suites})
+        key, trial = planned_key(job, suites)
         found.append(PlannedJob(n, job, key, trial, _title(suites, key), _tags(suites, key)))
     return found
 

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 from skillup.history.comparison import CaseChange, Change, Comparison, Means, could_be_sure
 from skillup.history.gates import GateResult
-from skillup.history.outcomes import WITH_SKILL, CaseKey, RunOutcomes
-from skillup.history.tallies import CaseTally, by_case, tally, together
+from skillup.history.runs import (
+    WITH_SKILL,
+    CaseKey,
+    CaseTally,
+    RunOutcomes,
+    by_case,
+    tally,
+    together,
+)
 from skillup.reports.comparison_text import LEAST_CHANGE, edited_in_a_sentence, in_a_sentence
 from skillup.reports.terminal.layout import print_aligned, print_at_words, print_table
 from skillup.reports.text import money, one_line, plain, seconds, shown_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skillup.history.outcomes import WITH_SKILL
-from skillup.history.queries import RunHead
+from skillup.history.index import RunHead
+from skillup.history.runs import WITH_SKILL, CaseTally
 from skillup.history.series import (
     CaseHistory,
     ChangePoint,
@@ -15,7 +15,6 @@ from skillup.history.series import (
     SuiteState,
     most_telling,
 )
-from skillup.history.tallies import CaseTally
 from skillup.reports.terminal.comparison import p_value
 from skillup.reports.terminal.layout import MarkedRow, print_at_words, print_marked
 from skillup.reports.text import money, plain, seconds, shown_id

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from skillup.history.outcomes import CaseKey
-from skillup.history.queries import CaseInRun, RunHead
+from skillup.history.index import CaseInRun, RunHead
+from skillup.history.runs import CaseKey, by_case
 from skillup.history.series import SeriesFilter, SuiteHistory, histories, most_telling
-from skillup.history.tallies import by_case
 from tests.support.outcomes import a_key, a_run
 
 BARE = a_key("bare", variant="without_skill")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillup.history.comparison import compare_runs
-from skillup.history.tallies import by_case
+from skillup.history.runs import by_case
 from tests.support.outcomes import a_key, a_run
 
 BARE = a_key("one", variant="without_skill")
@@ -21,10 +21,10 @@ def test_a_baseline_that_only_one_of_them_has_is_left_out_and_a_note_says_so() -
     assert {case.key for case in forth.cases} == {case.key for case in back.cases} == with_skill
     assert [case.key for case in forth.of("only_in_b")] == [a_key("two")]
     assert forth.notes == (
-        "A was held without --baseline: 2 cases that B held without the skill are left out",
+        "A was run without --baseline: 2 cases that B ran without the skill left out",
     )
     assert back.notes == (
-        "B was held without --baseline: 2 cases that A held without the skill are left out",
+        "B was run without --baseline: 2 cases that A ran without the skill left out",
     )
 
 
@@ -36,7 +36,7 @@ def test_it_is_left_out_although_an_earlier_run_says_something_of_it() -> None:
     )
     assert [case.key for case in found.cases] == [a_key("one")]
     assert found.notes == (
-        "A was held without --baseline: 2 cases that B held without the skill are left out",
+        "A was run without --baseline: 2 cases that B ran without the skill left out",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from skillup.history.comparison import compare_runs, unanswered
-from skillup.history.tallies import by_case
+from skillup.history.runs import by_case
 from skillup.stats.exact import mcnemar
 from tests.support.outcomes import a_key, a_run
 
@@ -117,7 +117,7 @@ def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:
         "two": "still_passing",
         "new": "only_in_b",
     }
-    assert comparison.notes == ("1 case without a verdict in A is compared with 1",)
+    assert comparison.notes == ("1 case without a verdict in A compared with 1",)
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_that_trials_depended_on_their_outcomes_is_said(a: bool, b: bool, said: 
         for name, decided in (("a", a), ("b", b))
     ]
     (note,) = compare_runs(runs[0], runs[1], 0.95).notes
-    assert note.startswith(f"{said} held --until-decided")
+    assert note.startswith(f"{said} run --until-decided")

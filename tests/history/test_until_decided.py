@@ -16,8 +16,7 @@ from skillup.history.comparison import (
     compare_runs,
     could_be_sure,
 )
-from skillup.history.outcomes import CaseKey, RunOutcomes
-from skillup.history.tallies import by_case
+from skillup.history.runs import CaseKey, RunOutcomes, by_case
 from skillup.stats.exact import PassCounts, fisher_lower
 from skillup.stats.sequential import side_of
 from tests.support.outcomes import a_key, a_run
@@ -167,4 +166,4 @@ def test_a_run_that_stands_in_counts_as_it_was_held() -> None:
     assert [case.sure for case in plain.of("newly_failing")] == [True]
     assert [case.sure for case in found.of("newly_failing")] == [False]
     assert found.verdicts.test is None
-    assert found.notes[1].startswith("1 was held --until-decided")
+    assert found.notes[1].startswith("1 was run --until-decided")

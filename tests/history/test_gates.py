@@ -15,7 +15,7 @@ from skillup.history.gates import (
     gates_by_suite,
     given_gates,
 )
-from skillup.history.outcomes import RunOutcomes
+from skillup.history.runs import RunOutcomes
 from skillup.schema.suite import Gates
 from tests.support.outcomes import a_key, a_run
 

@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from skillup.history.comparison import CaseChange, changes
-from skillup.history.outcomes import CaseKey
-from skillup.history.tallies import CaseTally, by_case
+from skillup.history.runs import CaseKey, CaseTally, by_case
 from skillup.stats.exact import stratified
 from tests.support.outcomes import a_key, trials_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillup.history.comparison import CaseChange, changes
-from skillup.history.tallies import by_case
+from skillup.history.runs import by_case
 from tests.support.outcomes import a_key, a_run
 
 

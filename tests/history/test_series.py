@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.history.outcomes import CaseKey
-from skillup.history.queries import CaseInRun, RunHead
+from skillup.history.index import CaseInRun, RunHead
+from skillup.history.runs import CaseKey, by_case
 from skillup.history.series import (
     CaseHistory,
     SeriesFilter,
     SuiteHistory,
     histories,
 )
-from skillup.history.tallies import by_case
 from skillup.stats.paired import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
 
