@@ -102,12 +102,12 @@ def test_a_run_that_was_written_elsewhere_has_its_past(tmp_path: Path, out: str)
         project.run("run", "s", *options)
     elsewhere = project.root / out
 
-    assert project.run("report", out, "--report", "html").stdout.startswith(out)
+    assert project.run("report", out, "--report", "html").exit_code == 0
     page = page_of(elsewhere / "report.html")
     assert [len(case["marks"]) for case in page.index["history"]] == [2, 2]
     b = project.run("compare", "--json").data["b"]["run_id"]
-    assert b == page.index["run"]["run_id"] != project.latest_run().name
-    assert project.run("show").stderr.startswith("last: ")
+    assert b == project.latest_run().name != page.index["run"]["run_id"]
+    assert b in project.run("show").stderr
 
 
 def test_without_an_index_there_are_no_trends(project: Project) -> None:
