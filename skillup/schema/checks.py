@@ -38,7 +38,7 @@ from skillup.schema.patterns import WorkspacePaths
 
 
 class CheckKeys(Model):
-    """All checks by key; see ``docs/writing-cases.md`` for what each one looks at."""
+    """All checks by key; see ``docs/case-language.md`` for what each one looks at."""
 
     contains: TextSetOrShort | None = Field(None, description="The answer contains texts.")
     not_contains: Texts | None = Field(None, description="The answer contains none of these.")

@@ -15,7 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # The guide first: other pages build on its examples.
-_FIRST = (ROOT / "README.md", ROOT / "docs" / "writing-cases.md")
+_FIRST = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{n}.md" for n in ("writing-cases", "case-language")),
+)
 PAGES = tuple(dict.fromkeys([*_FIRST, *sorted((ROOT / "docs").glob("*.md"))]))
 
 _MARKER = re.compile(r"<!-- (?P<what>[a-z]+.*) -->")
