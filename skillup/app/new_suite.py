@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import UsageError
+from skillup.importers.write import write_files
 from skillup.schema.templates import escape
 
 SUITE = "evals/eval.yaml"
@@ -269,60 +267,14 @@ def ignore_line(root: Path) -> str | None:
     return text + ("" if not text or text.endswith("\n") else "\n") + _IGNORED + "\n"
 
 
-def write_files(root: Path, files: Mapping[str, str]) -> None:
-    """Write `files` below `root`, in place of those that are there.
+def write_suite(root: Path, files: Mapping[str, str]) -> None:
+    """Write `files` below `root`, in place of those that are there; all of them, or none.
 
-    Everything is written aside first and then renamed, and trouble on the way (or Ctrl-C) takes
-    back what was done: `root` is as it was. Raises UsageError if it cannot be done, or if a link in
-    `root` would lead it elsewhere.
+    Raises UsageError if it cannot be done, or if a link in `root` would lead it elsewhere.
     """
     for name in files:
         _require_inside(root, root / name)
-    with ExitStack() as undo:
-        try:
-            _make_directory(root, undo)
-            aside = Path(tempfile.mkdtemp(prefix=".init-", dir=root))
-            undo.callback(shutil.rmtree, aside, ignore_errors=True)
-            _write_aside(aside / "new", files)
-            for number, name in enumerate(files):
-                _make_directory((root / name).parent, undo)
-                _put(aside / "new" / name, root / name, aside / f"old-{number}", undo)
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {error.filename}: {error.strerror}",
-                hint="choose a directory that can be written to",
-            ) from error
-        undo.pop_all()
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _write_aside(new: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = new / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode("utf-8", "surrogateescape"))
-
-
-def _make_directory(path: Path, undo: ExitStack) -> None:
-    for missing in reversed([p for p in (path, *path.parents) if not os.path.lexists(p)]):
-        missing.mkdir()
-        undo.callback(_remove_if_empty, missing)
-    path.mkdir(exist_ok=True)  # complains of what is no directory
-
-
-def _remove_if_empty(directory: Path) -> None:
-    with suppress(OSError):
-        directory.rmdir()
-
-
-def _put(new: Path, place: Path, old: Path, undo: ExitStack) -> None:
-    """`new` in the place of what is there, of which `old` becomes a copy."""
-    if os.path.lexists(place):
-        shutil.copy2(place, old, follow_symlinks=False)
-        undo.callback(old.replace, place)
-    else:
-        undo.callback(place.unlink, missing_ok=True)
-    new.replace(place)
+    write_files({root / name: text for name, text in files.items()}, force=True)
 
 
 def _require_inside(root: Path, path: Path) -> None:

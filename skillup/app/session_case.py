@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -24,6 +23,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
 
     Raises UsageError if the session cannot become a case, or a file is there that would be lost.
     """
+    from skillup.importers.write import relative, schema_files
     from skillup.sessions.case import case_of_session
     from skillup.sessions.index import (
         find_session,
@@ -40,8 +40,10 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
     if out is None:
         if with_fixture:
             raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
-        case = case_of_session(held, schema=_shared_schema(Path.cwd(), "case"), revision=revision)
-        sys.stdout.write(case.text.encode(errors="replace").decode())
+        [(schema, missing)] = schema_files(Path.cwd(), ("case",)).values()
+        shown = "" if missing else relative(Path.cwd(), schema)
+        case = case_of_session(held, schema=shown, revision=revision)
+        sys.stdout.write(_printable(case.text))
         _say_all(case.notes)
         return 0
     if out.is_dir():
@@ -54,7 +56,8 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
 def _write_files(
     held: RecordedSession, out: Path, revision: str | None, *, with_fixture: bool, force: bool
 ) -> int:
-    from skillup.importers.write import slug
+    from skillup.importers.write import relative, schema_files, slug, write_files
+    from skillup.reports.terminal.listing import shown_path
     from skillup.sessions.case import case_of_session, suite_text
     from skillup.sessions.fixture import copy_files, select_files
 
@@ -72,29 +75,36 @@ def _write_files(
     root = suite.parent if suite is not None else folder
     if root.name == "evals" and suite is not None:
         root = root.parent
-    schemas = {name: _schema(folder, name) for name in ("case", "suite")}
+    schemas = schema_files(folder, ("case", "suite"))
+    shown = {name: relative(folder, path) for name, (path, _) in schemas.items()}
     notes: list[str] = []
     case_id = slug(out.stem, otherwise="session")
     if suite is not None:
         case_id, notes = _fitting(case_id, suite, out, held.engine)
     case = case_of_session(
         held,
-        schema=schemas["case"],
+        schema=shown["case"],
         revision=revision,
         case_id=case_id,
         fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
     )
     files = {out: case.text}
     if suite is None:
-        files[folder / "eval.yaml"] = suite_text(schemas["suite"], held.engine)
+        files[folder / "eval.yaml"] = suite_text(shown["suite"], held.engine)
     if fixture is not None and selected is not None:
         copy_files(workspace, selected, fixture, force=force)
         _say_fixture(selected, fixture)
-    _write_schemas(folder, schemas)
-    for path, text in files.items():
-        _write(path, text)
+    files |= {path: text for path, text in schemas.values() if text and not path.is_file()}
+    write_files({path: _printable(text) for path, text in files.items()}, force=True)
+    for path in files:
+        _say(f"wrote {shown_path(path)}")
     _say_all((*case.notes, *notes))
     return 0
+
+
+def _printable(text: str) -> str:
+    """`text` without halves of characters, which no file can hold."""
+    return text.encode(errors="replace").decode()
 
 
 def _fitting(case_id: str, suite: Path, out: Path, engine: str) -> tuple[str, list[str]]:
@@ -109,45 +119,12 @@ def _fitting(case_id: str, suite: Path, out: Path, engine: str) -> tuple[str, li
     return free, [*notes, *([engines] if engines else [])]
 
 
-def _write(path: Path, text: str) -> None:
-    from skillup.reports.terminal.listing import shown_path
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode(errors="replace"))
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
-    _say(f"wrote {shown_path(path)}")
-
-
 def _suite_above(folder: Path) -> Path | None:
     from skillup.load.discover import SUITE_FILE
 
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     found = (place / SUITE_FILE for place in places)
     return next((suite for suite in found if suite.is_file()), None)
-
-
-def _schema(folder: Path, name: str) -> str:
-    """The workspace's own, else a copy beside the case."""
-    return _shared_schema(folder, name) or f"schema/{name}.schema.json"
-
-
-def _shared_schema(folder: Path, name: str) -> str:
-    from skillup.load.discover import workspace_root
-
-    shared = workspace_root(folder) / "docs" / "schema" / f"{name}.schema.json"
-    start = folder.resolve()
-    return Path(os.path.relpath(shared, start)).as_posix() if shared.is_file() else ""
-
-
-def _write_schemas(folder: Path, schemas: dict[str, str]) -> None:
-    from skillup.load.json_schema import json_schema
-
-    for name, place in schemas.items():
-        path = folder / place
-        if not path.is_file():
-            _write(path, json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n")
 
 
 def _say_fixture(selected: Selected, fixture: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -321,6 +322,8 @@ def _write(path: Path, content: str | Path, undo: ExitStack) -> None:
         missing.mkdir()
         undo.callback(_remove_if_empty, missing)
     path.parent.mkdir(exist_ok=True)  # complains of what is no directory
+    if path.is_dir() and not path.is_symlink():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     undo.callback(new.unlink, missing_ok=True)
     if isinstance(content, Path):

@@ -50,7 +50,7 @@ def init(
         ignore_line,
         request_from,
         suite_files,
-        write_files,
+        write_suite,
     )
     from skillup.load.discover import workspace_root
 
@@ -88,7 +88,7 @@ def init(
     except typer.Abort:
         _say("\nnothing was written")
         raise
-    write_files(skill_dir, files)
+    write_suite(skill_dir, files)
     _say_what_next(skill_dir, plan)
     return 0
 
