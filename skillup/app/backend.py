@@ -13,8 +13,8 @@ from skillup.app.engines import root_with_engines
 from skillup.app.planning import names_of_run
 from skillup.app.request import RunRequest
 from skillup.errors import SkillupError, UsageError
-from skillup.load.discover import IsCase, find_suites, workspace_root
-from skillup.load.model_fields import near_miss
+from skillup.load.discover import find_suites, workspace_root
+from skillup.load.problems import near_miss
 from skillup.plan import Plan
 from skillup.redaction.secrets import Secrets
 
@@ -76,7 +76,7 @@ def cluster_of(request: RunRequest, plan: Plan, environment: Mapping[str, str]) 
     base = Path(request.directory or ".").absolute()
     paths = [base / path for path in request.paths]
     profiles = [base / name for name in request.engines if name.endswith((".yaml", ".yml"))]
-    suites = [found.path for found in find_suites(paths, IsCase())]
+    suites = [found.path for found in find_suites(paths)]
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
     roots += [root_with_engines(base, suite) for suite in suites]
     wanted = wanted_by(plan, paths, suites, [base, *dict.fromkeys(roots)], profiles)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.case_problems import problem_at
 from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import ADAPTERS, load_profile, profile_files
@@ -84,7 +83,7 @@ def _refuse_redirection(suite: LoadedSuite, profiles: Sequence[Profile]) -> None
     problems = []
     for loc, name in address_variables(suite.suite):
         what = f"{name} would send the agent's key to an address that the suite names"
-        problems.append(problem_at(suite.document, loc, what, ALLOW))
+        problems.append(suite.document.problem(loc, what, ALLOW))
     if problems:
         raise InvalidFilesError(problems)
 

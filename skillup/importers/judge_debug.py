@@ -20,8 +20,7 @@ from skillup.judges.agent.answer import AskedCriteria, numbered
 from skillup.judges.evaluate import Judgement, Reader
 from skillup.judges.usage import UsageTracker
 from skillup.load.file_text import read_text
-from skillup.load.model_fields import near_miss
-from skillup.load.problems import problems_from
+from skillup.load.problems import near_miss, problems_from
 from skillup.load.v1alpha1 import merged_case
 from skillup.load.yaml_reader import Document
 from skillup.schema.case import Case
@@ -262,7 +261,7 @@ def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
     try:
         case = Case.model_validate(written)
     except ValidationError as error:
-        raise InvalidFilesError(problems_from(error, document)) from None
+        raise InvalidFilesError(problems_from(error, document, Case)) from None
     theirs = merged_case(case, Suite(), default_id=path.stem)
     return theirs.model_copy(update={"judge": None, "judges": theirs.all_judges() or None})
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from skillup.errors import UsageError
 
 SUITE_FILE = "eval.yaml"
+DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
 _YAML = {".yaml", ".yml"}
-DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,12 @@ def suite_root(suite_file: Path) -> Path:
     return directory.parent if directory.name == "evals" else directory
 
 
-def find_suites(paths: Sequence[Path], is_case: IsCase) -> list[SuiteRequest]:
-    """The suites that `paths` mean, each once, in that order. Raises UsageError if one has none.
-
-    `is_case` tells a case file from a suite file by its content.
-    """
+def find_suites(paths: Sequence[Path]) -> list[SuiteRequest]:
+    """The suites that `paths` mean, each once, in that order. Raises UsageError if one has none."""
     found: dict[Path, list[Path]] = {}
     whole: set[Path] = set()
     for path in paths:
-        for request in _requests(path, is_case):
+        for request in _requests(path):
             key = request.path.resolve()
             found.setdefault(key, []).extend(request.only)
             if not request.only:
@@ -65,59 +62,17 @@ def find_suites(paths: Sequence[Path], is_case: IsCase) -> list[SuiteRequest]:
     ]
 
 
-class IsCase:
-    """Says whether a YAML file is a case rather than a suite, by its top-level keys.
-
-    Also of a file with mistakes in it: they are to be explained as those of a case.
-    """
-
-    _KEY = re.compile(rb"(?:\{\s*)?[\"']?([A-Za-z_]+)[\"']?\s*:")
-    _OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})
-    _OF_A_SUITE = frozenset({b"cases", b"skills", b"engine", b"environment"})
-
-    _OF_A_JUDGE = frozenset({b"rules", b"criteria"})
-
-    def __call__(self, path: Path) -> bool:
-        """Cheaply, without parsing: keys that begin a line."""
-        keys = self._keys(path)
-        if b"input" in keys:
-            return True
-        return bool(keys & self._OF_A_CASE) and not keys & self._OF_A_SUITE
-
-    def is_judge_script(self, path: Path) -> bool:
-        """It is a written-down judge (`scripted:FILE`), which may stand beside the cases."""
-        keys = self._keys(path)
-        return bool(keys) and keys <= self._OF_A_JUDGE
-
-    def _keys(self, path: Path) -> set[bytes]:
-        keys: set[bytes] = set()
-        try:
-            with path.open("rb") as stream:
-                for line in stream:
-                    match = self._KEY.match(line)
-                    if match is not None:
-                        keys.add(match[1])
-                        if match[1] == b"input":
-                            break
-        except OSError:
-            return set()
-        return keys
-
-
-def _requests(path: Path, is_case: IsCase) -> Iterator[SuiteRequest]:
+def _requests(path: Path) -> Iterator[SuiteRequest]:
     if not path.exists():
         raise UsageError(
             f"{path}: no such file or folder",
             hint="give a suite (eval.yaml), a folder with suites, a skill with evals/, or a case",
         )
     if path.is_file():
-        if path.suffix in DATASET_ENDINGS:
-            yield SuiteRequest(path)
-            return
-        if path.suffix not in _YAML:
+        if path.suffix not in _YAML | DATASET_ENDINGS:
             hint = "suites and cases end in .yaml, datasets in .json or .jsonl"
             raise UsageError(f"{path}: not a YAML file", hint=hint)
-        if path.name != SUITE_FILE and is_case(path):
+        if path.suffix in _YAML and path.name != SUITE_FILE and is_case(path):
             yield SuiteRequest(_suite_above(path), (path.resolve(),))
         else:
             yield SuiteRequest(path)
@@ -127,8 +82,8 @@ def _requests(path: Path, is_case: IsCase) -> Iterator[SuiteRequest]:
             yield SuiteRequest(direct)
             return
     below = list(_suites_below(path))
+    yield from (SuiteRequest(suite) for suite in below)
     if below:
-        yield from (SuiteRequest(suite) for suite in below)
         return
     if any(is_case(file) for file in sorted(path.glob("*.y*ml"))):
         yield SuiteRequest(_suite_above(path), (path.resolve(),))
@@ -158,3 +113,41 @@ def _suite_above(path: Path) -> Path:
         hint="a case belongs to a suite: write an eval.yaml in its folder (`name: …` is enough), "
         "see docs/writing-cases.md",
     )
+
+
+# A case file is told from a suite file by its top-level keys, also if it has mistakes.
+
+_KEY = re.compile(rb"(?:\{\s*)?[\"']?([A-Za-z_]+)[\"']?\s*:")
+_OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})
+_OF_A_SUITE = frozenset({b"cases", b"skills", b"engine", b"environment"})
+_OF_A_JUDGE = frozenset({b"rules", b"criteria"})
+
+
+def is_case(path: Path) -> bool:
+    """Whether a YAML file is a case rather than a suite."""
+    keys = _keys(path)
+    return b"input" in keys or bool(keys & _OF_A_CASE and not keys & _OF_A_SUITE)
+
+
+def _keys(path: Path) -> set[bytes]:
+    try:
+        with path.open("rb") as stream:
+            return {match[1] for line in stream if (match := _KEY.match(line))}
+    except OSError:
+        return set()
+
+
+def cases_beside(directory: Path) -> list[Path]:
+    """Every YAML file beside the suite and in `cases/` that is no suite, and no judge's script."""
+    return [
+        path
+        for folder in (directory, directory / "cases")
+        for path in sorted(folder.glob("*"))
+        if path.suffix in _YAML
+        and not path.name.startswith(".")
+        and path.is_file()
+        # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
+        and path.stem != "eval"
+        and (not path.name.startswith("eval") or is_case(path))
+        and not (_keys(path) and _keys(path) <= _OF_A_JUDGE)
+    ]

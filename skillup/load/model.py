@@ -1,19 +1,17 @@
-"""What loading yields: suites and cases with the places they came from."""
+"""What loading yields: suites and cases with the places they came from; the walk over checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.load.yaml_reader import Document, Loc
 from skillup.schema.case import Case
 from skillup.schema.checks import Check, CheckSet
+from skillup.schema.judge import JudgeConfig
 from skillup.schema.suite import Suite
-
-if TYPE_CHECKING:
-    from skillup.load.yaml_reader import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class LoadedCase:
     """Of a dataset's item: its id and its message, for `--item`; None: it is no such case."""
     branch_of: str | None = None
     """The id of the case that this is one path of; None: the case has no branches."""
-    places: tuple[tuple[str | int, ...], ...] = ()
+    places: tuple[Loc, ...] = ()
     """Where each turn of such a path is written: paths share what stands at the same place."""
 
     @property
@@ -81,43 +79,39 @@ class Loaded:
         return self
 
 
-# Every check of a case, wherever it may stand, with its place.
-
-Loc = tuple[str | int, ...]
-
-
 def all_checks(case: Case) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
     """Every check of the case, with its place and how deep in follow-ups it stands."""
     if case.expect is not None:
         yield from _walk(case.expect, ("expect",), 0)
-    yield from walk_checks(case.assertions, ("assertions",))
-    prefix: Loc = ("judge",)
-    for number, judge in enumerate(case.all_judges()):
-        if case.judges is not None:
-            prefix = ("judges", number)
-        yield from walk_checks(judge.success, (*prefix, "success"))
-        yield from walk_checks(judge.failure, (*prefix, "failure"))
+    yield from _walk_list(case.assertions, ("assertions",), 0)
+    for place, judge in judges_of(case):
+        yield from _walk_list(judge.success, (*place, "success"), 0)
+        yield from _walk_list(judge.failure, (*place, "failure"), 0)
     for number, turn in enumerate(case.input.turns or ()):
         loc: Loc = ("input", "turns", number)
         if turn.post_condition is not None:
             yield from _walk(turn.post_condition, (*loc, "post_condition"), 0)
-        yield from walk_checks(turn.assertions, (*loc, "assertions"))
+        yield from _walk_list(turn.assertions, (*loc, "assertions"), 0)
 
 
-C = TypeVar("C", bound=Check | CheckSet)
+def judges_of(case: Case) -> Iterator[tuple[Loc, JudgeConfig]]:
+    """The case's judges, each with its place."""
+    for number, judge in enumerate(case.all_judges()):
+        yield ("judges", number) if case.judges is not None else ("judge",), judge
 
 
-def walk_checks(
-    checks: Sequence[Check], loc: Loc, depth: int = 0
-) -> Iterator[tuple[Loc, Check, int]]:
-    """The checks and what stands within them: place, check, how deep in follow-ups."""
+def _walk_list(
+    checks: Sequence[Check], loc: Loc, depth: int
+) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
     for index, check in enumerate(checks):
         yield from _walk(check, (*loc, index), depth)
 
 
-def _walk(check: C, loc: Loc, depth: int) -> Iterator[tuple[Loc, C | Check, int]]:
+def _walk(
+    check: Check | CheckSet, loc: Loc, depth: int
+) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
     yield loc, check, depth
     if isinstance(check, Check):
-        yield from walk_checks(check.assertions or (), (*loc, "assertions"), depth + 1)
+        yield from _walk_list(check.assertions or (), (*loc, "assertions"), depth + 1)
     for key in ("any_of", "all_of", "none_of"):
-        yield from walk_checks(getattr(check, key) or (), (*loc, key), depth)
+        yield from _walk_list(getattr(check, key) or (), (*loc, key), depth)

@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.model_fields import near_miss
-from skillup.load.problems import problems_from
+from skillup.load.problems import near_miss, problems_from
 from skillup.load.yaml_reader import field_name, read_yaml
 from skillup.schema.profile import HOME_VARIABLES, Profile
 
@@ -135,7 +134,7 @@ def check_profile(
     try:
         profile = Profile.model_validate(data)
     except ValidationError as error:
-        problems.extend(problems_from(error, document))
+        problems.extend(problems_from(error, document, Profile))
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
     if profile.engine not in ADAPTERS:
         line, column = document.locate(("engine",))

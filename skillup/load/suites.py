@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -13,40 +12,28 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load import v1alpha1
-from skillup.load.case_files import case_files
-from skillup.load.case_problems import (
-    case_problems,
-    nobody_plays,
-    problem_at,
-    skill_name_problems,
-    suite_problems,
-)
-from skillup.load.datasets import dataset_cases, dataset_suite, templates_of
+from skillup.load.case_problems import case_problems
+from skillup.load.datasets import case_templates, dataset_cases, dataset_suite
 from skillup.load.discover import (
     DATASET_ENDINGS,
-    IsCase,
     SuiteRequest,
+    cases_beside,
     find_suites,
     suite_root,
 )
 from skillup.load.expand import merge_defaults, paths_of
-from skillup.load.mending import mended
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.problems import problems_from
-from skillup.load.suite_problems import id_problems, told_apart
-from skillup.load.trust import (
-    ALLOW,
-    case_reads_outside,
-    is_trusted,
-    missing_files,
-    project_of,
-    reads_outside,
-    scripts_outside,
+from skillup.load.suite_problems import (
+    distinct_names,
+    id_problems,
+    skill_name_problems,
+    suite_problems,
 )
+from skillup.load.trust import outside_problem
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
-from skillup.schema.templates import written_in
 
 
 def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loaded:
@@ -55,16 +42,15 @@ def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loade
     Raises UsageError where a path means no suite at all; everything else that is wrong is in the
     result's ``problems``.
     """
-    requests = find_suites(paths, IsCase())
-    suites: list[LoadedSuite] = []
+    requests = find_suites(paths)
     problems: list[Problem] = []
     with _without_collector():
-        for request in requests:
-            suite = _load_suite(request, frozenset(variables), problems)
-            if suite is not None:
-                suites.append(suite)
-        suites = told_apart(suites, problems)
-    return Loaded(tuple(suites), tuple(_by_place(problems)))
+        loaded = [_load_suite(request, frozenset(variables), problems) for request in requests]
+        suites = distinct_names([suite for suite in loaded if suite is not None], problems)
+    # The files in the order they were read; within each, from top to bottom.
+    files = {path: number for number, path in enumerate({p.file: None for p in problems})}
+    problems.sort(key=lambda p: (files[p.file], p.line, p.column))
+    return Loaded(tuple(suites), tuple(problems))
 
 
 @contextmanager
@@ -79,12 +65,6 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _by_place(problems: Sequence[Problem]) -> list[Problem]:
-    """The files in the order they were read; within each, from top to bottom."""
-    files = {path: number for number, path in enumerate({p.file: None for p in problems})}
-    return sorted(problems, key=lambda p: (files[p.file], p.line, p.column))
-
-
 def _read(path: Path, problems: list[Problem]) -> Document | None:
     try:
         return read_yaml(path)
@@ -96,33 +76,21 @@ def _read(path: Path, problems: list[Problem]) -> Document | None:
 def _load_suite(
     request: SuiteRequest, variables: frozenset[str], problems: list[Problem]
 ) -> LoadedSuite | None:
-    if request.path.suffix in DATASET_ENDINGS:
-        document: Document | None = dataset_suite(request.path)
-    else:
-        document = _read(request.path, problems)
+    is_dataset = request.path.suffix in DATASET_ENDINGS
+    document = dataset_suite(request.path) if is_dataset else _read(request.path, problems)
     if document is None:
         return None
     root = suite_root(request.path)
     valid = True
-    theirs = v1alpha1.states_version(document.data)
     try:
-        data = v1alpha1.without_zeros(document.data) if theirs else document.data
-        suite = Suite.model_validate(data)
-        if theirs:
-            suite = v1alpha1.translated_suite(suite)
-            problems.extend(
-                problem_at(
-                    document, ("environment", "env", name), f"`{name}` is left out",
-                    "each trial has a home of its own, empty at first", severity="warning",
-                ) for name in v1alpha1.moved_homes(document.data)
-            )  # fmt: skip
+        suite = _suite(document, problems)
         problems.extend(suite_problems(suite, document, root))
-        problems.extend(_reading_outside(document, root, reads_outside(suite, root)))
     except ValidationError as error:
-        problems.extend(problems_from(error, document))
+        problems.extend(problems_from(error, document, Suite))
         # The cases are still looked at: all problems are reported at once.
         suite, valid = Suite(), False
-    files, unasked = case_files(document, root, request, problems)
+    templates = case_templates(document.data, root)
+    files, not_requested = case_files(document, root, request, templates, problems)
     cases: list[LoadedCase] = []
     broken: list[str] = []
     for path in files:
@@ -131,14 +99,14 @@ def _load_suite(
             cases.append(loaded)
         else:
             broken.append(loaded)
-
-    templates = templates_of(document.data, root)
     if not request.only or any(only in templates for only in request.only):
         cases.extend(dataset_cases(suite, document, root, variables, problems))
 
     @cache
     def others() -> frozenset[str]:
-        return frozenset([*broken, *(_id_in(path) for path in unasked)])
+        documents = [(path, _read(path, [])) for path in not_requested]
+        ids = [_id_of(document) if document else path.stem for path, document in documents]
+        return frozenset([*broken, *ids])
 
     cases = [path for loaded in cases for path in paths_of(loaded)]
     problems.extend(id_problems(cases, others))
@@ -146,6 +114,16 @@ def _load_suite(
         return None
     problems.extend(skill_name_problems(suite, root, cases))
     return LoadedSuite(suite.name or root.name, suite, document, root, tuple(cases))
+
+
+def _suite(document: Document, problems: list[Problem]) -> Suite:
+    if not v1alpha1.states_version(document.data):
+        return Suite.model_validate(document.data)
+    for name in v1alpha1.moved_homes(document.data):
+        message = f"`{name}` is left out"
+        fix = "each trial has a home of its own, empty at first"
+        problems.append(document.problem(("environment", "env", name), message, fix, "warning"))
+    return v1alpha1.translated_suite(Suite.model_validate(v1alpha1.without_zeros(document.data)))
 
 
 def _load_case(
@@ -157,55 +135,85 @@ def _load_case(
         return file.stem
     theirs = suite.schema_version is not None or v1alpha1.states_version(document.data)
     data = v1alpha1.without_zeros(document.data) if theirs else document.data
-    merge = v1alpha1.merged_case if theirs else merge_defaults
     try:
         case = Case.model_validate(data)
     except ValidationError as error:
-        found = problems_from(error, document)
-        rest = mended(data, error)
-        if rest is not None:
-            case, texts = rest
-            names = texts & written_in(document.text).keys()
-            merged = merge(case, suite, default_id=file.stem)
-            more = case_problems(merged, document, variables | names)
-            found.extend(problem for problem in more if problem.severity == "error")
-        problems.extend(found)
+        problems.extend(problems_from(error, document, Case))
         return _id_of(document)
+    merge = v1alpha1.merged_case if theirs else merge_defaults
     merged = merge(case, suite, default_id=file.stem)
-    problems.extend(case_problems(merged, document, variables))
-    problems.extend(_reading_outside(document, root, case_reads_outside(case, root)))
-    loaded = LoadedCase(merged, document)
-    absent = [
-        problem_at(path.document, loc, missing, "a run would need it", severity="warning")
-        for path in paths_of(loaded)
-        for loc, missing in missing_files(path.case, root)
-    ]
-    problems.extend(dict.fromkeys(absent))
-    outside = [
-        problem_at(path.document, loc, why, "put it into the suite")
-        for path in paths_of(loaded)
-        for loc, why in scripts_outside(path.case)
-    ]
-    problems.extend(dict.fromkeys(outside))
-    problems.extend(
-        problem_at(document, loc, message, fix, severity="warning")
-        for loc, message, fix in nobody_plays(merged, suite)
-    )
-    return loaded
-
-
-def _reading_outside(
-    document: Document, root: Path, found: Iterable[tuple[tuple[str | int, ...], str]]
-) -> Iterator[Problem]:
-    if not is_trusted(os.environ):
-        for loc, path in found:
-            yield problem_at(document, loc, f"{path} leads out of {project_of(root)}", ALLOW)
-
-
-def _id_in(path: Path) -> str:
-    document = _read(path, [])
-    return path.stem if document is None else _id_of(document)
+    problems.extend(case_problems(merged, document, variables, suite, root))
+    return LoadedCase(merged, document)
 
 
 def _id_of(document: Document) -> str:
     return str(document.data.get("id") or document.path.stem)
+
+
+# Which files hold the suite's cases.
+
+
+def case_files(
+    document: Document,
+    root: Path,
+    request: SuiteRequest,
+    templates: Set[Path],
+    problems: list[Problem],
+) -> tuple[list[Path], list[Path]]:
+    """Those of the suite's case files that `request` asks for, and the others.
+
+    In the order of `cases.files`, else by name; each once. `templates` are the case files of
+    datasets. What is wrong goes into `problems`.
+    """
+    directory = request.path.resolve().parent
+    section = document.data.get("cases")
+    section = section if isinstance(section, dict) else {}
+    patterns = section.get("files")
+    if isinstance(patterns, str | int):
+        patterns = [patterns]
+    if isinstance(patterns, list):
+        found = _listed(patterns, document, root, directory, problems)
+    else:
+        found = [path for path in cases_beside(directory) if path.resolve() not in templates]
+        if not (found or request.only or templates or section.get("datasets")):
+            message = "no case files beside it or in cases/"
+            problems.append(document.problem(("cases",), message))
+    every = list(dict.fromkeys(path.resolve() for path in found))
+    if not request.only:
+        return every, []
+    chosen = [p for p in every if any(p.is_relative_to(only) for only in request.only)]
+    # A case asked for by name need not be listed.
+    chosen += [p for p in request.only if p.is_file() and p not in chosen and p not in templates]
+    return chosen, [path for path in every if path not in chosen]
+
+
+def _listed(
+    patterns: list[object], document: Document, root: Path, directory: Path, problems: list[Problem]
+) -> list[Path]:
+    found: list[Path] = []
+    for index, pattern in enumerate(map(str, patterns)):
+        loc = ("cases", "files", index)
+        outside = list(outside_problem(document, loc, pattern, root))
+        matches = [] if outside else _matches(pattern, root) or _matches(pattern, directory)
+        found += matches
+        problems += outside
+        if not matches and not outside and pattern:
+            what = "matches no file" if _is_glob(pattern) else "no such file"
+            message = f"{what}: {pattern} (paths start from {root.name}/)"
+            problems.append(document.problem(loc, message))
+    return found
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(mark in pattern for mark in "*?[")
+
+
+def _matches(pattern: str, root: Path) -> list[Path]:
+    path = root / pattern
+    if path.is_file() or not _is_glob(pattern) or Path(pattern).is_absolute():
+        return [path] if path.is_file() else []
+    try:
+        return sorted(path for path in root.glob(pattern) if path.is_file())
+    # A glob that pathlib does not know, such as `a**`, or of more parts than it can follow.
+    except (ValueError, NotImplementedError, RecursionError):
+        return []

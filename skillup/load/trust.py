@@ -7,13 +7,17 @@ both.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
+from skillup.errors import Problem
 from skillup.load.discover import workspace_root
-from skillup.load.model import Loc, all_checks
+from skillup.load.model import LoadedCase, all_checks, judges_of
+from skillup.load.yaml_reader import Document, Loc
 from skillup.schema.case import Case
 from skillup.schema.patterns import outside_suite
 from skillup.schema.suite import Suite
@@ -51,14 +55,12 @@ def address_variables(suite: Suite) -> Iterator[tuple[Loc, str]]:
             yield ("environment", "env", name), name
 
 
-def reads_outside(suite: Suite, root: Path) -> Iterator[tuple[Loc, str]]:
-    """Where the suite names a path outside of :func:`project_of` its `root`, and the path."""
-    yield from _outside(_in_suite(suite), root)
-
-
-def case_reads_outside(case: Case, root: Path) -> Iterator[tuple[Loc, str]]:
-    """Where a case of a suite at `root` does, and the path."""
-    yield from _outside(_in_case(case), root)
+def leaves(path: str, root: Path) -> bool:
+    """Whether a path or glob that starts from `root` leads out of its project."""
+    plain = _GLOB.split(path, maxsplit=1)[0]
+    if ".." in Path(path[len(plain) :]).parts:
+        return True
+    return not (root / plain).resolve().is_relative_to(project_of(root))
 
 
 def project_of(root: Path) -> Path:
@@ -69,14 +71,6 @@ def project_of(root: Path) -> Path:
     return _project_of(root.resolve(), Path.home().resolve(), Path.cwd())
 
 
-def leaves(path: str, root: Path) -> bool:
-    """Whether a path or glob that starts from `root` leads out of its project."""
-    plain = _GLOB.split(path, maxsplit=1)[0]
-    if ".." in Path(path[len(plain) :]).parts:
-        return True
-    return not (root / plain).resolve().is_relative_to(project_of(root))
-
-
 @lru_cache(maxsize=64)
 def _project_of(root: Path, home: Path, here: Path) -> Path:
     repository = next((up for up in (root, *root.parents) if (up / ".git").exists()), root)
@@ -85,72 +79,53 @@ def _project_of(root: Path, home: Path, here: Path) -> Path:
     return min(found, key=lambda one: len(one.parts), default=root)
 
 
-def _outside(named: Iterator[tuple[Loc, str | None]], root: Path) -> Iterator[tuple[Loc, str]]:
-    return ((loc, path) for loc, path in named if path and leaves(path, root))
+def outside_problem(document: Document, loc: Loc, path: str, root: Path) -> Iterator[Problem]:
+    """An error if `path`, which a file names at `loc`, leads out of the project untrusted."""
+    if leaves(path, root) and not is_trusted(os.environ):
+        yield document.problem(loc, f"{path} leads out of {project_of(root)}", ALLOW)
 
 
-def _in_suite(suite: Suite) -> Iterator[tuple[Loc, str | None]]:
-    for number, skill in enumerate(suite.skills or ()):
-        yield ("skills", number, "path"), skill.path
-    for number, path in enumerate(suite.distractors):
-        yield ("distractors", number), path
-    for number, dataset in enumerate(suite.cases.datasets):
-        yield ("cases", "datasets", number, "path"), dataset.path
-        yield ("cases", "datasets", number, "case"), dataset.case
-    for number, server in enumerate(suite.mcp.servers):
-        yield ("mcp", "servers", number, "config_ref"), server.config_ref
+def suite_file_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
+    """The paths in an `eval.yaml` that lead out of its project."""
+    named: list[tuple[Loc, str | None]] = []
+    named += [(("skills", n, "path"), skill.path) for n, skill in enumerate(suite.skills or ())]
+    named += [(("distractors", n), path) for n, path in enumerate(suite.distractors)]
+    for n, dataset in enumerate(suite.cases.datasets):
+        named.append((("cases", "datasets", n, "path"), dataset.path))
+        named.append((("cases", "datasets", n, "case"), dataset.case))
+    named += [(("mcp", "servers", n), one.config_ref) for n, one in enumerate(suite.mcp.servers)]
+    for loc, path in named:
+        if path is not None:
+            yield from outside_problem(document, loc, path, root)
 
 
-def _in_case(case: Case) -> Iterator[tuple[Loc, str | None]]:
-    yield ("context", "fixture"), case.context.fixture
-    if case.context.git is not None:
-        yield ("context", "git", "apply_diff"), case.context.git.apply_diff
-    for loc, check, _ in all_checks(case):
-        if check.golden_file is not None:
-            yield (*loc, "golden_file"), check.golden_file.path
-    for number, judge in enumerate(case.all_judges()):
-        here: Loc = ("judges", number) if case.judges is not None else ("judge",)
-        for index, skill in enumerate(judge.skills):
-            yield (*here, "skills", index, "path"), skill.path
-        for index, attachment in enumerate(judge.context.attachments if judge.context else ()):
-            yield (*here, "context", "attachments", index, "path"), attachment.path
-
-
-# Files of the suite that a case names and that are not there.
-
-
-def missing_files(case: Case, root: Path) -> Iterator[tuple[Loc, str]]:
-    """Where a missing file is named, and what is missing; paths start from the suite `root`."""
-    for loc, path in _wanted(case):
+def case_file_problems(path: LoadedCase, root: Path) -> Iterator[Problem]:
+    """Files of the suite that a case names: outside of the suite or its project, or missing."""
+    for loc, name, kind in _files_of(path.case):
+        if kind != "script":
+            yield from outside_problem(path.document, loc, name, root)
+        elif (why := outside_suite(name)) is not None:
+            yield path.document.problem(loc, why, "put it into the suite")
         # Whether a file with a name in it is there, its own trial says.
-        if not written_in(path) and not (root / path).exists():
-            yield loc, f"there is no {path} (paths start from {root.name}/)"
+        if kind != "attached" and not written_in(name) and not (root / name).exists():
+            message = f"there is no {name} (paths start from {root.name}/)"
+            yield path.document.problem(loc, message, "a run would need it", "warning")
 
 
-def scripts_outside(case: Case) -> Iterator[tuple[Loc, str]]:
-    """Where a script is named that does not lie in the suite, and why not; an error everywhere."""
-    for loc, path in _wanted(case):
-        why = outside_suite(path) if loc[-1] in ("script", "script_path") else None
-        if why is not None:
-            yield loc, why
-
-
-def _wanted(case: Case) -> list[tuple[Loc, str]]:
-    wanted = list(_in_context(case))
+def _files_of(case: Case) -> Iterator[tuple[Loc, str, Literal["file", "script", "attached"]]]:
+    if case.context.fixture is not None:
+        yield ("context", "fixture"), case.context.fixture, "file"
+    if case.context.git is not None and case.context.git.apply_diff is not None:
+        yield ("context", "git", "apply_diff"), case.context.git.apply_diff, "file"
     for loc, check, _ in all_checks(case):
         if check.golden_file is not None:
-            wanted.append(((*loc, "golden_file"), check.golden_file.path))
+            yield (*loc, "golden_file"), check.golden_file.path, "file"
         if check.script is not None:
-            wanted.append(((*loc, "script"), check.script.path))
-    return wanted
-
-
-def _in_context(case: Case) -> Iterator[tuple[Loc, str]]:
-    if case.context.fixture is not None:
-        yield ("context", "fixture"), case.context.fixture
-    if case.context.git is not None and case.context.git.apply_diff is not None:
-        yield ("context", "git", "apply_diff"), case.context.git.apply_diff
-    for index, judge in enumerate(case.all_judges()):
+            yield (*loc, "script"), check.script.path, "script"
+    for loc, judge in judges_of(case):
         if judge.script_path is not None:
-            here: Loc = ("judges", index) if case.judges is not None else ("judge",)
-            yield (*here, "script_path"), judge.script_path
+            yield (*loc, "script_path"), judge.script_path, "script"
+        for n, skill in enumerate(judge.skills):
+            yield (*loc, "skills", n, "path"), skill.path, "attached"
+        for n, attachment in enumerate(judge.context.attachments if judge.context else ()):
+            yield (*loc, "context", "attachments", n, "path"), attachment.path, "attached"

@@ -1,39 +1,39 @@
 """Parts of the case language that load, but that this version cannot run.
 
-`validate` names them as warnings; a run makes such a case an ERROR of kind `unsupported` before the
-first turn, so that nothing is judged as if it had been looked at. A feature's lines leave this file
-when it arrives.
+`validate` warns of them; a run makes such a case an ERROR of kind `unsupported` before the first
+turn, so that nothing is judged as if it had been looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from skillup.load.model import judges_of
+from skillup.load.yaml_reader import Loc
 from skillup.schema.case import Case
+from skillup.schema.judge import SkillRef
 from skillup.schema.suite import Suite
 
-Loc = tuple[str | int, ...]
+_MCP = ("mcp", "servers"), "MCP servers are not set up yet"
 
 
 def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
     """Where the suite asks for something that is not run yet, and what it is."""
-    if suite.environment.type != "none":
-        kind = suite.environment.type
-        yield (
-            ("environment", "type"),
-            f"environment `{kind}` is not run yet: trials run on this machine, with `none`",
-        )
-    for index, skill in enumerate(suite.skills or ()):
-        if skill.source != "local_path":
-            yield ("skills", index, "source"), f"skills from a `{skill.source}` are not fetched yet"
+    kind = suite.environment.type
+    if kind != "none":
+        what = f"environment `{kind}` is not run yet: trials run on this machine, with `none`"
+        yield ("environment", "type"), what
+    yield from _not_fetched(suite.skills or [], ())
     if suite.mcp.servers:
-        yield ("mcp", "servers"), "MCP servers are not set up yet"
+        yield _MCP
 
 
-def ignored_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
-    """What the suite says and a run can do without, because the command line outranks it."""
-    if suite.engine is not None and suite.engine.custom is not None:
-        yield ("engine", "custom"), "custom engines are not run yet; choose one with --engine"
+def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
+    """Where the case asks for something that is not run yet, and what it is."""
+    if case.mcp.servers:
+        yield _MCP
+    for loc, judge in judges_of(case):
+        yield from _not_fetched(judge.skills, loc)
 
 
 def too_many_turns(case: Case) -> str | None:
@@ -44,13 +44,10 @@ def too_many_turns(case: Case) -> str | None:
     return f"the case has {turns} turns, and its conversation may have {case.turn_limit} at most"
 
 
-def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
-    """Where the case asks for something that is not run yet, and what it is."""
-    if case.mcp.servers:
-        yield ("mcp", "servers"), "MCP servers are not set up yet"
-    for index, judge in enumerate(case.all_judges()):
-        loc: Loc = ("judges", index) if case.judges is not None else ("judge",)
-        for number, skill in enumerate(judge.skills):
-            if skill.source != "local_path":
-                what = f"skills from a `{skill.source}` are not fetched yet"
-                yield (*loc, "skills", number, "source"), what
+def _not_fetched(skills: list[SkillRef], loc: Loc) -> Iterator[tuple[Loc, str]]:
+    for n, skill in enumerate(skills):
+        if skill.source != "local_path":
+            yield (
+                (*loc, "skills", n, "source"),
+                f"skills from a `{skill.source}` are not fetched yet",
+            )

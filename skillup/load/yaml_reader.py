@@ -4,10 +4,7 @@ The only place that reads with a YAML library. Scalars follow the core schema of
 ``true`` and ``false`` are booleans, so ``on`` and ``yes`` are texts; there are no dates, no base-60
 numbers (``1:30`` is text), no ``1_000``; ``0o17`` is octal, ``0x1F`` hexadecimal, ``0123`` is 123.
 What YAML allows and a case must not have is refused with its place: duplicate keys, tags, several
-documents, aliases that multiply, nesting without end.
-
-It builds from the parser's events, for ``yaml.compose`` neither tells where an alias stands nor
-allows an anchor to be defined again.
+documents, aliases that multiply, nesting without end (which ``yaml.compose`` would follow).
 """
 
 from __future__ import annotations
@@ -27,29 +24,25 @@ from yaml.events import (
     MappingStartEvent,
     ScalarEvent,
     SequenceEndEvent,
-    SequenceStartEvent,
 )
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load.file_text import decode, line_and_column, read_text
 
 try:
-    from yaml._yaml import CParser
+    from yaml._yaml import CParser as _Parser
 except ImportError:  # PyYAML without libyaml: many times slower, and refuses more tabs
-    CParser = None  # type: ignore[assignment,misc]
+    _Parser = SafeLoader  # type: ignore[assignment,misc]
 
-HAS_LIBYAML = CParser is not None
 MAX_DEPTH = 100
 MAX_REPEATED = 1_000_000
-"""So many characters of the file may aliases repeat, counted with those of aliases in them."""
+"""Characters that aliases may repeat, in all."""
 _MAX_PROBLEMS = 100
-_CORE_TAG = "tag:yaml.org,2002:"
 
+Loc = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
 Place = tuple[int, int, dict[Any, "Place"]]
 """Offsets in the text of a value's key and of the value, and the places of what is inside it."""
-_NO_PLACES: dict[Any, Place] = {}
-_NOWHERE: Place = (0, 0, _NO_PLACES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +52,9 @@ class Document:
     path: Path
     text: str
     data: dict[Any, Any]
-    place: Place = field(default=_NOWHERE, kw_only=True, repr=False)
+    place: Place = field(default=(0, 0, {}), kw_only=True, repr=False)
 
-    def as_written(self, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+    def as_written(self, loc: Sequence[str | int]) -> Loc:
         """Where in the file stands what the model has at `loc`: the same, but in branches."""
         return tuple(loc)
 
@@ -78,6 +71,19 @@ class Document:
             place = place[2][part]
         return line_and_column(self.text, place[0] if key else place[1])
 
+    def problem(
+        self,
+        loc: Sequence[str | int],
+        message: str,
+        fix: str = "",
+        severity: str = "error",
+        *,
+        at: tuple[int, int] | None = None,
+    ) -> Problem:
+        """A problem with the value at `loc`; `at` outranks its place."""
+        where = field_name(self.as_written(loc))
+        return Problem(self.path, *(at or self.locate(loc)), where, message, fix, severity)
+
 
 def field_name(loc: Iterable[object]) -> str:
     """A place in nested data, as people write it: ``input.turns[2]``, ``files["notes.txt"]``."""
@@ -92,34 +98,32 @@ def field_name(loc: Iterable[object]) -> str:
     return text
 
 
-def read_yaml(path: Path, *, libyaml: bool = HAS_LIBYAML) -> Document:
+def read_yaml(path: Path) -> Document:
     """The YAML file at `path`. Raises InvalidFilesError with all that is wrong with it.
 
     It never waits (a pipe is refused) and reads at most 16 MB.
     """
-    return parse_yaml(read_text(path), path, libyaml=libyaml)
+    return parse_yaml(read_text(path), path)
 
 
-def parse_yaml(text: str | bytes, path: Path, *, libyaml: bool = HAS_LIBYAML) -> Document:
+def parse_yaml(text: str | bytes, path: Path) -> Document:
     """As :func:`read_yaml`, from text, or from bytes in UTF-8; `path` is for the messages."""
     text = decode(text, path) if isinstance(text, bytes) else text.removeprefix("\ufeff")
-    builder = _Builder()
+    builder = _Builder(text)
     try:
-        parser = CParser(text) if libyaml and HAS_LIBYAML else SafeLoader(text)
-        data, place = builder.document(parser.get_event)
+        data, place = builder.document()
+        if not builder.found:
+            return Document(path, text, data, place=place)
     except _StopBuilding:
-        data, place = {}, _NOWHERE
+        pass
     except (YAMLError, ValueError, OverflowError) as error:  # also a character that is none
-        at, message, fix = _explain(error, text)
-        builder.found.append((at, "", message, fix, None))
-    if builder.found:
-        problems = []
-        for at, where, message, fix, first_at in sorted(builder.found, key=lambda found: found[:4]):
-            if first_at is not None:
-                message += ", at line {}, column {}".format(*line_and_column(text, first_at))
-            problems.append(Problem(path, *line_and_column(text, at), where, message, fix))
-        raise InvalidFilesError(problems)
-    return Document(path, text, data, place=place)
+        builder.found.append(_explain(error, text))
+    raise InvalidFilesError(
+        [
+            Problem(path, *line_and_column(text, at), "", message, fix)
+            for at, message, fix in sorted(builder.found)
+        ]
+    )
 
 
 class SpelledInt(int):
@@ -145,13 +149,7 @@ _NUMBER = re.compile(
     r"(?P<decimal>[-+]?[0-9]+)|(?P<other_base>0o[0-7]+|0x[0-9a-fA-F]+)"
     r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )
-_NOT_TEXT = frozenset(["", *"~nNtTfF.-+0123456789"])
-"""The first characters of everything that is not text; `""` stands for the empty scalar."""
 _LONGEST_NUMBER = 1000  # Python needs quadratic time for long ones
-_TAGGED: dict[str, Any] = {
-    "tag:yaml.org,2002:int": int, "tag:yaml.org,2002:float": (int, float),
-    "tag:yaml.org,2002:bool": bool, "tag:yaml.org,2002:null": type(None),
-}  # fmt: skip
 
 
 def resolve_plain(text: str) -> Scalar:
@@ -179,127 +177,115 @@ class _StopBuilding(Exception):  # noqa: N818 - a signal, not an error of anybod
     """There is no point in going on; what was found says why."""
 
 
-_UNNAMED, _MERGE = object(), object()
-"""For a name: of a key, or of the value of a key that was refused; of what `<<` brings."""
-_NO_KEY = "a list or a mapping cannot be a key", "put the key in quotes if it is text"
+Built = tuple[Any, dict[Any, Place]]
+
+
+def _start(event: Any) -> int:
+    return int(event.start_mark.index)
+
+
+def _end(event: Any) -> int:
+    return int(event.end_mark.index)
 
 
 class _Builder:
     """From a parser's events to data and places. What is odd is noted, and building goes on."""
 
-    def __init__(self) -> None:
-        self.found: list[tuple[int, str, str, str, int | None]] = []
-        """Offset, field, message, fix, and for a duplicate key the offset of the first one."""
-        self._anchors: dict[str, list[Any]] = {}  # value, places, length; empty while open
-        self._names: list[Any] = []  # of the containers around
+    def __init__(self, text: str) -> None:
+        self.found: list[tuple[int, str, str]] = []
+        """Offset, message, fix."""
+        self._text = text
+        self._next: Callable[[], Any] = lambda: None
+        self._anchors: dict[str, tuple[Any, dict[Any, Place], int] | None] = {}  # None while open
         self._repeated = 0
-        self._next_event: Callable[[], Any]
 
-    def document(self, next_event: Callable[[], Any]) -> tuple[dict[Any, Any], Place]:
+    def document(self) -> tuple[dict[Any, Any], Place]:
         """The one mapping in the file."""
-        self._next_event = next_event
-        next_event()  # the stream begins
-        data, at, inside = None, 0, _NO_PLACES
-        if next_event().__class__ is DocumentStartEvent:
-            event = next_event()
-            data, inside = self._value(event, _UNNAMED)
-            at = event.start_mark.index if data is not None else 0
-            next_event()  # the document ends
-            event = next_event()
-            second_at = event.start_mark.index
-            if event.__class__ is DocumentStartEvent:
-                self._stop(second_at, "a second document begins here",
-                           "keep one document in each file")  # fmt: skip
+        self._next = _Parser(self._text).get_event
+        self._next()  # the stream begins
+        if not isinstance(self._next(), DocumentStartEvent):
+            self._stop(0, "the file is empty", "write `key: value` lines")
+        event = self._next()
+        at = _start(event)
+        data, inside = self._value(event, 0)
         if data is None:
-            self._stop(at, "the file is empty", "write `key: value` lines")
+            self._stop(0, "the file is empty", "write `key: value` lines")
         if not isinstance(data, dict):
             what = "a list" if isinstance(data, list) else "a single value"
             self._stop(at, f"the file holds {what}, not a mapping", "write `key: value` lines")
+        self._next()  # the document ends
+        event = self._next()
+        if isinstance(event, DocumentStartEvent):
+            fix = "keep one document in each file"
+            self._stop(_start(event), "a second document begins here", fix)
         return data, (at, at, inside)
 
-    def _value(self, event: Any, name: Any) -> tuple[Any, dict[Any, Place]]:
+    def _value(self, event: Any, depth: int) -> Built:
         """The value that begins with `event`, and the places inside it."""
-        kind = event.__class__
-        if kind is ScalarEvent:
-            value = event.value
-            if event.tag is not None or (not event.style and value[:1] in _NOT_TEXT):
-                value = self._scalar(event, name)
+        at = _start(event)
+        if isinstance(event, AliasEvent):
+            return self._alias(str(event.anchor), at)
+        value: Any
+        inside: dict[Any, Place] = {}
+        if isinstance(event, ScalarEvent):
+            value, size = self._scalar(event), len(event.value) + 1
+        else:
+            self._check_tag(event, "!")
+            if depth >= MAX_DEPTH:
+                fix = "put a text that contains brackets in quotes"
+                self._stop(at, f"more than {MAX_DEPTH} levels of nesting", fix)
+            before = self._repeated
             if event.anchor is not None:
-                self._anchors[event.anchor] = [value, _NO_PLACES, len(event.value) + 1]
-            return value, _NO_PLACES
-        if kind is AliasEvent:
-            return self._alias(event, name)
-        is_map = kind is MappingStartEvent
-        if event.tag not in (None, "!", _CORE_TAG + ("map" if is_map else "seq")):
-            self._refuse_tag(event, name)
-        if len(self._names) >= MAX_DEPTH:
-            self._stop(event.start_mark.index, f"more than {MAX_DEPTH} levels of nesting",
-                       "put a text that contains brackets in quotes")  # fmt: skip
-        at, repeated = event.start_mark.index, self._repeated
-        built: list[Any] = []
+                self._anchors[event.anchor] = None
+            build = self._mapping if isinstance(event, MappingStartEvent) else self._sequence
+            value, inside, end = build(depth + 1)
+            size = end - at + self._repeated - before
         if event.anchor is not None:
-            self._anchors[event.anchor] = built
-        self._names.append(name)
-        data, inside, end = self._mapping() if is_map else self._sequence()
-        self._names.pop()
-        built += data, inside, end - at + self._repeated - repeated
-        return data, inside
+            self._anchors[event.anchor] = value, inside, size
+        return value, inside
 
-    def _sequence(self) -> tuple[list[Any], dict[Any, Place], int]:
+    def _sequence(self, depth: int) -> tuple[list[Any], dict[Any, Place], int]:
         data: list[Any] = []
         inside: dict[Any, Place] = {}
-        while (event := self._next_event()).__class__ is not SequenceEndEvent:
-            at, number = event.start_mark.index, len(data)
-            value, places = self._value(event, number)
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            at = _start(event)
+            value, places = self._value(event, depth)
+            inside[len(data)] = at, at, places
             data.append(value)
-            inside[number] = at, at, places
-        return data, inside, event.end_mark.index  # type: ignore[union-attr]
+        return data, inside, _end(event)
 
-    def _mapping(self) -> tuple[dict[Any, Any], dict[Any, Place], int]:
+    def _mapping(self, depth: int) -> tuple[dict[Any, Any], dict[Any, Place], int]:
         data: dict[Any, Any] = {}
         inside: dict[Any, Place] = {}
-        merge: tuple[int, Any, dict[Any, Place]] | None = None
-        next_event = self._next_event
-        while (event := next_event()).__class__ is not MappingEndEvent:
-            key_at = event.start_mark.index
-            key = event.value if event.__class__ is ScalarEvent else ""
-            if key[:1] in _NOT_TEXT or key[0] == "<" or event.tag or event.anchor or key in inside:
-                key = self._key(event, inside, merge is not None)
-            event = next_event()
-            at = event.start_mark.index
-            value, places = self._value(event, key)
-            if key is _MERGE:
-                merge = at, value, places
-            elif key is not _UNNAMED:
+        merges: list[tuple[int, Any, dict[Any, Place]]] = []
+        while not isinstance(event := self._next(), MappingEndEvent):
+            key_at = _start(event)
+            merge = isinstance(event, ScalarEvent) and event.value == "<<" and not event.style
+            key = None if merge else self._key(event, depth)
+            event = self._next()
+            at = _start(event)
+            value, places = self._value(event, depth)
+            if merge:
+                merges.append((at, value, places))
+            elif key in inside:
+                first = "line {}, column {}".format(*line_and_column(self._text, inside[key][0]))
+                message = f"the key `{key}` was given already, at {first}"
+                self._note(key_at, message, "keep one of the two")
+            else:
                 data[key] = value
-                if event.__class__ is ScalarEvent and not event.value and not event.style:
+                if isinstance(event, ScalarEvent) and not event.value and not event.style:
                     at = key_at  # an empty value has no place of its own
                 inside[key] = key_at, at, places
-        if merge is not None:
-            self._merge(data, inside, *merge)
-        return data, inside, event.end_mark.index  # type: ignore[union-attr]
+        for at, value, places in merges:
+            self._merge(data, inside, at, value, places)
+        return data, inside, _end(event)
 
-    def _key(self, event: Any, inside: dict[Any, Place], merged: bool) -> Any:
-        """The key that `event` is or begins; _UNNAMED if it is refused."""
-        at = event.start_mark.index
-        if event.__class__ in (MappingStartEvent, SequenceStartEvent):
-            self._note(at, _UNNAMED, *_NO_KEY)
-            self._value(event, _UNNAMED)
-            return _UNNAMED
-        key, _ = self._value(event, _UNNAMED)
+    def _key(self, event: Any, depth: int) -> Any:
+        key = self._value(event, depth)[0] if isinstance(event, ScalarEvent | AliasEvent) else []
         if isinstance(key, list | dict):
-            self._note(at, _UNNAMED, *_NO_KEY)
-        elif key == "<<" and event.__class__ is ScalarEvent and not event.style:
-            if not merged:
-                return _MERGE
-            self._note(at, key, "a second `<<` in one mapping", "write `<<: [*one, *other]`")
-        elif key in inside:
-            written = getattr(event, "value", key)
-            self._note(at, key, f"the key `{written}` was given already",
-                       "keep one of the two", inside[key][0])  # fmt: skip
-        else:
-            return key
-        return _UNNAMED
+            message = "a list or a mapping cannot be a key"
+            self._stop(_start(event), message, "put the key in quotes if it is text")
+        return key
 
     def _merge(
         self, data: dict[Any, Any], inside: dict[Any, Place],
@@ -310,69 +296,53 @@ class _Builder:
         if isinstance(merged, list):
             sources = [(source, places[number][2]) for number, source in enumerate(merged)]
         for source, source_places in sources:
-            if isinstance(source, dict):
-                for key in source:
-                    if key not in data:
-                        data[key], inside[key] = source[key], source_places[key]
-            else:
-                self._note(at, "<<", "`<<` takes a mapping, or a list of mappings",
+            if source is None:
+                continue  # an alias that leads nowhere, which is a problem of its own
+            if not isinstance(source, dict):
+                self._note(at, "`<<` takes a mapping, or a list of mappings",
                            'write `<<: *name`, or put the key "<<" in quotes')  # fmt: skip
+                return
+            for key in source.keys() - data.keys():
+                data[key], inside[key] = source[key], source_places[key]
 
-    def _alias(self, event: Any, name: Any) -> tuple[Any, dict[Any, Place]]:
-        at, shown = event.start_mark.index, f"the alias `*{event.anchor}`"
-        if event.anchor not in self._anchors:
-            self._note(at, name, f"no `&{event.anchor}` above for {shown}",
-                       "put it in quotes if it is text")  # fmt: skip
-            return None, _NO_PLACES
-        if not self._anchors[event.anchor]:
-            self._note(at, name, f"{shown} stands inside its own value", "remove it")
-            return None, _NO_PLACES
-        value, inside, length = self._anchors[event.anchor]
-        self._repeated += length
+    def _alias(self, name: str, at: int) -> Built:
+        found = self._anchors.get(name)
+        if found is None:
+            inner = name in self._anchors
+            message = "stands inside its own value" if inner else f"has no `&{name}` above it"
+            fix = "remove it" if inner else "put it in quotes if it is text"
+            self._note(at, f"the alias `*{name}` {message}", fix)
+            return None, {}
+        value, inside, size = found
+        self._repeated += size
         if self._repeated > MAX_REPEATED:
-            self._stop(at, f"the aliases repeat more than {MAX_REPEATED} characters",
-                       "write out what is meant")  # fmt: skip
+            message = f"the aliases repeat more than {MAX_REPEATED} characters"
+            self._stop(at, message, "write out what is meant")
         return value, inside
 
-    def _scalar(self, event: Any, name: Any) -> Scalar:
-        tag, text = event.tag, event.value
-        if tag is not None and tag not in _TAGGED:
-            if tag not in ("!", _CORE_TAG + "str"):
-                self._refuse_tag(event, name)
-            return str(text)
-        try:
-            value = resolve_plain(text)
-            if tag is None:
-                return value
-            if not isinstance(value, _TAGGED[tag]) or ("bool" in tag) != isinstance(value, bool):
-                shown = tag.removeprefix(_CORE_TAG)
-                raise ValueError(
-                    f"`{text[:60]}` is not what the tag !!{shown} says || remove the tag"
-                )
-            return float(value) if "float" in tag else value
-        except (ValueError, OverflowError) as error:
-            message, _, fix = str(error).partition(" || ")
-            self._note(event.start_mark.index, name, message, fix)
-            return None
+    def _scalar(self, event: Any) -> Scalar:
+        if event.tag is None and not event.style:
+            try:
+                return resolve_plain(event.value)
+            except ValueError as error:
+                message, _, fix = str(error).partition(" || ")
+                self._note(_start(event), message, fix)
+        self._check_tag(event, "!", "tag:yaml.org,2002:str")
+        return str(event.value)
 
-    def _refuse_tag(self, event: Any, name: Any) -> None:
-        tag = event.tag.replace(_CORE_TAG, "!!", 1)
-        self._note(event.start_mark.index, name,
-                   f"the tag `{tag[:60]}` is not allowed: a file holds plain data",
-                   "remove it, or put a text that begins with `!` in quotes")  # fmt: skip
+    def _check_tag(self, event: Any, *allowed: str) -> None:
+        if event.tag is not None and event.tag not in allowed:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!", 1)[:60]
+            self._note(_start(event), f"the tag `{tag}` is not allowed: a file holds "
+                       "plain data", "remove it, or quote a text that begins with `!`")  # fmt: skip
 
-    def _note(
-        self, at: int, name: Any, message: str, fix: str, first_at: int | None = None
-    ) -> None:
-        where = field_name(
-            part for part in (*self._names, name) if part not in (None, _UNNAMED, _MERGE)
-        )
-        self.found.append((at, where, message, fix, first_at))
+    def _note(self, at: int, message: str, fix: str) -> None:
+        self.found.append((at, message, fix))
         if len(self.found) >= _MAX_PROBLEMS:
             raise _StopBuilding
 
     def _stop(self, at: int, message: str, fix: str) -> NoReturn:
-        self.found.append((at, "", message, fix, None))
+        self.found.append((at, message, fix))
         raise _StopBuilding
 
 
@@ -383,34 +353,25 @@ _QUOTE_IT = "put the text in quotes"
 _COMPLAINTS: tuple[tuple[str, str, str, str], ...] = (
     ("mapping values are not allowed|found unexpected ':'", "", "`:` cannot stand here",
      "check the indentation, put a text with `: ` in quotes, leave a blank after a key's `:`"),
-    ("", "directive", "^a line that begins with `%` is a directive",
-     f"remove the line, or {_QUOTE_IT}"),
     ("could not find expected ':'", "", "^a key without `:`",
      "write `key: value`; a text that goes on must be indented deeper"),
     ("unexpected (end of stream|document)", "", "^this quote is never closed",
      "close it; in a single-quoted text, write '' for an apostrophe"),
-    ("',' or ']'", "", "`,` or `]` is missing here", "the list begins at line {line}"),
-    ("',' or '}'", "", "`,` or `}` is missing here", "the mapping begins at line {line}"),
+    ("',' or '[]}]'", "", "`,` or the closing bracket is missing here",
+     "what is open begins at line {line}"),
     ("unknown escape|hexa?decimal|character escape", "",
      "an escape that YAML does not know in a double-quoted text",
      "put a regex or a Windows path in single quotes, or write \\\\ for each backslash"),
     ("alphabetic or numeric", "alias", "^`*` begins an alias (`*name`), not a text", _QUOTE_IT),
     ("alphabetic or numeric", "anchor", "^`&` begins an anchor (`&name`), not a text", _QUOTE_IT),
-    ("URI|tag handle|expected '!'", "", "^`!` begins a tag, not a text", _QUOTE_IT),
-    (" tag", "tag", "^`!` begins a tag, not a text", _QUOTE_IT),
     ("comment or (a )?line break|indentation indicator|chomping", "",
-     "^`|` and `>` begin a text on the lines below",
-     "put a text that begins with them in quotes, or begin it on the next line"),
+     "^`|` and `>` begin a text on the lines below", _QUOTE_IT),
     ("sequence entries are not allowed", "", "a list cannot begin here",
      "put each `- ` on a line of its own, or the text in quotes"),
-    ("expected key|<block end>", "block mapping",
+    ("expected key|'-' indicator|<block end>", "block",
      "this does not continue what begins at line {line}",
-     "line it up with the keys above; if a quote ended early, quote the whole text"),
-    ("'-' indicator|<block end>", "block collection",
-     "this does not continue the list of line {line}", "line it up with the other `- ` lines"),
+     "line it up with the keys (or `- `) above; if a quote ended early, quote the whole text"),
     ("node content", "", "a value is missing before this", f"write it, or {_QUOTE_IT}"),
-    ("document start", "", "this cannot stand after the end of a document",
-     "keep one document in a file, without `...`"),
 )  # fmt: skip
 _NOT_PRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -421,10 +382,8 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
         match = _NOT_PRINTABLE.search(text)
         if match is None:
             return 0, f"this is not YAML ({' '.join(str(error).split())})", ""
-        fix = (
-            "remove it" if ord(match[0]) else "is this UTF-16, or no text at all? save it as UTF-8"
-        )
-        return match.start(), f"the character U+{ord(match[0]):04X} may not be in a YAML file", fix
+        message = f"the character U+{ord(match[0]):04X} may not be in a YAML file"
+        return match.start(), message, "remove it; is this UTF-16, or no text at all?"
     problem, context = error.problem or "", error.context or ""
     # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))

@@ -12,7 +12,7 @@ import pytest
 from skillup.app.request import RunRequest
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.judges.models.client import FALLBACK_VARIABLE
-from skillup.load.discover import IsCase, find_suites
+from skillup.load.discover import find_suites
 from skillup.schema.base import MOST_TRIALS
 from skillup.store.run_directory import check_free
 
@@ -36,7 +36,7 @@ def asked_for(config: pytest.Config) -> SessionOptions:
     directory = config.invocation_params.dir
     paths = [directory / path for path in config.getoption("skillup")]
     try:
-        found = find_suites(paths, IsCase())
+        found = find_suites(paths)
     except UsageError as error:
         raise pytest.UsageError(_with_hint(error)) from None
     out = config.getoption("skillup_out")

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from skillup.load.yaml_reader import HAS_LIBYAML, parse_yaml
+from skillup.load.yaml_reader import parse_yaml
 
 _CASE = """\
 id: delete-with-confirmation-{number}
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str]) -> None:
     texts = [_CASE.format(number=number) for number in range(count)]
     path = Path("case.yaml")
     size = len(texts[0].encode())
-    print(f"{count} files of {size} bytes, {texts[0].count(chr(10))} lines, libyaml: {HAS_LIBYAML}")
-    loader = yaml.CSafeLoader if HAS_LIBYAML else yaml.SafeLoader
+    print(f"{count} files of {size} bytes, {texts[0].count(chr(10))} lines")
+    loader = yaml.CSafeLoader
     baseline = seconds(lambda text: yaml.load(text, Loader=loader), texts)
     ours = seconds(lambda text: parse_yaml(text, path), texts)
     located = seconds(lambda text: parse_yaml(text, path).locate(("id",)), texts)

@@ -98,49 +98,12 @@ def test_all_mistakes_of_all_files_are_told_at_once(
     ]
 
 
-MIXED = """\
-id: a
-vars: {known: x}
-input:
-  turns:
-    - content: "<<known>> and <<gone>>"
-      timeout_second: 3
-      capture:
-        - {variable: kept, pattern: '(x)'}
-        - {variabel: lost, pattern: '(x)'}
-      assertions:
-        - contians: y
-        - {contains: z, turn: 9}
-    - content: "<<kept>> <<lost>> <<never>>"
-assertions:
-  - {matches: '('}
-  - {contains: z, turn: 3}
-"""
-
-
-def test_a_mistake_does_not_hide_what_only_the_whole_case_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": MIXED})
-    lines = validate(tmp_path, monkeypatch, ".")
-    assert [line.split(": ")[0].removeprefix("c.yaml:") for line in lines] == [
-        "5:31",  # <<gone>>; <<known>> is defined
-        "6:7",  # timeout_second
-        "9:12",  # variabel
-        "11:11",  # contians
-        "12:31",  # turn 9
-        "13:35",  # <<never>>; <<lost>> would be defined but for the mistake
-        "15:15",  # the regex
-        "16:25",  # turn 3
-    ]
-
-
 @pytest.mark.parametrize(
     "text",
     ["input: 3\n", "- a\n", "", "input: {turns: []}\n", "input: {prompt: a, turns: [b]}\n",
      "input:\n", "1: 2\n", "input: {turns: [1, {}, {content: ''}]}\n", "judge: []\ninput: [x]\n"],
 )  # fmt: skip
-def test_what_cannot_be_mended_is_told_all_the_same(
+def test_a_file_of_another_shape_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": text})

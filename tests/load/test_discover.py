@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
-from skillup.load.discover import IsCase, SuiteRequest, find_suites, suite_root, workspace_root
+from skillup.load.discover import SuiteRequest, find_suites, is_case, suite_root, workspace_root
 from tests.support.trees import make_tree
 
 SUITE = "name: demo\n"
@@ -15,7 +15,7 @@ CASE = "id: a\ninput: {prompt: hi}\n"
 
 
 def found(root: Path, *names: str) -> list[SuiteRequest]:
-    return find_suites([root / name for name in names], IsCase())
+    return find_suites([root / name for name in names])
 
 
 def test_a_suite_file_is_meant_itself(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_path_that_means_no_suite_is_a_mistake_with_a_hint(
 
 
 @pytest.mark.parametrize(
-    ("text", "is_case"),
+    ("text", "expected"),
     [
         ("input: {prompt: x}\n", True),
         ("name: x\ncases:\n  files: []\n", False),
@@ -117,11 +117,11 @@ def test_a_path_that_means_no_suite_is_a_mistake_with_a_hint(
     ],
 )
 def test_a_case_is_known_by_its_keys_even_with_a_mistake_in_it(
-    tmp_path: Path, text: str, is_case: bool
+    tmp_path: Path, text: str, expected: bool
 ) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    assert IsCase()(path) is is_case
+    assert is_case(path) is expected
 
 
 @pytest.mark.parametrize(

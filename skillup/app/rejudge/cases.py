@@ -201,13 +201,13 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _stands_alone(path: Path) -> bool:
     """A case file without a suite above it."""
-    from skillup.load.discover import SUITE_FILE, IsCase
+    from skillup.load.discover import SUITE_FILE, is_case
 
     if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
         return False
     above = path.resolve().parents
     suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
-    return IsCase()(path) and not any(suite.is_file() for suite in suites)
+    return is_case(path) and not any(suite.is_file() for suite in suites)
 
 
 def _alone(path: Path) -> EditedCase:
@@ -223,7 +223,7 @@ def _alone(path: Path) -> EditedCase:
     try:
         case = Case.model_validate(document.data)
     except ValidationError as error:
-        raise InvalidFilesError(list(problems_from(error, document))) from None
+        raise InvalidFilesError(problems_from(error, document, Case)) from None
     case = merge_defaults(case, Suite(), default_id=path.stem)
     problems = [p for p in case_problems(case, document, frozenset()) if p.severity == "error"]
     if problems:

@@ -187,7 +187,7 @@ def _read_script(file: Path) -> JudgeScript:
     try:
         return JudgeScript.model_validate(document.data)
     except ValidationError as error:
-        problems = problems_from(error, document, model=JudgeScript)
+        problems = problems_from(error, document, JudgeScript)
         raise CannotAskError(str(problems[0])) from None
 
 
