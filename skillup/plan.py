@@ -6,6 +6,7 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Literal
 
 from skillup.errors import UsageError
@@ -43,7 +44,7 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One trial to hold."""
+    """One trial to run."""
 
     id: str
     """``CASE/PROFILE/VARIANT/N``: unique in the run, and its directory there."""
@@ -76,47 +77,55 @@ def make_plan(
     profiles: Mapping[str, Sequence[Profile]],
     selection: Selection,
 ) -> Plan:
-    """The jobs for `suites`; `profiles` says, by suite file, which engines hold its cases.
+    """The jobs for `suites`; `profiles` says, by suite file, which engines run its cases.
 
     A case that others depend on comes first; the dependency is on the same profile, variant and
     trial (the last one of a case with fewer), and only on what is selected, too. Ids that several
-    suites use are told apart by the suite's name, and suites of the same name by a number. To
-    depend on a case with branches is to depend on all of its paths.
+    suites use have the suite's name before them. To depend on a case with branches is to depend on
+    all of its paths.
 
     Raises UsageError if `trials_from_turn` is a turn that one of the cases has not, or if none of
     them has several trials; and if there would be more than :data:`MOST_JOBS`.
     """
-    _refuse_too_many(suites, profiles, selection)
+    selected = [[c for c in suite.cases if is_selected(c, selection)] for suite in suites]
+    # Counted before any job is made: to make millions takes minutes, and all memory.
+    count = sum(
+        _trials(loaded, selection) * len(profiles[str(s.path)]) * len(_variants(s, selection))
+        for s, chosen in zip(suites, selected, strict=True)
+        for loaded in chosen
+    )
+    if count > MOST_JOBS:
+        raise UsageError(
+            f"this would be a run of {count:,} trials; it can have {MOST_JOBS:,} at most",
+            hint="run each case less often (--trials), or some of the cases (-k, --tag)",
+        )
     labels = _labels(suites)
     jobs: list[Job] = []
     left_out: list[str] = []
-    for suite, label_of in zip(suites, labels, strict=True):
-        chosen = [c for c in _ordered(suite.cases) if is_selected(c, selection)]
+    for suite, chosen, label_of in zip(suites, selected, labels, strict=True):
         trials_of = {c.case.id: _trials(c, selection) for c in chosen}
         paths: dict[str, list[str]] = {}
         for loaded in chosen:
             for name in dict.fromkeys([loaded.case.id, loaded.family]):
                 paths.setdefault(name, []).append(loaded.case.id)
         left_out.extend(c.case.id for c in suite.cases if c.case.id not in trials_of)
-        for loaded in chosen:
+        for loaded, profile, variant in product(
+            _ordered(chosen), profiles[str(suite.path)], _variants(suite, selection)
+        ):
             case = loaded.case
-            trials = _trials(loaded, selection)
             fork_at = _fork_at(loaded, selection)
-            for profile in profiles[str(suite.path)]:
-                for variant in _variants(suite, selection):
-                    for trial in range(1, trials + 1):
-                        held_as = f"{profile.name}/{variant}"
-                        needs = tuple(
-                            f"{label_of[path]}/{held_as}/{min(trial, trials_of[path])}"
-                            for needed in case.depends_on
-                            for path in paths.get(needed, ())
-                        )
-                        name = f"{label_of[case.id]}/{held_as}/{trial}"
-                        job = Job(name, suite, loaded, profile, variant, trial, needs)
-                        jobs.append(_related(job, fork_at))
+            for trial in range(1, trials_of[case.id] + 1):
+                needs = tuple(
+                    f"{label_of[path]}/{profile.name}/{variant}/{min(trial, trials_of[path])}"
+                    for needed in case.depends_on
+                    for path in paths.get(needed, ())
+                )
+                name = f"{label_of[case.id]}/{profile.name}/{variant}/{trial}"
+                job = Job(name, suite, loaded, profile, variant, trial, needs)
+                jobs.append(_related(job, fork_at))
     if jobs and selection.trials_from_turn is not None and all(job.trial == 1 for job in jobs):
         raise UsageError(
-            f"--trials-from-turn {selection.trials_from_turn}: no case is held more than once, "
+            f"--trials-from-turn {selection.trials_from_turn}: no case is run more than once, "
             "so there is nothing to share",
             hint="say how often with --trials",
         )
@@ -133,29 +142,8 @@ def _trials(loaded: LoadedCase, selection: Selection) -> int:
     return selection.trials or loaded.case.trials or 1
 
 
-def _refuse_too_many(
-    suites: Sequence[LoadedSuite],
-    profiles: Mapping[str, Sequence[Profile]],
-    selection: Selection,
-) -> None:
-    """Counted before any job is made: to make millions takes minutes, and all memory."""
-    jobs = sum(
-        _trials(loaded, selection)
-        * len(profiles[str(suite.path)])
-        * len(_variants(suite, selection))
-        for suite in suites
-        for loaded in suite.cases
-        if is_selected(loaded, selection)
-    )
-    if jobs > MOST_JOBS:
-        raise UsageError(
-            f"this would be a run of {jobs:,} trials; it can have {MOST_JOBS:,} at most",
-            hint="hold each case less often (--trials), or some of the cases (-k, --tag)",
-        )
-
-
 def _fork_at(loaded: LoadedCase, selection: Selection) -> int:
-    """The first turn that each trial holds for itself, from 1."""
+    """The first turn that each trial runs for itself, from 1."""
     wanted, given = selection.trials_from_turn or 1, loaded.case.input
     if wanted == 1 or given.transcript is not None:
         return 1
@@ -197,17 +185,15 @@ def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
     taken = {case_id for case_id, count in uses.items() if count == 1}
     labels: list[dict[str, str]] = []
     for suite in suites:
-        names: dict[str, str] = {}
-        for loaded in suite.cases:
-            case_id = loaded.case.id
-            label = case_id
+        names = {loaded.case.id: loaded.case.id for loaded in suite.cases}
+        for case_id in names:
             if uses[case_id.casefold()] > 1:
                 label, number = f"{suite.name}.{case_id}", 1
                 while label.casefold() in taken:
                     number += 1
                     label = f"{suite.name}-{number}.{case_id}"
+                names[case_id] = label
                 taken.add(label.casefold())
-            names[case_id] = label
         labels.append(names)
     return labels
 

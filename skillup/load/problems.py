@@ -269,6 +269,7 @@ def _wrong_kind(value: Any, shown: str, expected: str) -> tuple[str, str]:
         return "nothing is written here", f"write {expected}, or remove the key"
     fix = f"write {expected}"
     if expected == "true or false":
+        fix = "write `true` or `false`"
         words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
         fix = f"write `{words[value.casefold()]}`" if str(value).casefold() in words else fix
     elif isinstance(value, float):

@@ -162,13 +162,14 @@ def _is_among(others: Set[str], needed: str) -> bool:
 
 
 def distinct_names(suites: Sequence[LoadedSuite], problems: list[Problem]) -> list[LoadedSuite]:
-    """`suites`; those of the same name have their path behind it: results go by suites' names."""
+    """`suites`; those of the same name have their folder behind it: results go by suites' names."""
     uses = Counter(suite.name for suite in suites)
     named = []
     for suite in suites:
         if uses[suite.name] > 1:
-            paths = [other.path.parent for other in suites if other.name == suite.name]
-            name = f"{suite.name} ({os.path.relpath(suite.path, os.path.commonpath(paths))})"
+            roots = [other.root for other in suites if other.name == suite.name]
+            own = suite.root if len(set(roots)) == len(roots) else suite.path.resolve()
+            name = f"{suite.name} ({os.path.relpath(own, os.path.commonpath(roots))})"
             if suite.path.suffix not in DATASET_ENDINGS:  # these cannot have a name of their own
                 message = f"{uses[suite.name]} suites are called {suite.name}; this is `{name}`"
                 fix = "give each a name of its own, by which runs can be compared"

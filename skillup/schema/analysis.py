@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillup.schema.base import Model
+from skillup.schema.base import Model, optional
 
 
 class Rate(Model):
@@ -48,20 +48,17 @@ class TurnReliability(Model):
 
     turn_number: int = Field(description="From 1.")
     rate: Rate = Field(description="Of the times it was held; where trials share it, that is once.")
-    at_k: list[AtK] = Field(default_factory=list, description="Of the turn, for each k.")
+    at_k: list[AtK] = Field([], description="Of the turn, for each k.")
     first_failures: int = Field(description="Trials in which it is the first turn that failed.")
     unfailed: float | None = Field(
-        description="The share of trials in which no turn up to this one failed: the "
-        "first-failing-turn curve."
+        description="The share of trials in which no turn up to this one failed."
     )
 
 
 class Decision(Model):
     """What a sequential test said of a case's pass rate (`--until-decided`)."""
 
-    verdict: Literal["above", "below", "undecided"] = Field(
-        description="Surely above or below the threshold, or not decided within the trials."
-    )
+    verdict: Literal["above", "below", "undecided"] = Field(description="Against the threshold.")
     threshold: float = Field(description="The pass rate it was compared with.")
     error_rate: float = Field(description="The chance of a wrong `above`, and of a wrong `below`.")
     trials: int = Field(description="Verdicts that it took.")
@@ -74,15 +71,15 @@ class CaseReliability(Model):
     suite: str = Field(description="The suite's name.")
     case_id: str = Field(description="The case's id.")
     engine: str = Field(description="The profile's name.")
-    variant: str = Field(description="With the skill under test, or without.")
+    variant: str = Field(description="With the skill, or without.")
     rate: Rate = Field(description="Of its verdicts.")
     error: int = Field(0, description="Trials that ended as ERROR: not run.")
     skip: int = Field(0, description="Trials that were skipped.")
     not_run: int = Field(0, description="Trials that were planned and not held, nor saved.")
     flaky: bool = Field(False, description="Some of its verdicts are passes and some are not.")
-    at_k: list[AtK] = Field(default_factory=list, description="For each k up to its verdicts.")
-    turns: list[TurnReliability] = Field(default_factory=list, description="In order.")
-    decision: Decision | None = Field(None, description="Of `--until-decided`.")
+    at_k: list[AtK] = Field([], description="For each k up to its verdicts.")
+    turns: list[TurnReliability] = Field([], description="In order.")
+    decision: Decision | None = optional("Of `--until-decided`.")
 
 
 class Difference(Model):
@@ -91,8 +88,8 @@ class Difference(Model):
     with_skill: float = Field(description="The mean over cases of their trials' mean.")
     without_skill: float = Field(description="The same, without the skill.")
     difference: float = Field(description="with_skill - without_skill.")
-    low: float | None = Field(None, description="The interval's lower end; None: too few cases.")
-    high: float | None = Field(None, description="The interval's upper end.")
+    low: float | None = optional("The interval's lower end; None: too few cases.")
+    high: float | None = optional("The interval's upper end.")
     cases: int = Field(description="The cases it is over.")
 
 
@@ -101,26 +98,21 @@ class Uplift(Model):
 
     suite: str = Field(description="The suite's name.")
     engine: str = Field(description="The profile's name.")
-    case_id: str | None = Field(None, description="None: all cases of the suite together.")
+    case_id: str | None = optional("None: all cases of the suite together.")
     with_skill: Rate = Field(description="With the skill.")
     without_skill: Rate = Field(description="Without.")
     uplift: float | None = Field(
-        description="The difference of pass rates, apart from checks of whether the skill was "
-        "used; of a suite, the mean over its cases; None: nothing can be compared."
+        description="The difference of pass rates; None: nothing to compare."
     )
-    low: float | None = Field(None, description="The uplift's interval, lower end.")
-    high: float | None = Field(None, description="The uplift's interval, upper end.")
-    p: float | None = Field(None, description="The chance of such a difference if there is none.")
+    low: float | None = optional("The uplift's interval, lower end.")
+    high: float | None = optional("The uplift's interval, upper end.")
+    p: float | None = optional("The chance of such a difference if there is none.")
     cases: int = Field(0, description="The cases it is over: those with a verdict in both.")
-    not_counted: list[str] = Field(
-        default_factory=list,
-        description="Cases without a verdict in one of the variants, or only on whether the skill "
-        "was used.",
-    )
-    turns: Difference | None = Field(None, description="Turns held; None: not told in both.")
-    tokens: Difference | None = Field(None, description="Input and output tokens.")
-    cost_usd: Difference | None = Field(None, description="The agent's cost.")
-    duration_ms: Difference | None = Field(None, description="Time.")
+    not_counted: list[str] = Field([], description="Cases that cannot be compared.")
+    turns: Difference | None = optional("Turns held; None: not told in both.")
+    tokens: Difference | None = optional("Input and output tokens.")
+    cost_usd: Difference | None = optional("The agent's cost.")
+    duration_ms: Difference | None = optional("Time.")
 
 
 class Triggering(Model):
@@ -139,9 +131,7 @@ class Triggering(Model):
     precision: float | None = Field(description="Of its uses, the share that was right.")
     recall: float | None = Field(description="Of the times it should be used, the share it was.")
     f1: float | None = Field(description="The harmonic mean of both.")
-    distractors: list[str] = Field(
-        default_factory=list, description="Skills that were installed beside it."
-    )
+    distractors: list[str] = Field([], description="Skills that were installed beside it.")
 
 
 class EngineColumn(Model):
@@ -151,23 +141,19 @@ class EngineColumn(Model):
     engine: str = Field(description="The profile's name.")
     rate: Rate = Field(description="Of all verdicts.")
     error: int = Field(0, description="Trials that ended as ERROR.")
-    score: float | None = Field(None, description="The mean score of its verdicts.")
-    turns: float | None = Field(None, description="Turns held, per trial with a verdict.")
-    tokens: float | None = Field(None, description="Input and output, per trial that tells.")
-    cost_usd: float | None = Field(None, description="Per trial that tells.")
-    duration_ms: float | None = Field(None, description="Per trial with a verdict.")
+    score: float | None = optional("The mean score of its verdicts.")
+    turns: float | None = optional("Turns held, per trial with a verdict.")
+    tokens: float | None = optional("Input and output, per trial that tells.")
+    cost_usd: float | None = optional("Per trial that tells.")
+    duration_ms: float | None = optional("Per trial with a verdict.")
 
 
 class Analysis(Model):
     """All of it; lists are in the order of the plan."""
 
     confidence: float = Field(0.95, description="Of every interval.")
-    overall: Overall | None = Field(
-        None, description="All trials with the skill; None: no trial has a verdict."
-    )
-    cases: list[CaseReliability] = Field(default_factory=list, description="Each case.")
-    uplift: list[Uplift] = Field(
-        default_factory=list, description="Of each suite and engine, then of its cases."
-    )
-    triggering: list[Triggering] = Field(default_factory=list, description="Each skill.")
-    engines: list[EngineColumn] = Field(default_factory=list, description="Each engine.")
+    overall: Overall | None = optional("All trials with the skill; None: no trial has a verdict.")
+    cases: list[CaseReliability] = Field([], description="Each case.")
+    uplift: list[Uplift] = Field([], description="Of each suite and engine, then of its cases.")
+    triggering: list[Triggering] = Field([], description="Each skill.")
+    engines: list[EngineColumn] = Field([], description="Each engine.")

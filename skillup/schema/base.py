@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -62,6 +63,16 @@ def _text(value: Any) -> Any:
         message = "this is read as a decimal number || put it in quotes: it is meant as text"
         raise ValueError(message)  # noqa: TRY004 - pydantic reports ValueErrors, not TypeErrors
     return value
+
+
+def optional(description: str, **options: Any) -> Any:
+    """A field that may be left out: None."""
+    return Field(None, description=description, **options)
+
+
+def text_as(key: str) -> Callable[[Any], Any]:
+    """A text alone, where a mapping is expected, is the value of its `key`."""
+    return lambda value: {key: value} if isinstance(value, str) else value
 
 
 def text_list(value: Any) -> Any:

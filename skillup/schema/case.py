@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
@@ -18,6 +18,9 @@ from skillup.schema.base import (
     Texts,
     Trials,
     VariableName,
+    optional,
+    text_as,
+    text_list,
 )
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Input
@@ -45,38 +48,29 @@ class GitContext(Model):
     """A git repository made of the workspace's files."""
 
     init: Bool = Field(False, description="Make a repository and commit what is there.")
-    checkout: NonEmptyText | None = Field(None, description="The branch to be on.")
-    apply_diff: NonEmptyText | None = Field(None, description="A patch of the suite to apply.")
-    remotes: list[GitRemote] = Field(default_factory=list, description="Remotes to add.")
+    checkout: NonEmptyText | None = optional("The branch to be on.")
+    apply_diff: NonEmptyText | None = optional("A patch of the suite to apply.")
+    remotes: list[GitRemote] = Field([], description="Remotes to add.")
 
 
 class Context(Model):
     """The trial's workspace before turn 1."""
 
-    fixture: NonEmptyText | None = Field(
-        None,
+    fixture: NonEmptyText | None = optional(
+        "A directory of the suite, copied (`repo_fixture` is read too).",
         validation_alias=AliasChoices("fixture", "repo_fixture"),
-        description="A directory of the suite, copied (`repo_fixture` is read too).",
     )
-    files: dict[WorkspacePath, Text] = Field(default_factory=dict, description="Files by path.")
+    files: dict[WorkspacePath, Text] = Field({}, description="Files by path.")
     literal: Bool = Field(False, description="What is in `files` is no template.")
-    git: GitContext | None = Field(None, description="Make it a git repository.")
-    setup: Texts = Field(default_factory=list, description="Shell commands, run in order.")
+    git: GitContext | None = optional("Make it a git repository.")
+    setup: Texts = Field([], description="Shell commands, run in order.")
 
 
 class Constraints(Model):
     """Limits, as skill-up writes them."""
 
-    timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
-    max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
-
-
-def _one_or_more(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _usual_retries() -> list[RetryKind]:
-    return ["timeout", "rate_limit", "overloaded"]
+    timeout_seconds: Seconds | None = optional("For the whole conversation.")
+    max_turns: PositiveInt | None = optional("Agent steps within a turn.")
 
 
 class RetryPolicy(Model):
@@ -84,10 +78,9 @@ class RetryPolicy(Model):
 
     max_retries: NonNegativeInt = Field(0, description="How often at most.")
     retry_on: Annotated[
-        list[RetryKind], BeforeValidator(_one_or_more, json_schema_input_type=RetryKinds)
+        list[RetryKind], BeforeValidator(text_list, json_schema_input_type=RetryKinds)
     ] = Field(
-        default_factory=_usual_retries,
-        description="Error kinds; `error` for all of them; `turn_precondition_fail`.",
+        ["timeout", "rate_limit", "overloaded"], description="Error kinds; `error`: all of them."
     )
 
 
@@ -95,19 +88,19 @@ class McpServer(Model):
     """An MCP server that the agent is given."""
 
     name: NonEmptyText = Field(description="Its name.")
-    mode: Literal["mocked", "real"] | None = Field(None, description="mocked or real.")
-    transport: Literal["stdio", "http"] | None = Field(None, description="How it is reached.")
-    command: NonEmptyText | None = Field(None, description="stdio: the program.")
-    args: list[Text] = Field(default_factory=list, description="stdio: its arguments.")
-    env: dict[str, Text] = Field(default_factory=dict, description="stdio: its variables.")
-    endpoint: NonEmptyText | None = Field(None, description="http: its address.")
-    config_ref: NonEmptyText | None = Field(None, description="A file that describes it.")
+    mode: Literal["mocked", "real"] | None = optional("mocked or real.")
+    transport: Literal["stdio", "http"] | None = optional("How it is reached.")
+    command: NonEmptyText | None = optional("stdio: the program.")
+    args: list[Text] = Field([], description="stdio: its arguments.")
+    env: dict[str, Text] = Field({}, description="stdio: its variables.")
+    endpoint: NonEmptyText | None = optional("http: its address.")
+    config_ref: NonEmptyText | None = optional("A file that describes it.")
 
 
 class Mcp(Model):
     """MCP servers of a suite, or of a case."""
 
-    servers: list[McpServer] = Field(default_factory=list, description="The servers.")
+    servers: list[McpServer] = Field([], description="The servers.")
 
 
 class Scenario(Model):
@@ -116,75 +109,51 @@ class Scenario(Model):
     scenario: NonEmptyText = Field(description="Who the user is, wants and knows.")
 
 
-def _model_from_name(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str) else value
-
-
 JudgeModelOrName = Annotated[
-    JudgeModel, BeforeValidator(_model_from_name, json_schema_input_type=JudgeModel | str)
+    JudgeModel, BeforeValidator(text_as("model"), json_schema_input_type=JudgeModel | str)
 ]
 
 
 class Case(Model):
     """One conversation to hold, and how to judge it; one YAML file."""
 
-    schema_version: Literal["v1alpha1"] | None = Field(
-        None, description="Only of skill-up's cases: their keys then mean what they mean there."
-    )
+    schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
     id: NonEmptyText = Field("", description="Default: the file's name without its ending.")
-    title: Text | None = Field(None, description="One line for people.")
-    description: Text | None = Field(None, description="Why this case exists.")
-    tag: NonEmptyText | None = Field(None, description="skill-up: one tag.")
-    tags: Texts = Field(default_factory=list, description="For --tag.")
-    vars: dict[VariableName, Text] = Field(
-        default_factory=dict, description="Usable as <<name>> in messages, files and checks."
-    )
+    title: Text | None = optional("One line for people.")
+    description: Text | None = optional("Why this case exists.")
+    tag: NonEmptyText | None = optional("skill-up: one tag.")
+    tags: Texts = Field([], description="For --tag.")
+    vars: dict[VariableName, Text] = Field({}, description="Values for <<name>>.")
     depends_on: Annotated[
-        list[NonEmptyText], BeforeValidator(_one_or_more, json_schema_input_type=list[str] | str)
-    ] = Field(default_factory=list, description="Cases that must have passed before.")
-    context: Context = Field(default_factory=Context, description="The workspace at the start.")
+        list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
+    ] = Field([], description="Cases that must have passed before.")
+    context: Context = Field(Context(), description="The workspace at the start.")
     input: Input = Field(description="What the agent is told.")
-    expected_output: NonEmptyText | None = Field(
-        None, description="What a good final answer says; for cases of one turn."
+    expected_output: NonEmptyText | None = optional("What a good final answer says.")
+    expect: CheckSet | None = optional("A gate; if it fails, nothing is judged.")
+    assertions: list[Check] = Field([], description="Checks of the whole conversation.")
+    judge: JudgeConfig | None = optional("How the conversation is judged.")
+    judges: list[JudgeConfig] | None = optional("Several judges; all must pass.", min_length=1)
+    judge_model: JudgeModelOrName | None = optional("Reads for checks; default: the suite's.")
+    aggregation: Aggregation | None = optional("Over turns and conversation.")
+    on_turn_failure: Literal["continue", "stop"] | None = optional(
+        "After a turn whose checks failed."
     )
-    expect: CheckSet | None = Field(None, description="A gate; if it fails, nothing is judged.")
-    assertions: list[Check] = Field(
-        default_factory=list, description="Checks of the whole conversation."
-    )
-    judge: JudgeConfig | None = Field(None, description="How the conversation is judged.")
-    judges: list[JudgeConfig] | None = Field(
-        None, min_length=1, description="Several judges; all must pass."
-    )
-    judge_model: JudgeModelOrName | None = Field(
-        None, description="The model that reads for checks; default: the suite's `judge.model`."
-    )
-    aggregation: Aggregation | None = Field(None, description="Over turns and conversation.")
-    on_turn_failure: Literal["continue", "stop"] | None = Field(
-        None, description="Whether to go on after a turn whose checks failed."
-    )
-    window_size: PositiveInt | None = Field(
-        None, description="Turns of context that a turn's model judge sees."
-    )
-    pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
-    trials: Trials | None = Field(None, description="How often the case is held.")
-    timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
+    window_size: PositiveInt | None = optional("Turns of context that a turn's model judge sees.")
+    pass_threshold: Fraction | None = optional("The least score to pass.")
+    trials: Trials | None = optional("How often the case is held.")
+    timeout_seconds: Seconds | None = optional("For the whole conversation.")
     timeout_covers_judges: Bool = Field(
-        False, description="The conversation's time is that of its script and agent judges, too."
+        False, description="`timeout_seconds` includes program judges."
     )
-    max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
-    turn_limit: PositiveInt | None = Field(
-        None, description="The most turns of the conversation; one that needs more is an error."
-    )
-    constraints: Constraints | None = Field(None, description="skill-up: limits.")
-    retry_policy: RetryPolicy | None = Field(None, description="Which errors are tried again.")
-    collect_artifacts: Texts = Field(
-        default_factory=list, description="Globs of workspace files to keep."
-    )
-    mcp: Mcp = Field(default_factory=Mcp, description="In place of the suite's of the same name.")
-    user_simulator: Scenario | None = Field(None, description="skill-up: a simulated user.")
-    scripted: ScriptOrReplies | None = Field(
-        None, description="What the `scripted` engine says and does."
-    )
+    max_turns: PositiveInt | None = optional("Agent steps within a turn.")
+    turn_limit: PositiveInt | None = optional("The most turns of the conversation.")
+    constraints: Constraints | None = optional("skill-up: limits.")
+    retry_policy: RetryPolicy | None = optional("Which errors are tried again.")
+    collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
+    mcp: Mcp = Field(Mcp(), description="In place of the suite's of the same name.")
+    user_simulator: Scenario | None = optional("skill-up: a simulated user.")
+    scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Case:

@@ -31,6 +31,8 @@ from skillup.schema.base import (
     TurnNumber,
     TurnOrLast,
     one_of,
+    optional,
+    text_as,
     text_list,
 )
 from skillup.schema.patterns import JsonPath, Regex, WorkspacePath
@@ -55,12 +57,11 @@ def _set_from_shorthand(value: Any) -> Any:
 class TextSet(Model):
     """Texts (or patterns) to look for. All three conditions hold at once."""
 
-    any: Texts | None = Field(None, description="At least one of these must be found.")
-    all: Texts | None = Field(None, description="Every one of these must be found.")
-    none: Texts | None = Field(
-        None,
+    any: Texts | None = optional("At least one of these must be found.")
+    all: Texts | None = optional("Every one of these must be found.")
+    none: Texts | None = optional(
+        "None of these may be found (`not` is read too).",
         validation_alias=AliasChoices("none", "not"),
-        description="None of these may be found (`not` is read too).",
     )
 
     @model_validator(mode="after")
@@ -73,12 +74,10 @@ class TextSet(Model):
 class RegexSet(TextSet):
     """Regexes to look for. All three conditions hold at once."""
 
-    any: Regexes | None = Field(None, description="At least one of these must match.")
-    all: Regexes | None = Field(None, description="Every one of these must match.")
-    none: Regexes | None = Field(
-        None,
-        validation_alias=AliasChoices("none", "not"),
-        description="None of these may match (`not` is read too).",
+    any: Regexes | None = optional("At least one of these must match.")
+    all: Regexes | None = optional("Every one of these must match.")
+    none: Regexes | None = optional(
+        "None of these may match (`not` is read too).", validation_alias=AliasChoices("none", "not")
     )
 
 
@@ -93,10 +92,10 @@ TextSetOrShort = Annotated[
 class ArgMatch(Model):
     """How one argument of a tool call is compared; a bare value means `equals`."""
 
-    equals: Any = Field(None, description="The argument equals this value.")
-    contains: Text | None = Field(None, description="The argument, as text, contains this.")
-    matches: Regex | None = Field(None, description="The argument, as text, matches this regex.")
-    exists: Bool | None = Field(None, description="The argument is there (or, false, is not).")
+    equals: Any = optional("The argument equals this value.")
+    contains: Text | None = optional("The argument, as text, contains this.")
+    matches: Regex | None = optional("The argument, as text, matches this regex.")
+    exists: Bool | None = optional("The argument is there (or, false, is not).")
 
 
 _ARG_KEYS = frozenset(ArgMatch.model_fields)
@@ -118,20 +117,12 @@ def _arg(value: Any) -> Any:
 ArgMatchOrValue = Annotated[ArgMatch, BeforeValidator(_arg, json_schema_input_type=Any)]
 
 
-def _tool_from_shorthand(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
 class ToolMatch(Model):
     """Which tool calls are meant: by the engine's own name, or by portable kind."""
 
-    name: NonEmptyText | None = Field(
-        None, description="The tool's own name, or `server::tool` for MCP; `*` is a wildcard."
-    )
-    kind: ToolKind | None = Field(None, description="The portable kind of the call.")
-    args: dict[str, ArgMatchOrValue] = Field(
-        default_factory=dict, description="Arguments that must match; others do not matter."
-    )
+    name: NonEmptyText | None = optional("Its own name, or `server::tool`; `*` is a wildcard.")
+    kind: ToolKind | None = optional("The portable kind of the call.")
+    args: dict[str, ArgMatchOrValue] = Field({}, description="Arguments that must match.")
 
     @model_validator(mode="after")
     def _named(self) -> ToolMatch:
@@ -143,8 +134,8 @@ class ToolMatch(Model):
 class ToolCount(ToolMatch):
     """A tool match and how often it must occur."""
 
-    min: NonNegativeInt | None = Field(None, description="At least so many calls (default 1).")
-    max: NonNegativeInt | None = Field(None, description="At most so many calls.")
+    min: NonNegativeInt | None = optional("At least so many calls (default 1).")
+    max: NonNegativeInt | None = optional("At most so many calls.")
 
     @model_validator(mode="after")
     def _range(self) -> ToolCount:
@@ -154,10 +145,10 @@ class ToolCount(ToolMatch):
 
 
 ToolMatchOrName = Annotated[
-    ToolMatch, BeforeValidator(_tool_from_shorthand, json_schema_input_type=ToolMatch | str)
+    ToolMatch, BeforeValidator(text_as("name"), json_schema_input_type=ToolMatch | str)
 ]
 ToolCountOrName = Annotated[
-    ToolCount, BeforeValidator(_tool_from_shorthand, json_schema_input_type=ToolCount | str)
+    ToolCount, BeforeValidator(text_as("name"), json_schema_input_type=ToolCount | str)
 ]
 
 
@@ -178,8 +169,7 @@ class ToolSequence(Model):
 
     calls: list[ToolMatchOrName] = Field(min_length=1, description="The calls, in order.")
     mode: Literal["exact", "in_order", "any_order"] = Field(
-        "in_order",
-        description="exact: these and no others; in_order: others may stand between; any_order.",
+        "in_order", description="exact: no others; in_order: others between."
     )
 
 
@@ -187,8 +177,8 @@ class TurnContains(Model):
     """skill-up's spelling: one turn's answer contains texts."""
 
     turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
-    contains_all: Texts | None = Field(None, description="Every one of these must be found.")
-    contains_any: Texts | None = Field(None, description="At least one of these must be found.")
+    contains_all: Texts | None = optional("Every one of these must be found.")
+    contains_any: Texts | None = optional("At least one of these must be found.")
 
     @model_validator(mode="after")
     def _not_empty(self) -> TurnContains:
@@ -230,19 +220,12 @@ JsonSchema = Annotated[
 class JsonMatch(Model):
     """A value inside the answer, read as JSON."""
 
-    path: JsonPath = Field(
-        "$",
-        description="JSONPath. The root is the answer read as JSON; without any the check fails.",
-    )
-    equals: Any = Field(None, description="A found value equals this.")
-    matches: Regex | None = Field(None, description="A found value, as text, matches this regex.")
-    exists: Bool | None = Field(None, description="Something (or, false, nothing) is found.")
-    json_schema: JsonSchema = Field(
-        None, alias="schema", description="A found value is valid by this JSON Schema."
-    )
-    whole: Bool = Field(
-        False, description="The answer is JSON and nothing else: no words, no code fence."
-    )
+    path: JsonPath = Field("$", description="JSONPath; the root is the answer read as JSON.")
+    equals: Any = optional("A found value equals this.")
+    matches: Regex | None = optional("A found value, as text, matches this regex.")
+    exists: Bool | None = optional("Something (or, false, nothing) is found.")
+    json_schema: JsonSchema = optional("A found value is valid by it.", alias="schema")
+    whole: Bool = Field(False, description="The answer is JSON and nothing else.")
 
     @model_validator(mode="after")
     def _one(self) -> JsonMatch:
@@ -257,8 +240,8 @@ class FileContains(Model):
     """A file of the workspace and what is in it."""
 
     path: WorkspacePath = Field(description="The file, relative to the workspace; globs work.")
-    content: Text | None = Field(None, description="Text that the file contains.")
-    matches: Regex | None = Field(None, description="A regex that matches somewhere in the file.")
+    content: Text | None = optional("Text that the file contains.")
+    matches: Regex | None = optional("A regex that matches somewhere in the file.")
 
     @model_validator(mode="after")
     def _one(self) -> FileContains:
@@ -276,21 +259,15 @@ FileContainsList = Annotated[
 ]
 
 
-def _path_from_text(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
 class GoldenFile(Model):
     """A reference text from the suite, compared as a whole."""
 
     path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
-    file: WorkspacePath | None = Field(
-        None, description="The workspace file to compare; default: the answer's text."
-    )
+    file: WorkspacePath | None = optional("The file to compare; default: the answer.")
 
 
 GoldenFileOrPath = Annotated[
-    GoldenFile, BeforeValidator(_path_from_text, json_schema_input_type=GoldenFile | str)
+    GoldenFile, BeforeValidator(text_as("path"), json_schema_input_type=GoldenFile | str)
 ]
 
 
@@ -302,25 +279,21 @@ class ScriptSpec(Model):
 
 
 ScriptOrPath = Annotated[
-    ScriptSpec, BeforeValidator(_path_from_text, json_schema_input_type=ScriptSpec | str)
+    ScriptSpec, BeforeValidator(text_as("path"), json_schema_input_type=ScriptSpec | str)
 ]
-
-
-def _outcome_from_text(value: Any) -> Any:
-    return {"outcome": value} if isinstance(value, str) else value
 
 
 class Criterion(Model):
     """One line of a rubric."""
 
-    id: NonEmptyText | None = Field(None, description="A short name for reports.")
+    id: NonEmptyText | None = optional("A short name for reports.")
     outcome: NonEmptyText = Field(description="What must be true of the conversation.")
     weight: NonNegative = Field(1.0, description="Its share of the rubric's score.")
     required: Bool = Field(False, description="The rubric fails if this one does.")
 
 
 CriterionOrText = Annotated[
-    Criterion, BeforeValidator(_outcome_from_text, json_schema_input_type=Criterion | str)
+    Criterion, BeforeValidator(text_as("outcome"), json_schema_input_type=Criterion | str)
 ]
 
 
@@ -329,7 +302,7 @@ class Rubric(Model):
 
     criteria: list[CriterionOrText] = Field(min_length=1, description="What is looked at.")
     threshold: Fraction = Field(1.0, description="The least weighted share of criteria, 0..1.")
-    prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")
+    prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
 
 def _rubric(value: Any) -> Any:
@@ -343,22 +316,16 @@ RubricOrText = Annotated[
 ]
 
 
-def _target_from_text(value: Any) -> Any:
-    return {"to": value} if isinstance(value, str) else value
-
-
 class Similar(Model):
     """A text that the answer should mean the same as."""
 
     to: NonEmptyText = Field(description="The reference text.")
     threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
-    embedding_model: NonEmptyText | None = Field(
-        None, description="Compare by this model's embeddings (cosine) instead of asking a judge."
-    )
+    embedding_model: NonEmptyText | None = optional("Compare by embeddings (cosine).")
 
 
 SimilarOrText = Annotated[
-    Similar, BeforeValidator(_target_from_text, json_schema_input_type=Similar | str)
+    Similar, BeforeValidator(text_as("to"), json_schema_input_type=Similar | str)
 ]
 
 
@@ -367,14 +334,10 @@ class Relevance(Model):
 
     window_size: Annotated[Int, Field(ge=1)] = Field(5, description="Turns in a window.")
     threshold: Fraction = Field(0.8, description="The least share of relevant windows.")
-    prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")
+    prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
 
 Aspect = Literal["correctness", "completeness", "flow", "format"]
-
-
-def _every_aspect() -> list[Aspect]:
-    return ["correctness", "completeness", "flow", "format"]
 
 
 class AnswerQuality(Model):
@@ -383,9 +346,11 @@ class AnswerQuality(Model):
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
     min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
     aspects: list[Aspect] = Field(
-        default_factory=_every_aspect, min_length=1, description="What is looked at."
+        ["correctness", "completeness", "flow", "format"],
+        min_length=1,
+        description="What is looked at.",
     )
-    prompt: NonEmptyText | None = Field(None, description="Replaces the judge's own question.")
+    prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
 
 def _threshold_from_number(value: Any) -> Any:

@@ -14,7 +14,17 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from skillup.schema.base import Bool, Int, Model, NonEmptyText, NonNegative, Text, Texts, TurnOrLast
+from skillup.schema.base import (
+    Bool,
+    Int,
+    Model,
+    NonEmptyText,
+    NonNegative,
+    Text,
+    Texts,
+    TurnOrLast,
+    optional,
+)
 from skillup.schema.check_specs import (
     AnswerQualityOrThreshold,
     FileContainsList,
@@ -40,65 +50,47 @@ from skillup.schema.patterns import WorkspacePaths
 class CheckKeys(Model):
     """All checks by key; see ``docs/case-language.md`` for what each one looks at."""
 
-    contains: TextSetOrShort | None = Field(None, description="The answer contains texts.")
-    not_contains: Texts | None = Field(None, description="The answer contains none of these.")
-    matches: RegexSetOrShort | None = Field(None, description="The answer matches regexes.")
-    glob: Texts | None = Field(None, description="The whole answer matches each of these globs.")
-    not_glob: Texts | None = Field(None, description="The whole answer matches none of these.")
-    equals: Text | None = Field(None, description="The answer, trimmed, equals this text.")
-    min_tokens: Annotated[Int, Field(ge=0)] | None = Field(
-        None, description="The engine counted at least so many output tokens."
-    )
-    max_tokens: Annotated[Int, Field(ge=0)] | None = Field(
-        None, description="The engine counted at most so many output tokens."
-    )
-    json_: JsonMatch | None = Field(
-        None, alias="json", description="A value inside the answer, read as JSON."
-    )
-    tool_called: ToolCountOrName | None = Field(None, description="A tool was called.")
-    tool_not_called: ToolMatchOrName | None = Field(None, description="A tool was not called.")
-    tool_sequence: ToolSequence | None = Field(None, description="Tools were called in an order.")
-    skill_used: NonEmptyText | None = Field(None, description="The agent used this skill.")
-    skill_not_used: NonEmptyText | None = Field(None, description="It did not use this skill.")
-    files_exist: WorkspacePaths | None = Field(
-        None, description="Each glob finds a file in the workspace."
-    )
-    files_not_exist: WorkspacePaths | None = Field(None, description="No glob finds a file.")
-    file_contains: FileContainsList | None = Field(None, description="Files have a content.")
-    golden_file: GoldenFileOrPath | None = Field(
-        None, description="The answer (or a file) equals a reference file."
-    )
-    exit_code: Int | None = Field(None, description="The agent's process ended with this code.")
-    max_cost_usd: NonNegative | None = Field(None, description="It cost at most so much.")
-    max_duration_seconds: NonNegative | None = Field(None, description="It took at most so long.")
-    script: ScriptOrPath | None = Field(None, description="A program of the suite says yes.")
-    rubric: RubricOrText | None = Field(None, description="A model judges these criteria.")
-    similar: SimilarOrText | None = Field(None, description="The answer means the same as a text.")
-    expected_output: NonEmptyText | None = Field(
-        None, description="The answer says what this text says; a model compares."
-    )
-    relevance: Relevance | None = Field(None, description="The answers stay relevant.")
-    answer_quality: AnswerQualityOrThreshold | None = Field(
-        None, description="Correctness, completeness, flow and format, graded by a model."
-    )
-    any_of: list[Check] | None = Field(None, min_length=1, description="At least one passes.")
-    all_of: list[Check] | None = Field(None, min_length=1, description="Every one passes.")
-    none_of: list[Check] | None = Field(
-        None, min_length=1, description="Every one is assertable, and fails."
-    )
+    contains: TextSetOrShort | None = optional("The answer contains texts.")
+    not_contains: Texts | None = optional("The answer contains none of these.")
+    matches: RegexSetOrShort | None = optional("The answer matches regexes.")
+    glob: Texts | None = optional("The whole answer matches each of these globs.")
+    not_glob: Texts | None = optional("The whole answer matches none of these.")
+    equals: Text | None = optional("The answer, trimmed, equals this text.")
+    min_tokens: Annotated[Int, Field(ge=0)] | None = optional("At least so many output tokens.")
+    max_tokens: Annotated[Int, Field(ge=0)] | None = optional("At most so many output tokens.")
+    json_: JsonMatch | None = optional("A value inside the answer, read as JSON.", alias="json")
+    tool_called: ToolCountOrName | None = optional("A tool was called.")
+    tool_not_called: ToolMatchOrName | None = optional("A tool was not called.")
+    tool_sequence: ToolSequence | None = optional("Tools were called in an order.")
+    skill_used: NonEmptyText | None = optional("The agent used this skill.")
+    skill_not_used: NonEmptyText | None = optional("It did not use this skill.")
+    files_exist: WorkspacePaths | None = optional("Each glob finds a file in the workspace.")
+    files_not_exist: WorkspacePaths | None = optional("No glob finds a file.")
+    file_contains: FileContainsList | None = optional("Files have a content.")
+    golden_file: GoldenFileOrPath | None = optional("The answer (or a file) equals a file.")
+    exit_code: Int | None = optional("The agent's process ended with this code.")
+    max_cost_usd: NonNegative | None = optional("It cost at most so much.")
+    max_duration_seconds: NonNegative | None = optional("It took at most so long.")
+    script: ScriptOrPath | None = optional("A program of the suite says yes.")
+    rubric: RubricOrText | None = optional("A model judges these criteria.")
+    similar: SimilarOrText | None = optional("The answer means the same as a text.")
+    expected_output: NonEmptyText | None = optional("The answer says what this says.")
+    relevance: Relevance | None = optional("The answers stay relevant.")
+    answer_quality: AnswerQualityOrThreshold | None = optional("Correctness and more, by a model.")
+    any_of: list[Check] | None = optional("At least one passes.", min_length=1)
+    all_of: list[Check] | None = optional("Every one passes.", min_length=1)
+    none_of: list[Check] | None = optional("Every one is assertable, and fails.", min_length=1)
     # skill-up's spellings
-    must_contain: Texts | None = Field(None, description="skill-up: all of these are found.")
-    must_contain_all: Texts | None = Field(None, description="skill-up: all of these are found.")
-    must_contain_any: Texts | None = Field(None, description="skill-up: one of these is found.")
-    must_not_contain: Texts | None = Field(None, description="skill-up: none of these is found.")
-    output_contains: TextSetOrShort | None = Field(None, description="skill-up: `contains`.")
-    output_matches: RegexSetOrShort | None = Field(None, description="skill-up: `matches`.")
-    turn_response_contains: TurnContains | None = Field(None, description="skill-up, by turn.")
-    turn_response_not_contains: TurnNotContains | None = Field(
-        None, description="skill-up, by turn."
-    )
-    tool_called_in_turn: ToolCountInTurn | None = Field(None, description="skill-up, by turn.")
-    tool_not_called_in_turn: ToolMatchInTurn | None = Field(None, description="skill-up, by turn.")
+    must_contain: Texts | None = optional("skill-up: all of these are found.")
+    must_contain_all: Texts | None = optional("skill-up: all of these are found.")
+    must_contain_any: Texts | None = optional("skill-up: one of these is found.")
+    must_not_contain: Texts | None = optional("skill-up: none of these is found.")
+    output_contains: TextSetOrShort | None = optional("skill-up: `contains`.")
+    output_matches: RegexSetOrShort | None = optional("skill-up: `matches`.")
+    turn_response_contains: TurnContains | None = optional("skill-up, by turn.")
+    turn_response_not_contains: TurnNotContains | None = optional("skill-up, by turn.")
+    tool_called_in_turn: ToolCountInTurn | None = optional("skill-up, by turn.")
+    tool_not_called_in_turn: ToolMatchInTurn | None = optional("skill-up, by turn.")
 
     def given(self) -> Iterator[tuple[str, Any]]:
         """The keys that ask something, as written in YAML, with their arguments, in a fixed order.
@@ -118,31 +110,21 @@ class CheckKeys(Model):
 class CheckSet(CheckKeys):
     """Several checks under one roof; all of them must hold."""
 
-    case_sensitive: Bool = Field(
-        False, description="Tell upper and lower case apart in texts; patterns always do."
-    )
+    case_sensitive: Bool = Field(False, description="Texts tell case apart; patterns always do.")
     literal: Bool = Field(False, description="Its texts are no templates.")
 
 
 class Check(CheckKeys):
     """One check and what goes with it. A bare string is a rubric line."""
 
-    name: NonEmptyText | None = Field(None, description="A name for reports.")
+    name: NonEmptyText | None = optional("A name for reports.")
     weight: NonNegative = Field(1.0, description="Its share of the score.")
     required: Bool = Field(False, description="The turn scores 0 and the case fails without it.")
-    case_sensitive: Bool = Field(
-        False, description="Tell upper and lower case apart in texts; patterns always do."
-    )
-    turn: TurnOrLast | None = Field(
-        None, description="Ask it of this turn, counted from 1; `last`: of the last."
-    )
+    case_sensitive: Bool = Field(False, description="Texts tell case apart; patterns always do.")
+    turn: TurnOrLast | None = optional("Ask it of this turn, counted from 1; `last`: of the last.")
     literal: Bool = Field(False, description="Its texts, and its `prompt`, are no templates.")
-    prompt: NonEmptyText | None = Field(
-        None, description="A follow-up message, sent only if a check beside it failed."
-    )
-    assertions: list[Check] | None = Field(
-        None, min_length=1, description="The follow-up's own checks."
-    )
+    prompt: NonEmptyText | None = optional("A message that is sent if a check beside it failed.")
+    assertions: list[Check] | None = optional("The follow-up's own checks.", min_length=1)
 
     @model_validator(mode="before")
     @classmethod

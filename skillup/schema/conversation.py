@@ -18,6 +18,7 @@ from skillup.schema.base import (
     Texts,
     VariableName,
     one_of,
+    optional,
 )
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.checks import Check, CheckSet
@@ -30,11 +31,9 @@ class Capture(Model):
     """A value taken out of a turn, for use as ``<<variable>>`` later."""
 
     variable: VariableName = Field(description="The name to keep it under.")
-    pattern: CapturePattern | None = Field(
-        None, description="A regex on the answer: its group `value`, else its only group."
-    )
-    jsonpath: JsonPath | None = Field(None, description="A JSONPath; the root is the turn.")
-    default: Text | None = Field(None, description="Used if nothing is found, or it is empty.")
+    pattern: CapturePattern | None = optional("A regex with a group `value`, or just one.")
+    jsonpath: JsonPath | None = optional("A JSONPath; the root is the turn.")
+    default: Text | None = optional("Used if nothing is found, or it is empty.")
 
     @model_validator(mode="after")
     def _one(self) -> Capture:
@@ -48,22 +47,11 @@ class Capture(Model):
 class Pairs(Model):
     """Questions that the assistant asked, in a known order, and what the user answered to each."""
 
-    marker: Regex = Field(
-        description="A regex; where an assistant's message matches, it asks: the group `question`, "
-        "else the rest of the line."
-    )
-    fields: list[VariableName] = Field(
-        min_length=1, description="The first question's answer becomes the first, and so on."
-    )
-    default: Text | None = Field(
-        None, description="For what was not answered; without it, that is an error."
-    )
-    pending: VariableName | None = Field(
-        None, description="Gets the question that is still open; empty if there is none."
-    )
-    pending_field: VariableName | None = Field(
-        None, description="Gets the name of the field that the open question asks for."
-    )
+    marker: Regex = Field(description="Where it matches, the assistant asks; group `question`.")
+    fields: list[VariableName] = Field(min_length=1, description="One for each question.")
+    default: Text | None = optional("For what was not answered; without it, that is an error.")
+    pending: VariableName | None = optional("Gets the question that is still open.")
+    pending_field: VariableName | None = optional("Gets the field it asks for.")
 
     @model_validator(mode="after")
     def _different(self) -> Pairs:
@@ -77,16 +65,12 @@ class Pairs(Model):
 class Reconstruct(Model):
     """One rule: a capture over the whole history, or pairs of questions and answers."""
 
-    capture: Capture | None = Field(None, description="A value from any of the messages.")
-    role: Literal["user", "assistant", "any"] = Field(
-        "any", description="capture: whose messages are looked at."
-    )
+    capture: Capture | None = optional("A value from any of the messages.")
+    role: Literal["user", "assistant", "any"] = Field("any", description="capture: whose messages.")
     take: Literal["first", "last", "last_message"] = Field(
-        "last",
-        description="capture: of several messages that match, which counts; last_message: only the "
-        "very last one is looked at.",
+        "last", description="capture: which match counts."
     )
-    pairs: Pairs | None = Field(None, description="Questions and their answers, by a marker.")
+    pairs: Pairs | None = optional("Questions and their answers, by a marker.")
 
     @model_validator(mode="after")
     def _one(self) -> Reconstruct:
@@ -117,9 +101,7 @@ class PostCondition(CheckSet):
     """A gate after a turn: if it does not hold, the conversation does not go on."""
 
     on_fail: Literal["fail", "skip_remaining", "judge"] = Field(
-        "fail",
-        description="fail: the case fails; skip_remaining: the case is skipped; judge: no more is "
-        "sent, and the checks and judges of the conversation decide on what came before.",
+        "fail", description="judge: nothing more is sent, and the checks decide."
     )
 
     @model_validator(mode="after")
@@ -133,26 +115,16 @@ class Turn(Model):
     """One user message and what must hold after the agent has answered it."""
 
     role: Literal["user"] = Field("user", description="Always `user`.")
-    content: Text | None = Field(None, description="The message; `<<name>>` is filled in.")
-    respond: NonEmptyText | None = Field(
-        None, description="An instruction to the simulated user, who writes the message."
-    )
-    literal: Bool = Field(
-        False, description="Its message and its `expected_output` are no templates."
-    )
-    slash_command: Bool = Field(
-        False, description="The message is a command of the CLI, not text for the model."
-    )
-    timeout_seconds: Seconds | None = Field(None, description="How long the turn may take.")
-    post_condition: PostCondition | None = Field(None, description="The gate after the turn.")
-    capture: list[Capture] = Field(default_factory=list, description="Values for later turns.")
-    expected_output: NonEmptyText | None = Field(
-        None, description="What a good answer says; a model judge compares."
-    )
-    assertions: list[Check] = Field(default_factory=list, description="This turn's checks.")
-    branches: list[Branch] = Field(
-        default_factory=list, description="Other ways to go on from here, each from a fork."
-    )
+    content: Text | None = optional("The message; `<<name>>` is filled in.")
+    respond: NonEmptyText | None = optional("What the simulated user is to write.")
+    literal: Bool = Field(False, description="Its texts are no templates.")
+    slash_command: Bool = Field(False, description="The message is a command of the CLI.")
+    timeout_seconds: Seconds | None = optional("How long the turn may take.")
+    post_condition: PostCondition | None = optional("The gate after the turn.")
+    capture: list[Capture] = Field([], description="Values for later turns.")
+    expected_output: NonEmptyText | None = optional("What a good answer says.")
+    assertions: list[Check] = Field([], description="This turn's checks.")
+    branches: list[Branch] = Field([], description="Other ways to go on from here.")
 
     @model_validator(mode="after")
     def _has_message(self) -> Turn:
@@ -175,19 +147,17 @@ class Branch(Model):
     name: NonEmptyText = Field(description="A short name; the case's results are told apart by it.")
     turns: Annotated[
         list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])
-    ] = Field(min_length=1, description="The turns after the fork, in order.")
-    assertions: list[Check] = Field(
-        default_factory=list, description="Checks of the whole conversation on this branch."
-    )
+    ] = Field(min_length=1, description="The turns after the fork.")
+    assertions: list[Check] = Field([], description="Checks on this branch.")
 
 
 class HistoryToolCall(Model):
     """A call of a tool that the assistant made earlier."""
 
-    id: NonEmptyText | None = Field(None, description="Default: one is made up.")
-    name: NonEmptyText | None = Field(None, description="The engine's own name of the tool.")
-    kind: ToolKind | None = Field(None, description="A portable kind instead of a name.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="As the agent gave them.")
+    id: NonEmptyText | None = optional("Default: one is made up.")
+    name: NonEmptyText | None = optional("The engine's own name of the tool.")
+    kind: ToolKind | None = optional("A portable kind instead of a name.")
+    arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
 
     @model_validator(mode="after")
     def _one(self) -> HistoryToolCall:
@@ -198,37 +168,29 @@ class HistoryToolCall(Model):
 class HistoryMessage(Model):
     """One message of a conversation that took place earlier."""
 
-    role: Literal["user", "assistant", "tool"] = Field(
-        description="Who said it; `tool`: what a call gave back."
-    )
+    role: Literal["user", "assistant", "tool"] = Field(description="Who said it; tool: a result.")
     content: Text = Field("", description="What was said, or what the tool gave back.")
     literal: Bool = Field(False, description="What was said is no template.")
-    tool_calls: list[HistoryToolCall] = Field(
-        default_factory=list, description="assistant: the calls it made, after what it said."
-    )
-    call_id: NonEmptyText | None = Field(
-        None, description="tool: the call it answers; default: the first that has no result yet."
-    )
+    tool_calls: list[HistoryToolCall] = Field([], description="assistant: its calls.")
+    call_id: NonEmptyText | None = optional("tool: the call; default: the next.")
     status: Literal["success", "error"] = Field("success", description="tool: how it went.")
-    message_index: Int | None = Field(None, description="Its place, where the list is unsorted.")
-    capture: list[Capture] = Field(default_factory=list, description="Values for later turns.")
+    message_index: Int | None = optional("Its place, where the list is unsorted.")
+    capture: list[Capture] = Field([], description="Values for later turns.")
 
 
 class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
-    role: NonEmptyText | None = Field(None, description="Who the user is.")
+    role: NonEmptyText | None = optional("Who the user is.")
     objective: NonEmptyText = Field(description="What the user wants to reach.")
-    knowledge: Texts | dict[str, Any] = Field(
-        default_factory=list, description="What the user knows and tells if asked."
-    )
-    behavior: Texts = Field(default_factory=list, description="How the user behaves.")
+    knowledge: Texts | dict[str, Any] = Field([], description="What the user knows.")
+    behavior: Texts = Field([], description="How the user behaves.")
 
 
 class Conversation(Model):
     """A conversation led by a simulated user."""
 
-    mode: Literal["chatter_agent"] | None = Field(None, description="Read, without effect.")
+    mode: Literal["chatter_agent"] | None = optional("Read, without effect.")
     max_turns: PositiveInt = Field(description="The most turns it may take.")
     persona: Persona = Field(
         validation_alias=AliasChoices("persona", "chatter"),
@@ -239,26 +201,18 @@ class Conversation(Model):
 class Input(Model):
     """What the agent is told: one of `prompt`, `turns`, `conversation`, `transcript`."""
 
-    system: NonEmptyText | None = Field(None, description="Appended to the system prompt.")
+    system: NonEmptyText | None = optional("Appended to the system prompt.")
     literal: Bool = Field(False, description="`system` and `prompt` are no templates.")
-    history: list[HistoryMessage] = Field(
-        default_factory=list, description="Put into the session before the first live turn."
-    )
-    reconstruct: list[Reconstruct] = Field(
-        default_factory=list, description="Variables that are rebuilt from the history."
-    )
-    message_index: Int | None = Field(
-        None, description="The place of the first live message; history from there on is left out."
-    )
-    prompt: Text | None = Field(None, description="One turn.")
+    history: list[HistoryMessage] = Field([], description="Earlier messages of the session.")
+    reconstruct: list[Reconstruct] = Field([], description="Variables from the history.")
+    message_index: Int | None = optional("History from this place on is left out.")
+    prompt: Text | None = optional("One turn.")
     turns: (
         Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])]
         | None
-    ) = Field(None, min_length=1, description="Several turns, in order.")
-    conversation: Conversation | None = Field(None, description="A simulated user leads.")
-    transcript: list[HistoryMessage] | None = Field(
-        None, min_length=1, description="A conversation that took place: judged, not held."
-    )
+    ) = optional("Several turns, in order.", min_length=1)
+    conversation: Conversation | None = optional("A simulated user leads.")
+    transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
     @model_validator(mode="after")
     def _one(self) -> Input:

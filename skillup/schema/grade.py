@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from skillup.schema.analysis import Analysis
-from skillup.schema.base import Model
+from skillup.schema.base import Model, optional
 
 GRADE_VERSION = "skillup.grade/1"
 RESULT_VERSION = "skillup.result/1"
@@ -29,19 +29,19 @@ class EvidenceSpan(Model):
     """
 
     turn: int = Field(description="The turn's number, from 1.")
-    follow_up: int | None = Field(
-        None, description="Its place among the turn's follow-ups, from 0; None: the turn itself."
+    follow_up: int | None = optional(
+        "Its place among the turn's follow-ups, from 0; None: the turn itself."
     )
     part: Literal["response", "call", "result", "file"] = Field(
         description="The answer, a tool call, a tool's result, or a file after the turn."
     )
-    item: int | None = Field(
-        None, description="Of a call or result: its place in the turn's `transcript`, from 0."
+    item: int | None = optional(
+        "Of a call or result: its place in the turn's `transcript`, from 0."
     )
-    argument: str | None = Field(
-        None, description="Of a call: the argument, by the engine's own name; dotted if nested."
+    argument: str | None = optional(
+        "Of a call: the argument, by the engine's own name; dotted if nested."
     )
-    path: str | None = Field(None, description="Of a file: its path in the workspace.")
+    path: str | None = optional("Of a file: its path in the workspace.")
     start: int = Field(0, description="The first character.")
     end: int = Field(0, description="The first character after it.")
 
@@ -56,36 +56,20 @@ class CheckResult(Model):
     weight: float = Field(1.0, description="Its share of the score.")
     required: bool = Field(False, description="Whether nothing passes without it.")
     assertable: bool = Field(True, description="False: there was nothing to look at, so it fails.")
-    evaluated: bool = Field(
-        True, description="False: it was not asked, as `expect` had failed the case already."
-    )
+    evaluated: bool = Field(True, description="False: `expect` had failed before.")
     scope: str = Field("", description="Where: `turn 2`, `conversation`.")
     role: CheckRole = Field("assertion", description="What it is part of.")
     expected: str = Field("", description="What was looked for.")
     found: str = Field("", description="What was there, in words.")
-    excerpt: str = Field(
-        "", description="The matching (or offending) piece, with its surroundings."
-    )
-    spans: list[EvidenceSpan] = Field(
-        default_factory=list, description="Where the pieces are that passed or failed it."
-    )
-    skill: str | None = Field(
-        None, description="Of `skill_used` and `skill_not_used`: the skill's name."
-    )
-    error: str | None = Field(None, description="The check itself could not be evaluated.")
-    error_kind: Literal["template"] | None = Field(
-        None, description="Of an `error`: `template` for a name without a value; None: `judge`."
-    )
-    notes: list[str] = Field(
-        default_factory=list, description="What a reader should know of how it was judged."
-    )
-    votes: list[float] | None = Field(
-        None, description="The score each time, where a judge was asked more than once."
-    )
-    agreement: float | None = Field(
-        None, description="The share of `votes` that say what the result says, 0..1."
-    )
-    children: list[CheckResult] = Field(default_factory=list, description="Of a compound check.")
+    excerpt: str = Field("", description="The piece that decided, with its surroundings.")
+    spans: list[EvidenceSpan] = Field([], description="The pieces that passed or failed it.")
+    skill: str | None = optional("Of `skill_used` and `skill_not_used`: the skill's name.")
+    error: str | None = optional("The check itself could not be evaluated.")
+    error_kind: Literal["template"] | None = optional("`template`: a name without a value.")
+    notes: list[str] = Field([], description="What a reader should know of how it was judged.")
+    votes: list[float] | None = optional("The score each time a judge was asked.")
+    agreement: float | None = optional("The share of `votes` that say what the result says, 0..1.")
+    children: list[CheckResult] = Field([], description="Of a compound check.")
 
 
 class Judging(Model):
@@ -93,22 +77,22 @@ class Judging(Model):
 
     calls: int = Field(0, description="Requests to judges, answered from the cache or not.")
     cached_calls: int = Field(0, description="Of these, answered from the cache: free.")
-    models: list[str] = Field(default_factory=list, description="Who was asked, each once.")
-    usage: dict[str, Any] | None = Field(None, description="Tokens; a field none told is None.")
-    cost_usd: float | None = Field(None, description="Of the calls that told; None: not known.")
+    models: list[str] = Field([], description="Who was asked, each once.")
+    usage: dict[str, Any] | None = optional("Tokens; a field none told is None.")
+    cost_usd: float | None = optional("Of the calls that told; None: not known.")
 
 
 class Simulated(Model):
     """The simulated user's share in a trial. It is no part of what the agent or judges took."""
 
     messages: int = Field(0, description="Messages that it wrote.")
-    stop: Literal["completed", "impossible", "limit"] | None = Field(
-        None, description="How it ended the conversation; None: it did not lead, or did not end it."
+    stop: Literal["completed", "impossible", "limit"] | None = optional(
+        "How it ended the conversation."
     )
     reason: str = Field("", description="What it said of the end.")
-    models: list[str] = Field(default_factory=list, description="Who played it, each once.")
-    usage: dict[str, Any] | None = Field(None, description="Tokens; a field none told is None.")
-    cost_usd: float | None = Field(None, description="Where it was told; None: not known.")
+    models: list[str] = Field([], description="Who played it, each once.")
+    usage: dict[str, Any] | None = optional("Tokens; a field none told is None.")
+    cost_usd: float | None = optional("Where it was told; None: not known.")
 
 
 class FollowUpGrade(Model):
@@ -120,11 +104,9 @@ class FollowUpGrade(Model):
     response: str = Field(description="The agent's answer.")
     passed: bool = Field(description="Its checks passed, or those of one of its own follow-ups.")
     score: float = Field(description="0..1.")
-    checks: list[CheckResult] = Field(
-        default_factory=list, description="What was asked of the answer."
-    )
-    usage: dict[str, Any] | None = Field(None, description="Tokens of this answer alone.")
-    cost_usd: float | None = Field(None, description="Of this answer alone; None: not known.")
+    checks: list[CheckResult] = Field([], description="What was asked of the answer.")
+    usage: dict[str, Any] | None = optional("Tokens of this answer alone.")
+    cost_usd: float | None = optional("Of this answer alone; None: not known.")
     duration_ms: int = Field(0, description="From the message to the end of the answer.")
 
 
@@ -134,37 +116,21 @@ class TurnGrade(Model):
     turn_number: int = Field(description="From 1.")
     status: str = Field(description="completed, failed, skipped or error.")
     reason: str = Field("", description="Why it was skipped or failed.")
-    source: str = Field(description="Who wrote the message.")
+    source: str = Field(description="Who wrote it.")
     content: str = Field(description="The message as sent.")
     response: str = Field(description="The agent's first answer.")
     score: float = Field(description="0..1.")
-    post_condition_passed: bool | None = Field(
-        description="None: there is none, or it was not asked."
-    )
-    session_verified: bool | None = Field(
-        description="The session still held the earlier turns; None: there were none."
-    )
-    captures: dict[str, str] = Field(
-        default_factory=dict, description="Variables taken out of the turn."
-    )
-    held_by: str | None = Field(
-        None, description="The job whose grade counts a turn that is shared; None: this one."
-    )
-    checks: list[CheckResult] = Field(
-        default_factory=list, description="The gate's and the assertions' results."
-    )
-    follow_ups: list[FollowUpGrade] = Field(
-        default_factory=list, description="What failed checks asked for, in order."
-    )
-    passed_on: str | None = Field(
-        None, description="`first follow-up`, …: whose checks the turn passed on; None: its own."
-    )
-    usage: dict[str, Any] | None = Field(None, description="Follow-ups included.")
-    cost_usd: float | None = Field(None, description="Follow-ups included.")
+    post_condition_passed: bool | None = Field(description="None: not evaluated.")
+    session_verified: bool | None = Field(description="None: there were no earlier turns.")
+    captures: dict[str, str] = Field({}, description="Variables taken out of the turn.")
+    held_by: str | None = optional("The job that counts a shared turn.")
+    checks: list[CheckResult] = Field([], description="The gate's and the assertions' results.")
+    follow_ups: list[FollowUpGrade] = Field([], description="Messages of failed checks.")
+    passed_on: str | None = optional("The follow-up whose checks passed.")
+    usage: dict[str, Any] | None = optional("Follow-ups included.")
+    cost_usd: float | None = optional("Follow-ups included.")
     duration_ms: int = Field(0, description="Follow-ups included.")
-    error: dict[str, Any] | None = Field(
-        None, description="Why it could not be held: kind, message, evidence."
-    )
+    error: dict[str, Any] | None = optional("Why it could not be held: kind, message, evidence.")
 
     def deciding_checks(self) -> list[CheckResult]:
         """The gate's checks, and those assertions that the turn stands or falls by."""
@@ -195,40 +161,28 @@ class Grade(Model):
     suite: str = Field(description="The suite's name.")
     case_id: str = Field(description="The case's id.")
     engine: str = Field(description="The profile's name.")
-    variant: str = Field(description="With the skill under test, or without.")
+    variant: str = Field(description="With the skill, or without.")
     trial: int = Field(description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
     status: CaseStatus = Field(description="PASS, FAIL, ERROR or SKIP.")
-    status_apart: CaseStatus | Literal["NONE"] | None = Field(
-        None,
-        description="The verdict without checks of whether the skill under test was used, which no "
-        "trial without it can pass; NONE: nothing else decided. Null: there are no such checks.",
+    status_apart: CaseStatus | Literal["NONE"] | None = optional(
+        "Without checks of whether the skill was used."
     )
     score: float = Field(description="0..1.")
     reason: str = Field(description="The verdict's ground, in one line.")
-    execution_mode: str = Field(description="single_shot: all turns were sent as one message.")
+    execution_mode: str = Field(description="How turns were sent.")
     session_id: str | None = Field(description="The session of the conversation.")
-    turns: list[TurnGrade] = Field(default_factory=list, description="In order.")
-    assertions: list[CheckResult] = Field(
-        default_factory=list, description="Results of the conversation's checks, gate and rules."
-    )
-    usage: dict[str, Any] | None = Field(
-        None, description="Tokens of all turns; a field is None where no turn told."
-    )
-    cost_usd: float | None = Field(None, description="Of all turns that told; None: not known.")
+    turns: list[TurnGrade] = Field([], description="In order.")
+    assertions: list[CheckResult] = Field([], description="Of the conversation.")
+    usage: dict[str, Any] | None = optional("Tokens of all turns; None: not known.")
+    cost_usd: float | None = optional("Of all turns that told; None: not known.")
     duration_ms: int = Field(description="The whole trial.")
-    judging: Judging | None = Field(
-        None, description="What judges took, apart from the agent; None: none was asked."
-    )
-    simulator: Simulated | None = Field(
-        None, description="The simulated user's share, apart from both; None: there was none."
-    )
-    error: dict[str, Any] | None = Field(None, description="Of an ERROR: kind, message, evidence.")
-    title: str | None = Field(None, description="The case's title.")
-    tags: list[str] = Field(default_factory=list, description="The case's tags.")
-    warnings: list[str] = Field(
-        default_factory=list, description="What a reader of the grade should know."
-    )
+    judging: Judging | None = optional("What judges took; None: none was asked.")
+    simulator: Simulated | None = optional("The simulated user's share.")
+    error: dict[str, Any] | None = optional("Of an ERROR: kind, message, evidence.")
+    title: str | None = optional("The case's title.")
+    tags: list[str] = Field([], description="The case's tags.")
+    warnings: list[str] = Field([], description="What a reader of the grade should know.")
 
 
 class Counts(Model):
@@ -241,23 +195,17 @@ class Counts(Model):
     fail: int = Field(description="Status FAIL.")
     error: int = Field(description="Status ERROR.")
     skip: int = Field(description="Status SKIP.")
-    pass_rate: float | None = Field(
-        description="pass / (pass + fail); None if there is no verdict."
-    )
+    pass_rate: float | None = Field(description="pass / (pass + fail).")
 
 
 class Summary(Counts):
     """Counts over the trials with the skill; those without it stand apart, sums are over all."""
 
-    baseline: Counts | None = Field(
-        None, description="Of the trials without the skill; None: the run has none."
-    )
+    baseline: Counts | None = optional("Of the trials without the skill; None: the run has none.")
     duration_ms: int = Field(description="The whole run.")
     cost_usd: float | None = Field(description="Of all trials that told; None: not known.")
     usage: dict[str, Any] = Field(description="Tokens of all trials.")
-    judging: Judging | None = Field(
-        None, description="What judges took in all trials, apart; None: none was asked."
-    )
+    judging: Judging | None = optional("What judges took in all trials.")
 
 
 class Stop(Model):
@@ -265,7 +213,7 @@ class Stop(Model):
 
     kind: Literal[
         "max_fail", "max_cost_usd", "max_tokens", "time_limit", "quota", "interrupted"
-    ] = Field(description="The limit that was reached, or what kept it from going on.")
+    ] = Field(description="What was reached.")
     message: str = Field(description="What happened, in one line.")
 
 
@@ -278,20 +226,11 @@ class RunResult(Model):
     finished: bool = Field(description="False: some trials were not run.")
     summary: Summary = Field(description="Counts and sums.")
     cases: list[Grade] = Field(description="Every grade, in the order of the plan.")
-    not_run: list[str] = Field(default_factory=list, description="Trials that were not held.")
-    stopped: Stop | None = Field(
-        None, description="Why trials were not held; None: nothing ended the run early."
-    )
-    not_needed: list[str] = Field(
-        default_factory=list,
-        description="Trials that `--until-decided` saved: their cases were decided without them.",
-    )
-    warnings: list[str] = Field(
-        default_factory=list, description="What a reader of the whole run should know."
-    )
-    analysis: Analysis | None = Field(
-        None, description="What all trials together say: rates, uplift, triggering, engines."
-    )
+    not_run: list[str] = Field([], description="Trials that were not held.")
+    stopped: Stop | None = optional("Why trials were not held; None: nothing ended the run early.")
+    not_needed: list[str] = Field([], description="Trials that `--until-decided` saved.")
+    warnings: list[str] = Field([], description="What a reader of the whole run should know.")
+    analysis: Analysis | None = optional("What all trials together say.")
 
 
 CheckResult.model_rebuild()

@@ -16,6 +16,7 @@ from skillup.schema.base import (
     NonNegative,
     PositiveInt,
     Seconds,
+    optional,
 )
 from skillup.schema.check_specs import Criterion, CriterionOrText
 from skillup.schema.checks import Check
@@ -33,39 +34,32 @@ class ContextLimits(Model):
     """How much is shown; what is left out is said."""
 
     max_bytes: PositiveInt = Field(65_536, description="Of each part that is in the question.")
-    max_file_bytes: PositiveInt = Field(
-        4_194_304, description="Of each file; transcript.md and changes.diff are cut to it."
-    )
-    transcript_max_turns: PositiveInt | None = Field(
-        None, description="Only so many turns, the last ones."
-    )
-    workspace_diff_max_lines: PositiveInt | None = Field(
-        None, description="Only so many lines of the diff, the first ones."
-    )
+    max_file_bytes: PositiveInt = Field(4_194_304, description="Of each file.")
+    transcript_max_turns: PositiveInt | None = optional("Only so many turns, the last ones.")
+    workspace_diff_max_lines: PositiveInt | None = optional("Only the first lines of it.")
 
 
 class Attachment(Model):
     """A file of the suite that is put among what the judge is shown."""
 
     path: NonEmptyText = Field(description="Relative to the suite root.")
-    label: NonEmptyText | None = Field(None, description="What it is called; default: its name.")
+    label: NonEmptyText | None = optional("What it is called; default: its name.")
 
 
 class JudgeContext(Model):
     """What an agent_judge is shown, beside its copy of the workspace."""
 
     profile: Literal["minimal", "standard"] = Field(
-        "standard", description="minimal: neither transcript nor diff, and the answer shortened."
+        "standard", description="minimal: only a short answer."
     )
-    final_message: Showing | None = Field(None, description="The agent's last answer.")
-    transcript: Showing | None = Field(None, description="All that was said and done.")
-    workspace_diff: Showing | None = Field(None, description="What changed in the workspace.")
-    generated_files: Literal["include", "index", "omit"] | None = Field(
-        None,
-        description="index: a list of the files; include: new ones in the question, too.",
+    final_message: Showing | None = optional("The agent's last answer.")
+    transcript: Showing | None = optional("All that was said and done.")
+    workspace_diff: Showing | None = optional("What changed in the workspace.")
+    generated_files: Literal["include", "index", "omit"] | None = optional(
+        "index: a list of the files."
     )
-    limits: ContextLimits = Field(default_factory=ContextLimits, description="How much.")
-    attachments: list[Attachment] = Field(default_factory=list, description="More files.")
+    limits: ContextLimits = Field(ContextLimits(), description="How much.")
+    attachments: list[Attachment] = Field([], description="More files.")
 
     def shows(self, part: Literal["final_message", "transcript", "workspace_diff"]) -> Showing:
         """How a part is shown: as said, else as the profile has it."""
@@ -82,24 +76,20 @@ class SkillRef(Model):
 
     source: Literal["local_path", "registry"] = Field("local_path", description="Where from.")
     path: NonEmptyText = Field(description="Its directory, relative to the suite root.")
-    name: NonEmptyText | None = Field(None, description="Default: the name in its SKILL.md.")
-    target: NonEmptyText | None = Field(None, description="Another place to install it to.")
-    include: list[NonEmptyText] = Field(default_factory=list, description="Globs; default: all.")
-    exclude: list[NonEmptyText] = Field(default_factory=list, description="Globs to leave out.")
+    name: NonEmptyText | None = optional("Default: the name in its SKILL.md.")
+    target: NonEmptyText | None = optional("Another place to install it to.")
+    include: list[NonEmptyText] = Field([], description="Globs; default: all.")
+    exclude: list[NonEmptyText] = Field([], description="Globs to leave out.")
     as_is: Bool = Field(False, description="Install what is there, even without a SKILL.md.")
 
 
 class JudgeModel(Model):
     """The model that reads for a case's checks, and how it is asked."""
 
-    model: NonEmptyText = Field(
-        description="`anthropic:…`, `openai:…`, or `scripted:FILE` for a written-down judge."
-    )
-    base_url: NonEmptyText | None = Field(None, description="The model's address.")
-    api_key_env: VariableOfKey | None = Field(
-        None, description="The variable that holds the key; default: the provider's own."
-    )
-    timeout_seconds: Seconds | None = Field(None, description="For each request.")
+    model: NonEmptyText = Field(description="`anthropic:…`, `openai:…` or `scripted:FILE`.")
+    base_url: NonEmptyText | None = optional("The model's address.")
+    api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
+    timeout_seconds: Seconds | None = optional("For each request.")
     repeat: PositiveInt = Field(1, description="How often each question is asked.")
 
 
@@ -116,42 +106,27 @@ Criteria = Annotated[
 class JudgeConfig(Model):
     """One judge. `rule_based` is made of checks; the others read."""
 
-    id: NonEmptyText | None = Field(None, description="A short name for reports.")
-    type: Literal["rule_based", "script", "agent_judge"] | None = Field(
-        None, description="Default: rule_based."
-    )
-    success: list[Check] = Field(default_factory=list, description="All of these must hold.")
-    failure: list[Check] = Field(
-        default_factory=list, description="If one of these holds, the case fails."
-    )
+    id: NonEmptyText | None = optional("A short name for reports.")
+    type: Literal["rule_based", "script", "agent_judge"] | None = optional("Default: rule_based.")
+    success: list[Check] = Field([], description="All of these must hold.")
+    failure: list[Check] = Field([], description="If one of these holds, the case fails.")
     otherwise: Literal["fail", "pass"] = Field(
-        "fail",
-        description="rule_based: its verdict without success rules, if no failure rule holds.",
+        "fail", description="rule_based: if no rule decides."
     )
-    script_path: NonEmptyText | None = Field(None, description="script: the program.")
+    script_path: NonEmptyText | None = optional("script: the program.")
     exit_code_decides: Bool = Field(
-        False,
-        description="script: 0 is a pass, anything else and running out of time a failure; what it "
-        "prints is evidence and no verdict.",
+        False, description="script: 0 is a pass; what it prints is no verdict."
     )
-    timeout_seconds: NonNegative | None = Field(None, description="How long it may take.")
-    model: NonEmptyText | None = Field(
-        None, description="The model that reads; of an agent_judge, the one its engine uses."
-    )
-    base_url: NonEmptyText | None = Field(None, description="The model's address.")
-    api_key_env: VariableOfKey | None = Field(
-        None, description="The variable that holds the model's key."
-    )
-    engine: NonEmptyText | None = Field(
-        None, description="agent_judge: the profile of the agent; default: the trial's own."
-    )
-    criteria: Criteria = Field(default_factory=list, description="agent_judge: what is looked at.")
-    pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
-    context: JudgeContext | None = Field(None, description="agent_judge: what it is shown.")
-    skills: list[SkillRef] = Field(default_factory=list, description="agent_judge: its skills.")
-    scripted: ScriptOrReplies | None = Field(
-        None, description="agent_judge: what it says where its engine is the scripted one."
-    )
+    timeout_seconds: NonNegative | None = optional("How long it may take.")
+    model: NonEmptyText | None = optional("The model, also of an agent_judge's engine.")
+    base_url: NonEmptyText | None = optional("The model's address.")
+    api_key_env: VariableOfKey | None = optional("The variable that holds the model's key.")
+    engine: NonEmptyText | None = optional("agent_judge: its profile; default: the trial's.")
+    criteria: Criteria = Field([], description="agent_judge: what is looked at.")
+    pass_threshold: Fraction | None = optional("The least score to pass.")
+    context: JudgeContext | None = optional("agent_judge: what it is shown.")
+    skills: list[SkillRef] = Field([], description="agent_judge: its skills.")
+    scripted: ScriptOrReplies | None = optional("Of an agent_judge with the scripted engine.")
     repeat: PositiveInt = Field(1, description="How often it is asked.")
     required: Bool = Field(True, description="The case fails if this judge says no.")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from skillup.schema.base import Model, NonEmptyText, PositiveInt, one_of, text_list
+from skillup.schema.base import Model, NonEmptyText, PositiveInt, one_of, optional, text_list
 from skillup.schema.patterns import Regex
 
 _AnyTexts = list[NonEmptyText] | NonEmptyText
@@ -25,21 +25,10 @@ Regexes = Annotated[
 class JudgeWhen(Model):
     """Which questions a rule answers. A text alone is a regex for the `prompt`."""
 
-    system: Regexes = Field(
-        default_factory=list,
-        description="Regexes that all find something in what the model is told of its task.",
-    )
-    prompt: Regexes = Field(
-        default_factory=list,
-        description="Regexes that all find something in the question; case is ignored.",
-    )
-    answer: Regexes = Field(
-        default_factory=list,
-        description="Regexes that all find something in the agent's latest answer in the question.",
-    )
-    repetition: PositiveInt | None = Field(
-        None, description="Only the n-th time that the same is asked, from 1 (see `repeat`)."
-    )
+    system: Regexes = Field([], description="Regexes that all match the model's task.")
+    prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
+    answer: Regexes = Field([], description="Regexes that all match the latest answer.")
+    repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
 
 
 def _torn(value: Any) -> str | None:
@@ -64,13 +53,9 @@ class JudgeRule(Model):
         BeforeValidator(
             _when, json_schema_input_type=JudgeWhen | list[NonEmptyText] | NonEmptyText
         ),
-    ] = Field(default_factory=JudgeWhen, description="Default: every question.")
-    answer: dict[str, Any] | None = Field(
-        None,
-        description="The answer. A rule whose answer is not of the form that is asked for does "
-        "not apply.",
-    )
-    error: NonEmptyText | None = Field(None, description="Fail with this message instead.")
+    ] = Field(JudgeWhen(), description="Default: every question.")
+    answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
+    error: NonEmptyText | None = optional("Fail with this message instead.")
 
     @field_validator("answer")
     @classmethod
@@ -89,17 +74,9 @@ class JudgeRule(Model):
 class JudgeCriterion(Model):
     """How criteria are decided, each by itself: by regexes on the answer that is judged."""
 
-    when: Regexes = Field(
-        default_factory=list,
-        description="Regexes that all find something in the criterion (or the expected output); "
-        "default: every one.",
-    )
-    found: Regexes = Field(
-        default_factory=list, description="Met only if each of them finds something in the answer."
-    )
-    not_found: Regexes = Field(
-        default_factory=list, description="Met only if none of them finds anything there."
-    )
+    when: Regexes = Field([], description="Regexes that all match the criterion.")
+    found: Regexes = Field([], description="Met only if each of them matches the answer.")
+    not_found: Regexes = Field([], description="Met only if none of them finds anything there.")
 
     @model_validator(mode="after")
     def _one(self) -> JudgeCriterion:
@@ -111,14 +88,9 @@ class JudgeCriterion(Model):
 class JudgeScript(Model):
     """The whole file."""
 
-    rules: list[JudgeRule] = Field(
-        default_factory=list, min_length=1, description="The first that applies wins."
-    )
+    rules: list[JudgeRule] = Field([], min_length=1, description="The first that applies wins.")
     criteria: list[JudgeCriterion] = Field(
-        default_factory=list,
-        min_length=1,
-        description="For questions about criteria that no rule answers; for each criterion the "
-        "first that applies wins.",
+        [], min_length=1, description="For criteria that no rule answers; the first applies."
     )
 
     @model_validator(mode="after")

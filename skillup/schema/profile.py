@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -15,6 +15,8 @@ from skillup.schema.base import (
     PositiveInt,
     Seconds,
     Text,
+    optional,
+    text_list,
 )
 
 Permission = Literal["full", "edits", "read_only"]
@@ -51,13 +53,9 @@ class Price(Model):
     """USD per million tokens."""
 
     input: NonNegative = Field(description="Input tokens that were not cached.")
-    cached_input: NonNegative | None = Field(None, description="Default: as `input`.")
-    cache_write: NonNegative | None = Field(None, description="Default: as `input`.")
+    cached_input: NonNegative | None = optional("Default: as `input`.")
+    cache_write: NonNegative | None = optional("Default: as `input`.")
     output: NonNegative = Field(description="Output tokens, reasoning included.")
-
-
-def _command(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
 
 
 class Profile(Model):
@@ -67,27 +65,19 @@ class Profile(Model):
     engine: NonEmptyText = Field(description="The adapter: claude_code, codex, scripted.")
     command: (
         Annotated[
-            list[NonEmptyText], BeforeValidator(_command, json_schema_input_type=list[str] | str)
+            list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
         ]
         | None
-    ) = Field(None, min_length=1, description="A name on PATH, a path, or a list with arguments.")
-    model: NonEmptyText | None = Field(None, description="As the CLI takes it.")
-    base_url: Text | None = Field(None, description="The model's address, as the CLI takes it.")
-    api_key_env: VariableOfKey | None = Field(
-        None, description="The variable that holds the key; never the key itself."
-    )
+    ) = optional("A program, or a list with arguments.", min_length=1)
+    model: NonEmptyText | None = optional("As the CLI takes it.")
+    base_url: Text | None = optional("The model's address, as the CLI takes it.")
+    api_key_env: VariableOfKey | None = optional("The variable that holds the key.")
     permission: Permission = Field("full", description="The same on every turn.")
     isolation: Isolation = Field("clean", description="clean: a home of its own for each trial.")
-    session: Literal["resume", "live"] = Field(
-        "resume", description="resume: a process for each turn."
-    )
-    args: list[Text] = Field(default_factory=list, description="More arguments, as they are.")
-    env: dict[str, Text] = Field(
-        default_factory=dict, description="More variables; ${VAR}, ${VAR:-default}, ${VAR?message}."
-    )
+    session: Literal["resume", "live"] = Field("resume", description="resume: a process a turn.")
+    args: list[Text] = Field([], description="More arguments, as they are.")
+    env: dict[str, Text] = Field({}, description="More variables; ${VAR} is filled in.")
     timeout_seconds: Seconds = Field(300.0, description="A turn's.")
-    max_turns: PositiveInt | None = Field(None, description="The agent's steps within a turn.")
+    max_turns: PositiveInt | None = optional("The agent's steps within a turn.")
     retries: NonNegativeInt = Field(2, description="The CLI's own, within a turn.")
-    prices: dict[str, Price] | Price | None = Field(
-        None, description="For every model, or by model name."
-    )
+    prices: dict[str, Price] | Price | None = optional("For every model, or by model name.")

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from skillup.schema.base import Model
+from skillup.schema.base import Model, optional
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.grade import CheckResult, Judging
 
@@ -64,20 +64,18 @@ class TurnError(Model):
     kind: ErrorKind = Field(description="One of a closed list; see docs/errors.md.")
     message: str = Field(description="What happened and what to do about it, in one or two lines.")
     evidence: str = Field("", description="What the engine said, shortened; secrets masked.")
-    retry_after_seconds: float | None = Field(
-        None, description="How long the provider asks to wait, as the engine's own error says it."
-    )
+    retry_after_seconds: float | None = optional("The wait that the provider asks for.")
 
 
 class Usage(Model):
     """Tokens of one turn, in one meaning for every engine."""
 
-    input_tokens: int | None = Field(None, description="All input, cached tokens included.")
-    cached_input_tokens: int | None = Field(None, description="Of these, read from the cache.")
-    cache_write_tokens: int | None = Field(None, description="Of these, written to the cache.")
-    output_tokens: int | None = Field(None, description="All output, reasoning included.")
-    reasoning_tokens: int | None = Field(None, description="Of these, reasoning.")
-    requests: int | None = Field(None, description="Requests to the model.")
+    input_tokens: int | None = optional("All input, cached tokens included.")
+    cached_input_tokens: int | None = optional("Of these, read from the cache.")
+    cache_write_tokens: int | None = optional("Of these, written to the cache.")
+    output_tokens: int | None = optional("All output, reasoning included.")
+    reasoning_tokens: int | None = optional("Of these, reasoning.")
+    requests: int | None = optional("Requests to the model.")
 
     def tokens(self) -> int | None:
         """Input and output; the rest is among them. None: neither was told."""
@@ -91,16 +89,14 @@ class ToolCall(Model):
     id: str = Field(description="The engine's id of the call, unique within the turn.")
     name: str = Field(description="The engine's own name; MCP tools as `server::tool`.")
     kind: ToolKind = Field(description="The portable kind.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="As the agent gave them.")
+    arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
 
 
 class ToolResult(Model):
     """What a tool gave back."""
 
     call_id: str = Field(description="The call that it answers.")
-    status: Literal["success", "error", "unknown"] = Field(
-        description="success, error, or unknown where the engine does not say."
-    )
+    status: Literal["success", "error", "unknown"] = Field(description="unknown: not said.")
     content: str = Field(description="What the agent was shown.")
 
 
@@ -110,10 +106,10 @@ class TranscriptItem(Model):
     type: Literal["message", "reasoning", "tool_call", "tool_result", "notice"] = Field(
         description="What it is."
     )
-    text: str | None = Field(None, description="message, reasoning, notice.")
-    tool_call: ToolCall | None = Field(None, description="Of a tool_call.")
-    tool_result: ToolResult | None = Field(None, description="Of a tool_result.")
-    agent: str | None = Field(None, description="The sub-agent that did it; None: the agent.")
+    text: str | None = optional("message, reasoning, notice.")
+    tool_call: ToolCall | None = optional("Of a tool_call.")
+    tool_result: ToolResult | None = optional("Of a tool_result.")
+    agent: str | None = optional("The sub-agent that did it; None: the agent.")
 
 
 class FileState(Model):
@@ -122,7 +118,7 @@ class FileState(Model):
     sha256: str | None = Field(description="Of its bytes; None for a symbolic link.")
     size: int = Field(description="Bytes.")
     executable: bool = Field(False, description="Whether its owner may execute it.")
-    link: str | None = Field(None, description="A symbolic link's target.")
+    link: str | None = optional("A symbolic link's target.")
     dangling: bool = Field(False, description="A symbolic link that leads to nothing.")
     kept: bool = Field(True, description="False: too large, its bytes were not stored.")
 
@@ -130,9 +126,9 @@ class FileState(Model):
 class WorkspaceChanges(Model):
     """What a turn did to the workspace."""
 
-    added: list[str] = Field(default_factory=list, description="Paths, sorted.")
-    modified: list[str] = Field(default_factory=list, description="Paths, sorted.")
-    deleted: list[str] = Field(default_factory=list, description="Paths, sorted.")
+    added: list[str] = Field([], description="Paths, sorted.")
+    modified: list[str] = Field([], description="Paths, sorted.")
+    deleted: list[str] = Field([], description="Paths, sorted.")
     diff: str = Field("", description="Unified diff of text files, shortened if long.")
 
 
@@ -143,22 +139,18 @@ class SessionFingerprint(Model):
     messages: int = Field(description="User messages in the session.")
     prefix_sha256: str = Field(description="Of the file's bytes up to `prefix_bytes`.")
     prefix_bytes: int = Field(description="How much of the file the hash is over.")
-    seeded: bool = Field(
-        False, description="It was made of a history, which may have no user message in it."
-    )
+    seeded: bool = Field(False, description="It was made of a history.")
 
 
 class ProcessInfo(Model):
     """How the agent's process went."""
 
-    argv: list[str] = Field(default_factory=list, description="Secrets masked.")
-    exit_code: int | None = Field(None, description="None: ended by a signal, or never started.")
-    signal: int | None = Field(None, description="The signal that ended it.")
-    ended_by: str = Field(
-        "exit", description="exit, answered, timeout, cancelled, output_limit or not_started."
-    )
-    peak_memory_bytes: int | None = Field(None, description="Of the whole process tree, sampled.")
-    cpu_seconds: float | None = Field(None, description="Of the whole process tree.")
+    argv: list[str] = Field([], description="Secrets masked.")
+    exit_code: int | None = optional("None: ended by a signal, or never started.")
+    signal: int | None = optional("The signal that ended it.")
+    ended_by: str = Field("exit", description="How it ended.")
+    peak_memory_bytes: int | None = optional("Of the whole process tree, sampled.")
+    cpu_seconds: float | None = optional("Of the whole process tree.")
     leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
     truncated_lines: int = Field(0, description="Lines that were too long to be kept whole.")
 
@@ -166,20 +158,18 @@ class ProcessInfo(Model):
 class SimulatorInfo(Model):
     """How the simulated user came to a message; its tokens are not the agent's."""
 
-    usage: Usage | None = Field(None, description="Tokens of writing this message.")
-    cost_usd: float | None = Field(None, description="None: not known.")
-    model: str | None = Field(None, description="Who played the user.")
+    usage: Usage | None = optional("Tokens of writing this message.")
+    cost_usd: float | None = optional("None: not known.")
+    model: str | None = optional("Who played the user.")
     cached: bool = Field(False, description="It was known from earlier: it took nothing.")
 
 
 class SimulatedEnd(Model):
     """How a conversation with a simulated user came to its end."""
 
-    stop: Literal["completed", "impossible", "limit"] = Field(
-        description="The user's aim was reached, cannot be reached, or `max_turns` was."
-    )
+    stop: Literal["completed", "impossible", "limit"] = Field(description="Why it ended.")
     reason: str = Field("", description="What the simulated user said of it.")
-    info: SimulatorInfo | None = Field(None, description="What finding that out took.")
+    info: SimulatorInfo | None = optional("What finding that out took.")
 
 
 class HistoryItem(Model):
@@ -190,8 +180,8 @@ class HistoryItem(Model):
 
     role: Literal["user", "assistant", "tool"] = Field(description="Who said it.")
     content: str = Field("", description="What was said, or what the tool gave back.")
-    tool_calls: list[ToolCall] = Field(default_factory=list, description="Of the assistant.")
-    tool_result: ToolResult | None = Field(None, description="Of a tool.")
+    tool_calls: list[ToolCall] = Field([], description="Of the assistant.")
+    tool_result: ToolResult | None = optional("Of a tool.")
 
 
 class TurnRecord(Model):
@@ -201,79 +191,39 @@ class TurnRecord(Model):
     status: TurnStatus = Field(description="completed, failed, skipped or error.")
     reason: str = Field("", description="Why it was skipped or failed.")
     source: Literal["case", "simulator", "follow_up", "history"] = Field(
-        "case", description="Who wrote the message."
+        "case", description="Who wrote it."
     )
     content: str = Field(description="The message as sent (or, if it was not, as written).")
     response: str = Field("", description="The agent's answer: its last message.")
-    transcript: list[TranscriptItem] = Field(
-        default_factory=list, description="All that was said and done, in order."
-    )
-    post_condition_passed: bool | None = Field(None, description="None: there is none.")
-    post_condition: list[CheckResult] = Field(
-        default_factory=list, description="What the gate found, a result for each of its checks."
-    )
-    captures: dict[str, str] = Field(
-        default_factory=dict, description="Variables taken out of the turn."
-    )
-    session_id: str | None = Field(None, description="The session that answered.")
-    session_verified: bool | None = Field(
-        None, description="The session still held the earlier turns; None: there were none."
-    )
-    session: SessionFingerprint | None = Field(
-        None, description="What the session held after the turn."
-    )
-    usage: Usage | None = Field(None, description="Tokens of this turn alone.")
-    cost_usd: float | None = Field(None, description="Of this turn alone; None: not known.")
-    model: str | None = Field(None, description="The model that answered, as the engine names it.")
-    started_at: str | None = Field(None, description="UTC, ISO 8601; None: not sent.")
+    transcript: list[TranscriptItem] = Field([], description="All that was said and done.")
+    post_condition_passed: bool | None = optional("None: there is none.")
+    post_condition: list[CheckResult] = Field([], description="What the gate found.")
+    captures: dict[str, str] = Field({}, description="Variables taken out of the turn.")
+    session_id: str | None = optional("The session that answered.")
+    session_verified: bool | None = optional("None: there were no earlier turns.")
+    session: SessionFingerprint | None = optional("What the session held after the turn.")
+    usage: Usage | None = optional("Tokens of this turn alone.")
+    cost_usd: float | None = optional("Of this turn alone; None: not known.")
+    model: str | None = optional("The model that answered, as the engine names it.")
+    started_at: str | None = optional("UTC, ISO 8601; None: not sent.")
     duration_ms: int = Field(0, description="From the message to the end of the answer.")
-    changes: WorkspaceChanges | None = Field(
-        None, description="What the turn did to the workspace."
+    changes: WorkspaceChanges | None = optional("What the turn did to the workspace.")
+    files: dict[str, FileState] | None = optional("The workspace after the turn.")
+    unseen: list[str] = Field([], description="Paths that could not be read; `/`: all below.")
+    files_changed: dict[str, FileState | None] | None = optional(
+        "On disk: the changes to the list before; null: gone."
     )
-    files: dict[str, FileState] | None = Field(None, description="The workspace after the turn.")
-    unseen: list[str] = Field(
-        default_factory=list,
-        description="Paths of the workspace that could not be looked at after the turn; of a "
-        "directory, with all that is below it, `/` at the end.",
-    )
-    files_changed: dict[str, FileState | None] | None = Field(
-        None,
-        description="On disk, in place of `files`: what differs from the list before it, which is "
-        "that of the message before or `initial_files`. null: no such file any more.",
-    )
-    notes: list[str] = Field(
-        default_factory=list,
-        description="Warnings of the engine, and what of the workspace was not kept; a line each.",
-    )
+    notes: list[str] = Field([], description="Warnings, a line each.")
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
-    unread_lines: int = Field(
-        0,
-        description="Lines of the stream that are no JSON and may have been events: what is not in "
-        "the transcript may have happened.",
-    )
-    workspace: str | None = Field(
-        None, description="The agent's directory, as its calls name it; None: not known."
-    )
-    slash_command: bool = Field(
-        False, description="The message was a command of the CLI, which need not answer."
-    )
-    process: ProcessInfo | None = Field(None, description="How the agent's process went.")
-    error: TurnError | None = Field(None, description="Why the turn could not be held.")
-    simulator: SimulatorInfo | None = Field(
-        None, description="What writing the message took, where a simulated user wrote it."
-    )
-    held_by: str | None = Field(
-        None, description="The job that held this turn, where it is shared with a fork's parent."
-    )
-    asked_by: list[int] = Field(
-        default_factory=list,
-        description="Of a follow-up: the place of its check among the turn's `assertions`, and of "
-        "theirs, from 0.",
-    )
-    follow_ups: list[TurnRecord] = Field(
-        default_factory=list,
-        description="Messages that failed checks asked for, in the same session, in order.",
-    )
+    unread_lines: int = Field(0, description="Lines that are no JSON, and may be events.")
+    workspace: str | None = optional("The directory, as the agent names it.")
+    slash_command: bool = Field(False, description="It was a command of the CLI.")
+    process: ProcessInfo | None = optional("How the agent's process went.")
+    error: TurnError | None = optional("Why the turn could not be held.")
+    simulator: SimulatorInfo | None = optional("What writing the message took.")
+    held_by: str | None = optional("The job that ran a shared turn.")
+    asked_by: list[int] = Field([], description="A follow-up's place among the assertions.")
+    follow_ups: list[TurnRecord] = Field([], description="Messages of failed checks.")
 
     def executed(self) -> Iterator[TurnRecord]:
         """The turn itself and all its follow-ups, in the order in which they were held."""
@@ -301,11 +251,9 @@ class EngineInfo(Model):
 
     profile: str = Field(description="The profile's name.")
     adapter: str = Field(description="The adapter that speaks the CLI's protocol.")
-    command: list[str] = Field(
-        default_factory=list, description="As the profile gives it; empty: the adapter's own."
-    )
-    version: str | None = Field(None, description="The CLI's version.")
-    model: str | None = Field(None, description="As the profile gives it; None: the CLI's default.")
+    command: list[str] = Field([], description="As the profile gives it; empty: the adapter's own.")
+    version: str | None = optional("The CLI's version.")
+    model: str | None = optional("As the profile gives it; None: the CLI's default.")
     permission: str = Field("full", description="full, edits or read_only.")
     isolation: str = Field("clean", description="clean or shared.")
 
@@ -315,9 +263,7 @@ class SkillInfo(Model):
 
     name: str = Field(description="As its SKILL.md says.")
     sha256: str = Field(description="Over its installed files: path, mode and content.")
-    role: Literal["under_test", "distractor"] = Field(
-        "under_test", description="Whether it is under test."
-    )
+    role: Literal["under_test", "distractor"] = Field("under_test", description="Its part.")
 
 
 class Record(Model):
@@ -331,48 +277,29 @@ class Record(Model):
     case: dict[str, Any] = Field(description="The case as it was run, defaults merged in.")
     engine: EngineInfo = Field(description="Which engine held it, and how.")
     variant: Literal["with_skill", "without_skill"] = Field(
-        "with_skill", description="With the skill under test, or without."
+        "with_skill", description="With the skill, or without."
     )
     trial: int = Field(1, description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
     execution_mode: Literal["multi_turn", "single_shot"] = Field(
-        "multi_turn", description="single_shot: all turns were sent as one message."
+        "multi_turn", description="How turns were sent."
     )
-    skills: list[SkillInfo] = Field(default_factory=list, description="What was installed.")
+    skills: list[SkillInfo] = Field([], description="What was installed.")
     started_at: str = Field(description="UTC, ISO 8601.")
-    duration_ms: int = Field(
-        description="The whole trial, preparation included, but not what it waited for its "
-        "provider after refusals."
-    )
-    session_id: str | None = Field(None, description="The session of the conversation.")
-    initial_variables: dict[str, str] = Field(
-        default_factory=dict, description="All variables before turn 1."
-    )
-    variables: dict[str, str] = Field(default_factory=dict, description="All variables at the end.")
-    references: dict[str, FileState] = Field(
-        default_factory=dict, description="Files of the suite that checks compare with, by path."
-    )
-    initial_files: dict[str, FileState] | None = Field(None, description="Before turn 1.")
-    history: list[HistoryItem] = Field(
-        default_factory=list, description="What was put into the session before turn 1."
-    )
-    turns: list[TurnRecord] = Field(
-        default_factory=list, description="In order; those not sent are there too."
-    )
-    branch_of: str | None = Field(
-        None, description="The case whose turns up to the fork it shares; None: no branch."
-    )
-    simulated_end: SimulatedEnd | None = Field(
-        None, description="How the simulated user ended the conversation; None: there was none."
-    )
-    judging: Judging | None = Field(
-        None, description="What judges took while the conversation went on."
-    )
-    notes: list[str] = Field(
-        default_factory=list, description="Artifacts that could not be collected, and why."
-    )
-    skipped: str | None = Field(None, description="Why the whole case was not held.")
-    error: TurnError | None = Field(None, description="What kept the first turn from starting.")
+    duration_ms: int = Field(description="Preparation included, waits not.")
+    session_id: str | None = optional("The session of the conversation.")
+    initial_variables: dict[str, str] = Field({}, description="All variables before turn 1.")
+    variables: dict[str, str] = Field({}, description="All variables at the end.")
+    references: dict[str, FileState] = Field({}, description="Files that checks compare with.")
+    initial_files: dict[str, FileState] | None = optional("Before turn 1.")
+    history: list[HistoryItem] = Field([], description="What came before turn 1.")
+    turns: list[TurnRecord] = Field([], description="In order; those not sent are there too.")
+    branch_of: str | None = optional("The case that it is a branch of.")
+    simulated_end: SimulatedEnd | None = optional("How the simulated user ended it.")
+    judging: Judging | None = optional("What judges took while the conversation went on.")
+    notes: list[str] = Field([], description="Artifacts that could not be collected, and why.")
+    skipped: str | None = optional("Why the whole case was not held.")
+    error: TurnError | None = optional("What kept the first turn from starting.")
 
     def variables_after(self, turn_number: int | None) -> dict[str, str]:
         """The variables as they stood when that turn ended; None: when the conversation did."""

@@ -36,6 +36,7 @@ from skillup.schema.base import (
     TurnNumber,
     VariableName,
     one_of,
+    optional,
 )
 
 
@@ -49,15 +50,13 @@ class WriteFile(Model):
 class Step(Model):
     """One thing the agent does before it answers; it is really done, and seen as a tool call."""
 
-    say: NonEmptyText | None = Field(None, description="A message on the way.")
-    run: NonEmptyText | None = Field(None, description="A shell command.")
-    write: WriteFile | None = Field(None, description="A file to write.")
-    read: NonEmptyText | None = Field(None, description="A file to read.")
-    skill: NonEmptyText | None = Field(None, description="An installed skill to load.")
-    remember: dict[VariableName, Text] | None = Field(
-        None, min_length=1, description="Values to keep in the session."
-    )
-    delay: Seconds | None = Field(None, description="Seconds to wait.")
+    say: NonEmptyText | None = optional("A message on the way.")
+    run: NonEmptyText | None = optional("A shell command.")
+    write: WriteFile | None = optional("A file to write.")
+    read: NonEmptyText | None = optional("A file to read.")
+    skill: NonEmptyText | None = optional("An installed skill to load.")
+    remember: dict[VariableName, Text] | None = optional("Values to keep.", min_length=1)
+    delay: Seconds | None = optional("Seconds to wait.")
 
     @model_validator(mode="after")
     def _one(self) -> Step:
@@ -76,15 +75,11 @@ class ScriptedUsage(Model):
 class Misbehave(Model):
     """Faults on request, so that error handling can be tested with a real process."""
 
-    exit_code: Int | None = Field(
-        None, description="End with this code, without a result; below 0: by that signal."
-    )
+    exit_code: Int | None = optional("End with this code; below 0: by that signal.")
     error: (
         Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
-    ) = Field(None, description="Report this error, as a CLI agent does when its model refuses.")
-    message: Text | None = Field(
-        None, description="What the error says; a refusal may ask to be tried again in 5 s."
-    )
+    ) = optional("Report this error.")
+    message: Text | None = optional("What the error says.")
     garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
     no_result: Bool = Field(False, description="End with code 0 and no result event.")
     hang: Bool = Field(False, description="Never answer.")
@@ -93,29 +88,21 @@ class Misbehave(Model):
     forget: Bool = Field(False, description="Lose the session's earlier turns.")
     new_session: Bool = Field(False, description="Answer from a new session instead.")
     flood_bytes: NonNegativeInt = Field(0, description="Print so much first.")
-    probability: Fraction = Field(
-        1.0, description="How often it happens; drawn from the seed in SKILLUP_SCRIPTED_SEED."
-    )
-    times: PositiveInt | None = Field(
-        None, description="Only the first so many times: each attempt and each sending counts."
-    )
+    probability: Fraction = Field(1.0, description="How often it happens.")
+    times: PositiveInt | None = optional("Only the first so many times.")
 
 
 class Reply(Model):
     """One rule: to which messages it answers, and how. The first rule that applies is taken."""
 
-    turn: TurnNumber | None = Field(None, description="Only as the session's n-th turn.")
-    when: NonEmptyText | None = Field(
-        None, description="Only if this regex finds something in the message; case is ignored."
-    )
-    needs_skill: NonEmptyText | None = Field(None, description="Only if this skill is installed.")
-    probability: Fraction = Field(
-        1.0, description="How often the rule applies; drawn anew for each trial, rule and turn."
-    )
-    steps: list[Step] = Field(default_factory=list, description="Done in order, then `say`.")
+    turn: TurnNumber | None = optional("Only as the session's n-th turn.")
+    when: NonEmptyText | None = optional("Only if this regex matches; case is ignored.")
+    needs_skill: NonEmptyText | None = optional("Only if this skill is installed.")
+    probability: Fraction = Field(1.0, description="How often the rule applies.")
+    steps: list[Step] = Field([], description="Done in order, then `say`.")
     say: Text = Field("", description="The answer.")
-    usage: ScriptedUsage = Field(default_factory=ScriptedUsage, description="Tokens reported.")
-    misbehave: Misbehave | None = Field(None, description="A fault, for tests.")
+    usage: ScriptedUsage = Field(ScriptedUsage(), description="Tokens reported.")
+    misbehave: Misbehave | None = optional("A fault, for tests.")
 
     @field_validator("when")
     @classmethod

@@ -30,6 +30,8 @@ from skillup.schema.base import (
     Text,
     Texts,
     Trials,
+    optional,
+    text_as,
 )
 from skillup.schema.case import Aggregation, Case, Mcp, RetryPolicy
 from skillup.schema.checks import CheckSet
@@ -44,32 +46,20 @@ from skillup.schema.scripted import ScriptOrReplies
 class Gates(Model):
     """When a run as a whole is not acceptable."""
 
-    max_new_failures: NonNegativeInt | None = Field(None, description="Newly failing cases.")
-    min_pass_rate: Fraction | None = Field(
-        None, description="The least mean of its cases' pass rates."
-    )
-    max_cost_increase: NonNegative | None = Field(
-        None, allow_inf_nan=False, description="0.2 means 20 % more."
-    )
-    max_not_run: NonNegativeInt | None = Field(None, description="Cases without a verdict.")
-    confidence: Confidence | None = Field(None, description="How sure a difference must be.")
+    max_new_failures: NonNegativeInt | None = optional("Newly failing cases.")
+    min_pass_rate: Fraction | None = optional("The least mean of its cases' pass rates.")
+    max_cost_increase: NonNegative | None = optional("0.2 means 20 % more.", allow_inf_nan=False)
+    max_not_run: NonNegativeInt | None = optional("Cases without a verdict.")
+    confidence: Confidence | None = optional("How sure a difference must be.")
 
 
 class ModelRef(Model):
     """A model, by name; the rest is skill-up's."""
 
-    name: NonEmptyText | None = Field(None, description="The model's name, as the CLI takes it.")
-    provider: NonEmptyText | None = Field(None, description="skill-up: informational here.")
-    base_url: Text | None = Field(None, description="The model's address.")
-    params: dict[str, Any] = Field(default_factory=dict, description="skill-up: ignored.")
-
-
-def _model(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-def _engine(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
+    name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
+    provider: NonEmptyText | None = optional("skill-up: informational here.")
+    base_url: Text | None = optional("The model's address.")
+    params: dict[str, Any] = Field({}, description="skill-up: ignored.")
 
 
 class EngineRef(Model):
@@ -79,13 +69,13 @@ class EngineRef(Model):
         validation_alias=AliasChoices("name", "type"),
         description="A profile's name, an adapter's name, or a path (`type` is read too).",
     )
-    model: Annotated[ModelRef, BeforeValidator(_model, json_schema_input_type=ModelRef | str)] = (
-        Field(default_factory=ModelRef, description="The model.")
-    )
-    version: NonEmptyText | None = Field(None, description="skill-up: the CLI's version.")
-    entry: Text | None = Field(None, description="skill-up: ignored.")
-    kwargs: dict[str, Any] = Field(default_factory=dict, description="skill-up: ignored.")
-    custom: dict[str, Any] | None = Field(None, description="skill-up: a custom engine.")
+    model: Annotated[
+        ModelRef, BeforeValidator(text_as("name"), json_schema_input_type=ModelRef | str)
+    ] = Field(ModelRef(), description="The model.")
+    version: NonEmptyText | None = optional("skill-up: the CLI's version.")
+    entry: Text | None = optional("skill-up: ignored.")
+    kwargs: dict[str, Any] = Field({}, description="skill-up: ignored.")
+    custom: dict[str, Any] | None = optional("skill-up: a custom engine.")
 
 
 class SetupStep(Model):
@@ -109,20 +99,20 @@ class Environment(Model):
 
     type: Literal["none", "opensandbox", "docker"] = Field("none", description="The runtime.")
     env: Annotated[dict[str, Text], AfterValidator(_no_homes)] = Field(
-        default_factory=dict, description="Variables for the agent."
+        {}, description="For the agent."
     )
-    setup_steps: list[SetupStep] = Field(default_factory=list, description="Run in order.")
-    image: Text | None = Field(None, description="skill-up: container image.")
-    sandbox_template: Text | None = Field(None, description="skill-up.")
-    workspace_mount: Text | None = Field(None, description="skill-up.")
-    use_server_proxy: Bool | None = Field(None, description="skill-up.")
-    ready_timeout_seconds: NonNegative | None = Field(None, description="skill-up.")
-    sandbox_timeout_seconds: NonNegative | None = Field(None, description="skill-up.")
-    entrypoint: list[Text] = Field(default_factory=list, description="skill-up.")
-    metadata: dict[str, Text] = Field(default_factory=dict, description="skill-up.")
-    kwargs: dict[str, Text] = Field(default_factory=dict, description="skill-up.")
-    network_policy: Text | None = Field(None, description="skill-up.")
-    allowed_egress: list[Text] = Field(default_factory=list, description="skill-up.")
+    setup_steps: list[SetupStep] = Field([], description="Run in order.")
+    image: Text | None = optional("skill-up: container image.")
+    sandbox_template: Text | None = optional("skill-up.")
+    workspace_mount: Text | None = optional("skill-up.")
+    use_server_proxy: Bool | None = optional("skill-up.")
+    ready_timeout_seconds: NonNegative | None = optional("skill-up.")
+    sandbox_timeout_seconds: NonNegative | None = optional("skill-up.")
+    entrypoint: list[Text] = Field([], description="skill-up.")
+    metadata: dict[str, Text] = Field({}, description="skill-up.")
+    kwargs: dict[str, Text] = Field({}, description="skill-up.")
+    network_policy: Text | None = optional("skill-up.")
+    allowed_egress: list[Text] = Field([], description="skill-up.")
 
     @model_validator(mode="after")
     def _can_be_enforced(self) -> Environment:
@@ -138,46 +128,38 @@ class Environment(Model):
 class CaseDefaults(Model):
     """What every case of the suite gets unless it says otherwise."""
 
-    timeout_seconds: Seconds | None = Field(None, description="For the whole conversation.")
-    max_turns: PositiveInt | None = Field(None, description="Agent steps within a turn.")
-    turn_limit: PositiveInt | None = Field(None, description="As in a case.")
-    expect: CheckSet | None = Field(None, description="Merged: lists are joined.")
-    judge: JudgeConfig | None = Field(None, description="For cases without judge and checks.")
-    collect_artifacts: Texts = Field(default_factory=list, description="Joined with the case's.")
-    pass_threshold: Fraction | None = Field(None, description="The least score to pass.")
-    aggregation: Aggregation | None = Field(None, description="Over turns and conversation.")
-    on_turn_failure: Literal["continue", "stop"] | None = Field(None, description="As in a case.")
-    trials: Trials | None = Field(None, description="How often each case is held.")
+    timeout_seconds: Seconds | None = optional("For the whole conversation.")
+    max_turns: PositiveInt | None = optional("Agent steps within a turn.")
+    turn_limit: PositiveInt | None = optional("As in a case.")
+    expect: CheckSet | None = optional("Merged: lists are joined.")
+    judge: JudgeConfig | None = optional("For cases without judge and checks.")
+    collect_artifacts: Texts = Field([], description="Joined with the case's.")
+    pass_threshold: Fraction | None = optional("The least score to pass.")
+    aggregation: Aggregation | None = optional("Over turns and conversation.")
+    on_turn_failure: Literal["continue", "stop"] | None = optional("As in a case.")
+    trials: Trials | None = optional("How often each case is held.")
 
 
 class Dataset(Model):
     """Items that a case is made of each, as Langfuse keeps them."""
 
     path: NonEmptyText = Field(description="The items: a JSON list, or JSON lines.")
-    case: NonEmptyText | None = Field(
-        None, description="A case file with what the items' cases have besides; default: nothing."
-    )
+    case: NonEmptyText | None = optional("A case file for the items.")
 
 
-def _dataset(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
-DatasetOrPath = Annotated[Dataset, BeforeValidator(_dataset, json_schema_input_type=Dataset | str)]
+DatasetOrPath = Annotated[
+    Dataset, BeforeValidator(text_as("path"), json_schema_input_type=Dataset | str)
+]
 
 
 class Cases(Model):
     """Which cases, and how they are run."""
 
-    files: Texts | None = Field(
-        None, description="Paths and globs; default: every other *.yaml beside it and in cases/."
-    )
-    datasets: list[DatasetOrPath] = Field(
-        default_factory=list, description="Datasets: a case for each of their items."
-    )
-    defaults: CaseDefaults = Field(default_factory=CaseDefaults, description="For every case.")
-    parallelism: PositiveInt | None = Field(None, description="Trials at once; -j outranks it.")
-    retry_policy: RetryPolicy = Field(default_factory=RetryPolicy, description="For every case.")
+    files: Texts | None = optional("Paths and globs; default: all beside it.")
+    datasets: list[DatasetOrPath] = Field([], description="A case for each item.")
+    defaults: CaseDefaults = Field(CaseDefaults(), description="For every case.")
+    parallelism: PositiveInt | None = optional("Trials at once; -j outranks it.")
+    retry_policy: RetryPolicy = Field(RetryPolicy(), description="For every case.")
 
 
 class Benchmark(Model):
@@ -190,30 +172,22 @@ class Report(Model):
     """Which reports a run writes."""
 
     formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = Field(
-        default_factory=list, description="Besides result.json."
+        [], description="Besides result.json."
     )
-    artifacts: list[Text] = Field(default_factory=list, description="skill-up: always kept.")
+    artifacts: list[Text] = Field([], description="skill-up: always kept.")
 
 
 class UserSimulator(Model):
     """Who plays the user: a model, or an engine."""
 
-    model: Text | None = Field(
-        None, description="`anthropic:…`, `openai:…` or `scripted:FILE`; default: the judges'."
-    )
-    engine: NonEmptyText | None = Field(
-        None, description="A profile that plays the user, in place of a model."
-    )
-    provider: Text | None = Field(None, description="skill-up: anthropic or openai.")
-    protocol: Text | None = Field(None, description="skill-up: anthropic or openai.")
-    base_url: Text | None = Field(None, description="The model's address.")
-    api_key_env: VariableOfKey | None = Field(
-        None, description="The variable that holds the key; default: the provider's own."
-    )
-    timeout_seconds: Seconds | None = Field(None, description="For each message.")
-    scripted: ScriptOrReplies | None = Field(
-        None, description="What the user says where its engine is the scripted one."
-    )
+    model: Text | None = optional("`anthropic:…`, `openai:…`, `scripted:FILE`.")
+    engine: NonEmptyText | None = optional("A profile that plays the user, in place of a model.")
+    provider: Text | None = optional("skill-up: anthropic or openai.")
+    protocol: Text | None = optional("skill-up: anthropic or openai.")
+    base_url: Text | None = optional("The model's address.")
+    api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
+    timeout_seconds: Seconds | None = optional("For each message.")
+    scripted: ScriptOrReplies | None = optional("With the scripted engine.")
 
     @model_validator(mode="after")
     def _one_player(self) -> UserSimulator:
@@ -225,37 +199,31 @@ class UserSimulator(Model):
 class Suite(Model):
     """The whole of an `eval.yaml`."""
 
-    schema_version: Literal["v1alpha1"] | None = Field(
-        None, description="Only of skill-up's suites: their keys then mean what they mean there."
-    )
-    name: NonEmptyText | None = Field(None, description="Default: the skill's or folder's name.")
-    description: Text | None = Field(None, description="What the suite is about.")
-    skills: list[SkillRef] | None = Field(
-        None, description="Under test; default: the skill whose directory holds evals/."
-    )
+    schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
+    name: NonEmptyText | None = optional("Default: the skill's or folder's name.")
+    description: Text | None = optional("What the suite is about.")
+    skills: list[SkillRef] | None = optional("Under test; default: the one around evals/.")
     distractors: Texts = Field(
-        default_factory=list,
+        [],
         validation_alias=AliasChoices("distractors", "neighbours"),
         description="Skills installed in both variants (`neighbours` is read too).",
     )
     engine: (
-        Annotated[EngineRef, BeforeValidator(_engine, json_schema_input_type=EngineRef | str)]
+        Annotated[
+            EngineRef, BeforeValidator(text_as("name"), json_schema_input_type=EngineRef | str)
+        ]
         | None
-    ) = Field(None, description="The default engine.")
-    cases: Cases = Field(default_factory=Cases, description="Which cases, and how.")
-    environment: Environment = Field(default_factory=Environment, description="Where they run.")
-    mcp: Mcp = Field(default_factory=Mcp, description="MCP servers.")
-    user_simulator: UserSimulator | None = Field(None, description="Who plays the user.")
-    judge: JudgeConfig | None = Field(None, description="Defaults for the cases' judges.")
-    judges: list[JudgeConfig] | None = Field(
-        None, min_length=1, description="For cases without a judge of their own; all must pass."
-    )
-    on_no_resume: Literal["error", "single_shot"] = Field(
-        "error", description="What an engine does that cannot resume."
-    )
-    benchmark: Benchmark = Field(default_factory=Benchmark, description="With and without.")
-    gates: Gates = Field(default_factory=Gates, description="What the whole run must meet.")
-    report: Report = Field(default_factory=Report, description="Which reports.")
+    ) = optional("The default engine.")
+    cases: Cases = Field(Cases(), description="Which cases, and how.")
+    environment: Environment = Field(Environment(), description="Where they run.")
+    mcp: Mcp = Field(Mcp(), description="MCP servers.")
+    user_simulator: UserSimulator | None = optional("Who plays the user.")
+    judge: JudgeConfig | None = optional("Defaults for the cases' judges.")
+    judges: list[JudgeConfig] | None = optional("For cases without a judge.", min_length=1)
+    on_no_resume: Literal["error", "single_shot"] = Field("error", description="Without resume.")
+    benchmark: Benchmark = Field(Benchmark(), description="With and without.")
+    gates: Gates = Field(Gates(), description="What the whole run must meet.")
+    report: Report = Field(Report(), description="Which reports.")
 
     @model_validator(mode="after")
     def _judge_or_judges(self) -> Suite:

@@ -167,7 +167,7 @@ def test_no_two_cases_have_one_place_whatever_suites_are_called(suites: list[Loa
 
 
 def test_to_share_turns_among_the_trials_of_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="no case is held more than once"):
+    with pytest.raises(UsageError, match="no case is run more than once"):
         plan(suite("s", a=turns("x", "y")), trials_from_turn=2)
     assert plan(suite("s", a={**turns("x", "y"), "trials": 2}, b=turns("x", "y")),
                 trials_from_turn=2).jobs  # fmt: skip
