@@ -42,7 +42,7 @@ from skillup.reports.formats import write_reports
 from skillup.reports.result import Ending, build_result
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.terminal.reporters import reporter_for
+from skillup.reports.terminal.progress import reporter_for
 from skillup.reports.terminal.result import print_ending, print_look, print_result
 from skillup.schema.grade import Grade, RunResult, Stop
 from skillup.store import RunDirectory, default_run_path, new_run_id
@@ -253,9 +253,7 @@ def run_session(
     if as_json:
         sys.stdout.write(to_json(result, secrets.mask, indent=2).decode())
     else:
-        pairs = [(job, grades[job.id]) for job in plan.jobs if job.id in grades]
-        where = shown_path(directory.path)
-        print_result(result, plan, pairs, where, console, verbose=verbose)
+        print_result(result, shown_path(directory.path), console, verbose=verbose)
     print_ending(result, go_on_with(go_on, result.stopped, options.stopping), console)
     print_retry(result, go_on, console)
     if not quiet and not as_json:

@@ -9,7 +9,7 @@ each test's figures are properties of its suite, and the conversation is in what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from junitparser import (
@@ -27,7 +27,8 @@ from junitparser import (
 from junitparser.junitparser import Attr, IntAttr
 
 from skillup.reports.text import plain
-from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
+from skillup.reports.view_model import Row, grouped, view_of
+from skillup.schema.grade import BASELINE, Grade, RunResult
 
 # What XML 1.0 cannot hold, however it is written: https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -44,22 +45,16 @@ class _Suite(TestSuite):
 def junit_xml(result: RunResult) -> bytes:
     """The run as XML: a test suite for each suite, engine and variant, a test case for each trial.
 
-    A trial that was planned and not held is skipped, in a suite of its own, and says why. So is one
-    that failed without the skill: that is no failure of the skill.
+    A trial that was planned and did not run is skipped, in a suite of its own, and says why. So is
+    one that failed without the skill: that is no failure of the skill.
     """
     xml: Any = JUnitXml()
-    groups: dict[tuple[str, str, str], list[Grade]] = {}
-    for grade in result.cases:
-        groups.setdefault((grade.suite, grade.engine, grade.variant), []).append(grade)
-    suites: list[tuple[str, str, list[TestCase], list[tuple[str, object]]]] = [
-        (
-            f"{suite} ({engine}, {variant.replace('_', ' ')})",
-            suite,
-            [_test(grade) for grade in grades],
-            [("engine", engine), ("variant", variant), *_figures(grades)],
-        )
-        for (suite, engine, variant), grades in groups.items()
-    ]
+    suites: list[tuple[str, str, list[TestCase], list[tuple[str, object]]]] = []
+    for rows in grouped(view_of(result).rows, lambda row: (row.case[0], *row.case[2:])):
+        suite, _, engine, variant = rows[0].case
+        name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
+        about = [("engine", engine), ("variant", variant), *_figures(rows)]
+        suites.append((name, suite, [_test(row) for row in rows], about))
     if result.not_run:
         suites.append(("not run", "skillup", list(_not_run(result)), []))
     for number, (name, package, tests, figures) in enumerate(suites):
@@ -68,7 +63,11 @@ def junit_xml(result: RunResult) -> bytes:
         made.id = number
         made.hostname = "localhost"  # where it ran is nobody's business
         made.timestamp = result.started_at[:19]  # Ant's schema has neither fractions nor zones
-        made.append(_properties([("run_id", result.run_id), *figures]))
+        properties = Properties()
+        for key, value in [("run_id", result.run_id), *figures]:
+            if value is not None:
+                properties.add_property(Property(_text(key), _text(str(value))))
+        made.append(properties)
         made.add_testcases(tests)
         made.append(SystemOut(""))
         made.append(SystemErr(""))
@@ -81,7 +80,7 @@ def _not_run(result: RunResult) -> Iterator[TestCase]:
     why = f": {result.stopped.message}" if result.stopped is not None else ""
     for job in result.not_run:
         case = TestCase(_text(job), classname="not run", time=0.0)
-        case.result = [Skipped(_text(f"this trial was planned and not held{why}"))]
+        case.result = [Skipped(_text(f"this trial was planned and not run{why}"))]
         yield case
 
 
@@ -89,7 +88,8 @@ def _name(grade: Grade) -> str:
     return grade.case_id + (f" #{grade.trial}" if grade.trial > 1 else "")
 
 
-def _test(grade: Grade) -> TestCase:
+def _test(row: Row) -> TestCase:
+    grade = row.grade
     case = TestCase(
         _text(_name(grade)),
         classname=_text(f"{grade.suite}.{grade.engine}.{grade.variant}"),
@@ -99,27 +99,21 @@ def _test(grade: Grade) -> TestCase:
     if grade.status == "FAIL" and grade.variant == BASELINE:
         # CI systems count every failure as one of the job.
         case.result = [Skipped("without the skill: failed, which is no failure")]
-    elif grade.status == "FAIL":
-        case.result = [Failure(message, "fail")]
-        case.result[0].text = _told(grade)
-    elif grade.status == "ERROR":
-        kind = str((grade.error or {}).get("kind", "error"))
-        case.result = [Error(message, _text(kind))]
-        case.result[0].text = _told(grade)
     elif grade.status == "SKIP":
         case.result = [Skipped(message)]
+    elif grade.status != "PASS":
+        kind = str((grade.error or {}).get("kind", "error"))
+        found: Any = Failure(message, "fail") if row.score is not None else None
+        found = found or Error(message, _text(kind))
+        parts = ["\n".join(_details(row)), "\n".join(_conversation(grade))]
+        found.text = _text("\n\n".join(part for part in parts if part))
+        case.result = [found]
     return case
 
 
-def _told(grade: Grade) -> str:
-    """What was not met, then the conversation it was not met in."""
-    parts = ["\n".join(_details(grade)), "\n".join(_conversation(grade))]
-    return _text("\n\n".join(part for part in parts if part))
-
-
-def _figures(grades: Sequence[Grade]) -> Iterator[tuple[str, object]]:
+def _figures(rows: Sequence[Row]) -> Iterator[tuple[str, object]]:
     """What each test came to and took: ``NAME: score`` and the like."""
-    for grade in grades:
+    for grade in (row.grade for row in rows):
         values: dict[str, object] = {
             "trial": grade.trial,
             "score": grade.score,
@@ -132,37 +126,14 @@ def _figures(grades: Sequence[Grade]) -> Iterator[tuple[str, object]]:
         yield from ((f"{_name(grade)}: {name}", value) for name, value in values.items())
 
 
-def _properties(values: Iterable[tuple[str, object]]) -> Properties:
-    properties = Properties()
-    for name, value in values:
-        if value is not None:
-            properties.add_property(Property(_text(name), _text(str(value))))
-    return properties
-
-
-def _details(grade: Grade) -> Iterator[str]:
-    """What was not met, turn by turn; what a turn met for an error; warnings."""
-    for turn in grade.turns:
-        if turn.error is not None:
-            where = f"turn {turn.turn_number}: "  # some messages say it, too
-            yield f"{where}{turn.error['kind']}: {turn.error['message'].removeprefix(where)}"
-        elif turn.status != "completed":
-            yield f"turn {turn.turn_number}: {turn.status}: {turn.reason}"
-        for check in turn.deciding_checks():
-            yield from _unmet(f"turn {turn.turn_number}: ", check)
-    for check in grade.assertions:
-        yield from _unmet("", check)
-    yield from (f"warning: {warning}" for warning in grade.warnings)
-
-
-def _unmet(where: str, check: CheckResult) -> Iterator[str]:
-    if check.passed or not check.evaluated:
-        return
-    yield f"{where}{check.name}: {check.error or check.found}"
-    if check.expected:
-        yield f"    expected: {check.expected}"
-    if check.excerpt:
-        yield f"    {check.excerpt}"
+def _details(row: Row) -> Iterator[str]:
+    for failure in row.failures:
+        yield f"{failure.where}{failure.name}: {failure.found}"
+        if failure.check is not None and failure.check.expected:
+            yield f"    expected: {failure.check.expected}"
+        if failure.check is not None and failure.check.excerpt:
+            yield f"    {failure.check.excerpt}"
+    yield from (f"warning: {warning}" for warning in row.grade.warnings)
 
 
 def _conversation(grade: Grade) -> Iterator[str]:

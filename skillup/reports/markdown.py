@@ -6,12 +6,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from skillup.checks.describe import in_words
 from skillup.reports.analysis.render import markdown_analysis
-from skillup.reports.phrases import attempt_words, tried_again
-from skillup.reports.result import baseline_words
 from skillup.reports.text import money, one_line, plain, seconds, tokens
-from skillup.schema.grade import BASELINE, CheckResult, Grade, RunResult
+from skillup.reports.view_model import (
+    Failure,
+    Labels,
+    Row,
+    RunView,
+    baseline_words,
+    count_parts,
+    grouped,
+    total_tokens,
+    view_of,
+)
+from skillup.schema.grade import BASELINE, RunResult
 from skillup.stats.proportions import percent
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
@@ -20,51 +28,33 @@ _REFERENCE = re.compile(r"(@|\\#|\b[Gg][Hh]-(?=\d)|:(?!\d+:)(?=(?:\w|[-+]|\\_)+:
 _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
-_NO_FAILURE = "➖"
-"""Of a case that failed without the skill."""
-_MOST_TOLD = 50
+_MAX_GROUPS = 50
 _ROWS_AT_ONCE = 30
-_MOST_ROWS = 1000
-_MOST_BYTES = 1 << 20
+_MAX_ROWS = 1000
+_MAX_BYTES = 1 << 20
 """GitHub shows no job summary that is larger."""
 
 
 def markdown(result: RunResult) -> str:
     """The counts, a row for each trial, and below it why each that did not pass did not."""
-    lines = [f"# skillup: {_headline(result)}", "", *_figures(result), ""]
-    several = {
-        "engine": len({grade.engine for grade in result.cases}) > 1,
-        "variant": len({grade.variant for grade in result.cases}) > 1,
-        "trial": any(grade.trial > 1 for grade in result.cases),
-    }
-    shown = [name for name, wanted in several.items() if wanted]
-    lines += _tables(result, shown)
-    again = tried_again((_name(grade, shown), grade.attempt) for grade in result.cases)
-    if again is not None:
-        lines += ["", f"⚠️ {escape(again, 1000)}"]
+    view = view_of(result)
+    counts = [text for text, _ in count_parts(result.summary, not_run=len(result.not_run))]
+    counts[0] = f"{result.summary.passed} of {result.summary.total} passed"
+    baseline = baseline_words(result.summary.baseline)
+    headline = "; ".join(filter(None, (", ".join(counts), baseline)))
+    lines = [f"# skillup: {headline}", "", *_figures(result), "", *_tables(view)]
+    retried = view.retried()
+    if retried is not None:
+        lines += ["", f"⚠️ {escape(retried, 1000)}"]
     lines += markdown_analysis(result.analysis, escape)
-    bad = [grade for grade in result.cases if _is_bad(grade)]
-    if bad:
-        lines += ["", "## What did not pass"]
-    alike = _alike(bad)
-    held = Counter(map(_case, result.cases))
-    for grades in alike[:_MOST_TOLD]:
-        lines += ["", *_told(grades, shown, held[_case(grades[0])])]
-    rest = sum(map(len, alike[_MOST_TOLD:]))
-    if rest:
-        lines += ["", f"… and {rest} more; `result.json` has them all."]
+    lines += _failed(view)
     lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]
     if result.not_run:
         lines += ["", f"## Not run ({len(result.not_run)})", ""]
         if result.stopped is not None:
             lines += [f"The run was stopped: {escape(result.stopped.message)}.", ""]
-        lines += [f"- {escape(job)}" for job in result.not_run[:_MOST_TOLD]]
-    return _within(lines, _MOST_BYTES)
-
-
-def _is_bad(grade: Grade) -> bool:
-    """That the agent fails without the skill is what a baseline is there to show."""
-    return grade.status == "ERROR" or (grade.status == "FAIL" and grade.variant != BASELINE)
+        lines += [f"- {escape(job)}" for job in result.not_run[:_MAX_GROUPS]]
+    return _within(lines, _MAX_BYTES)
 
 
 def _within(lines: list[str], most: int) -> str:
@@ -93,168 +83,118 @@ def escape(text: str, width: int = 300) -> str:
     return _AT_THE_START.sub(r"\g<number>\\", line)
 
 
-def _headline(result: RunResult) -> str:
-    summary = result.summary
-    parts = [f"{summary.passed} of {summary.total} passed"]
-    errors = "error" if summary.error == 1 else "errors"
-    for count, word in ((summary.fail, "failed"), (summary.error, errors),
-                        (summary.skip, "skipped"), (len(result.not_run), "not run")):  # fmt: skip
-        if count:
-            parts.append(f"{count} {word}")
-    baseline = baseline_words(summary.baseline)
-    return ", ".join(parts) + (f"; {baseline}" if baseline is not None else "")
-
-
 def _figures(result: RunResult) -> Iterator[str]:
     summary = result.summary
-    usage = summary.usage
-    known = [usage.get(name) for name in ("input_tokens", "output_tokens")]
-    total = sum(count for count in known if count is not None) if any(known) else None
     judges = summary.judging.cost_usd if summary.judging is not None else None
-    heads, rates = ["of trials passed"], [_percent(summary.pass_rate)]
+    cells = {"of trials passed": _percent(summary.pass_rate)}
     if summary.baseline is not None:
-        heads.append("without the skill")
-        rates.append(_percent(summary.baseline.pass_rate))
-    yield f"| {' | '.join(heads)} | time | cost | cost of judges | tokens | run |"
-    yield "|" + "---|" * (len(heads) + 5)
-    yield (
-        f"| {' | '.join(rates)} | {seconds(summary.duration_ms)} | {money(summary.cost_usd)} "
-        f"| {money(judges)} | {tokens(total)} | {escape(result.run_id)} |"
-    )
+        cells["without the skill"] = _percent(summary.baseline.pass_rate)
+    cells |= {
+        "time": seconds(summary.duration_ms),
+        "cost": money(summary.cost_usd),
+        "cost of judges": money(judges),
+        "tokens": tokens(total_tokens(summary.usage)),
+        "run": escape(result.run_id),
+    }
+    yield f"| {' | '.join(cells)} |"
+    yield "|" + "---|" * len(cells)
+    yield f"| {' | '.join(cells.values())} |"
 
 
 def _percent(rate: float | None) -> str:
     return "–" if rate is None else percent(rate)
 
 
-def _tables(result: RunResult, shown: list[str]) -> Iterator[str]:
+def _tables(view: RunView) -> Iterator[str]:
     """A row for each trial; of many, those that did not pass, and the others folded below.
 
     Folded by themselves are verdicts without the skill: they are none on the skill.
     """
-    bare = [grade for grade in result.cases if grade.variant == BASELINE and not _is_bad(grade)]
-    own = [grade for grade in result.cases if grade.variant != BASELINE or _is_bad(grade)]
-    passed = [grade for grade in own if grade.status == "PASS"]
-    others = [grade for grade in own if grade.status != "PASS"]
+    bare = [row for row in view.rows if row.grade.variant == BASELINE and not row.is_bad]
+    own = [row for row in view.rows if row.grade.variant != BASELINE or row.is_bad]
+    passed = [row for row in own if row.grade.status == "PASS"]
+    others = [row for row in own if row.grade.status != "PASS"]
     if len(own) <= _ROWS_AT_ONCE or not passed:
         passed, others = [], own
     if others:
-        yield from _table(others[:_MOST_ROWS], shown)
-    room = max(0, _MOST_ROWS - len(others))
-    if passed:
-        many = "1 trial" if len(passed) == 1 else f"{len(passed)} trials"
-        yield from _folded(f"{many} passed", passed[:room], shown)
-    if bare:
-        room = max(0, room - len(passed))
-        yield from _folded(f"without the skill: {_counted(bare)}", bare[:room], shown)
-    if len(result.cases) > _MOST_ROWS:
-        yield ""
-        yield f"… and {len(result.cases) - _MOST_ROWS} more trials; `result.json` has them all."
-
-
-def _counted(grades: Sequence[Grade]) -> str:
-    counts: Counter[str] = Counter(grade.status for grade in grades)
+        yield from _table(others[:_MAX_ROWS], view.labels)
+    room = max(0, _MAX_ROWS - len(others))
+    counts: Counter[str] = Counter(row.grade.status for row in bare)
     words = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
-    return ", ".join(f"{counts[status]} {word}" for status, word in words.items() if counts[status])
+    bare_words = ", ".join(f"{counts[s]} {word}" for s, word in words.items() if counts[s])
+    for rows, title in (
+        (passed, f"{len(passed)} trial{'s' if len(passed) != 1 else ''} passed"),
+        (bare, f"without the skill: {bare_words}"),
+    ):
+        if rows:
+            yield from ("", f"<details><summary>{title}</summary>", "")
+            yield from _table(rows[:room], view.labels)
+            yield from ("", "</details>")
+            room = max(0, room - len(rows))
+    if len(view.rows) > _MAX_ROWS:
+        yield ""
+        yield f"… and {len(view.rows) - _MAX_ROWS} more trials; `result.json` has them all."
 
 
-def _folded(summary: str, rows: Sequence[Grade], shown: list[str]) -> Iterator[str]:
-    yield from ("", f"<details><summary>{summary}</summary>", "")
-    yield from _table(rows, shown)
-    yield from ("", "</details>")
+def _shown(labels: Labels, row: Row) -> dict[str, str]:
+    names = [name for name in ("engine", "variant", "trial") if getattr(labels, name)]
+    return {name: str(getattr(row.grade, name)) for name in names}
 
 
-def _mark(grade: Grade) -> str:
-    return _NO_FAILURE if grade.status == "FAIL" and not _is_bad(grade) else _MARKS[grade.status]
-
-
-def _table(rows: Sequence[Grade], shown: list[str]) -> Iterator[str]:
+def _table(rows: Sequence[Row], labels: Labels) -> Iterator[str]:
+    shown = list(_shown(labels, rows[0])) if rows else []
     heads = ["", "case", *shown, "turns", "checks", "score", "time", "cost"]
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
-    for grade in rows:
-        held = sum(turn.status == "completed" for turn in grade.turns)
-        checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
+    for row in rows:
+        grade = row.grade
+        is_expected = grade.status == "FAIL" and not row.is_bad
         cells = [
-            f"{_mark(grade)} {grade.status}",
-            escape(grade.case_id) + _attempt(grade),
-            *(escape(str(getattr(grade, name))) for name in shown),
-            f"{held}/{len(grade.turns)}",
-            f"{sum(check.passed for check in checks)}/{len(checks)}",
-            "–" if grade.status in ("ERROR", "SKIP") else f"{grade.score:.2f}",
+            f"{'➖' if is_expected else _MARKS[grade.status]} {grade.status}",
+            escape(grade.case_id) + (f" ({row.attempt})" if row.attempt else ""),
+            *map(escape, _shown(labels, row).values()),
+            f"{row.turns_done}/{len(grade.turns)}",
+            f"{row.passed_checks}/{len(row.checks)}",
+            "–" if row.score is None else f"{row.score:.2f}",
             seconds(grade.duration_ms),
             money(grade.cost_usd),
         ]
         yield "| " + " | ".join(cells) + " |"
 
 
-def _attempt(grade: Grade) -> str:
-    return f" ({attempt_words(grade.attempt)})" if grade.attempt > 1 else ""
+def _failed(view: RunView) -> Iterator[str]:
+    """Why each trial that is bad is; those of a case that say the same stand together."""
+    groups = grouped(
+        (row for row in view.rows if row.is_bad),
+        lambda row: (row.case, row.grade.status, row.grade.reason, *map(_line, row.failures)),
+    )
+    of_case = Counter(row.case for row in view.rows)
+    if groups:
+        yield from ("", "## What did not pass")
+    for rows in groups[:_MAX_GROUPS]:
+        grade, failures = rows[0].grade, [f for f in rows[0].failures if f.name != "skipped"]
+        shown = _shown(view.labels, rows[0])
+        if len(rows) > 1:
+            shown["trial"] = f"{len(rows)} of {of_case[rows[0].case]} trials"
+        where = ", ".join(shown.values())
+        label = f"{grade.case_id} ({where})" if where else grade.case_id
+        yield from ("", f"### {_MARKS[grade.status]} {escape(label)}")
+        known = [words for f in failures for words in (f.sentence, f.where + f.sentence)]
+        if not grade.reason.startswith(tuple(known)):
+            yield from ("", escape(grade.reason))
+        if failures:
+            yield ""
+            yield from (f"- {_line(failure)}" for failure in failures[:20])
+    rest = sum(map(len, groups[_MAX_GROUPS:]))
+    if rest:
+        yield from ("", f"… and {rest} more; `result.json` has them all.")
 
 
-def _case(grade: Grade) -> tuple[str, ...]:
-    return grade.suite, grade.case_id, grade.engine, grade.variant
-
-
-def _alike(grades: Sequence[Grade]) -> list[list[Grade]]:
-    """Trials of one case of which there is the same to be told stand together."""
-    groups: dict[tuple[object, ...], list[Grade]] = {}
-    for grade in grades:
-        told = (*_case(grade), grade.status, grade.reason, *_unmet(grade))
-        groups.setdefault(told, []).append(grade)
-    return list(groups.values())
-
-
-def _name(grade: Grade, shown: list[str]) -> str:
-    return " ".join([grade.case_id, *(str(getattr(grade, name)) for name in shown)])
-
-
-def _told(grades: Sequence[Grade], shown: list[str], held: int) -> Iterator[str]:
-    grade = grades[0]
-    several = {"trial": f"{len(grades)} of {held} trials"} if len(grades) > 1 else {}
-    where = ", ".join(several.get(name) or str(getattr(grade, name)) for name in shown)
-    label = f"{grade.case_id} ({where})" if where else grade.case_id
-    yield f"### {_MARKS[grade.status]} {escape(label)}"
-    unmet = list(_unmet(grade))
-    if not any(grade.reason.startswith(words) for words in _first_words(grade)):
-        yield ""
-        yield escape(grade.reason)
-    if unmet:
-        yield ""
-        yield from (f"- {line}" for line in unmet[:20])
-
-
-def _first_words(grade: Grade) -> Iterator[str]:
-    """What a reason begins with that says no more than a line of :func:`_unmet`."""
-    for turn in grade.turns:
-        if turn.error is not None:
-            yield f"{turn.error['kind']}: {turn.error['message']}"
-        for check in turn.deciding_checks():
-            if not check.passed and not check.error:
-                yield f"turn {turn.turn_number}: {in_words(check.name, check.found)}"
-    for check in grade.assertions:
-        if not check.passed and not check.error:
-            yield in_words(check.name, check.found)
-
-
-def _unmet(grade: Grade) -> Iterator[str]:
-    for turn in grade.turns:
-        if turn.error is not None:
-            where = f"turn {turn.turn_number}: "  # some messages say it, too
-            message = turn.error["message"].removeprefix(where)
-            yield where + escape(f"{turn.error['kind']}: {message}")
-        for check in turn.deciding_checks():
-            if not check.passed:
-                yield f"turn {turn.turn_number}: {_check(check)}"
-    unmet = (check for check in grade.assertions if not check.passed and check.evaluated)
-    yield from map(_check, unmet)
-
-
-def _check(check: CheckResult) -> str:
-    if check.error:
-        return f"**{escape(check.name, 120)}**: {escape(check.error)}"
-    told = in_words(check.name, check.found)
-    found = told.removeprefix(f"{check.name}: ")
-    if found == told:  # a sentence by itself, or nothing was found
-        return f"**{escape(told)}**"
-    return f"**{escape(check.name, 120)}**: {escape(found)}"
+def _line(failure: Failure) -> str:
+    sentence = failure.sentence
+    if failure.is_turn:
+        return failure.where + escape(sentence)
+    found = sentence.removeprefix(f"{failure.name}: ")
+    if found == sentence:  # a sentence by itself, or nothing was found
+        return f"{failure.where}**{escape(sentence)}**"
+    return f"{failure.where}**{escape(failure.name, 120)}**: {escape(found)}"

@@ -21,7 +21,7 @@ _USAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why trials of a run were not held."""
+    """Why trials did not run."""
 
     stop: Stop | None = None
     """What kept more trials from being started, if something did."""
@@ -40,7 +40,7 @@ def build_result(
 ) -> RunResult:
     """The result of a run: `grades` by job id, in the order of `planned` (all job ids).
 
-    What stopped the run is told only if trials were not run for it.
+    What stopped the run is in it only if trials were not run for it.
     """
     ending = ending or Ending()
     ordered = [grades[job] for job in planned if job in grades]
@@ -64,14 +64,17 @@ def summarize(grades: Sequence[Grade], duration_ms: int) -> Summary:
 
     A trial without the skill that fails is no failure of the skill: those are counted apart.
     """
-    counts = {variant: dict.fromkeys(_STATUSES, 0) for variant in ("with_skill", BASELINE)}
+    counts = {is_bare: dict.fromkeys(_STATUSES, 0) for is_bare in (False, True)}
     for grade in grades:
-        counts[BASELINE if grade.variant == BASELINE else "with_skill"][grade.status] += 1
+        counts[grade.variant == BASELINE][grade.status] += 1
     costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
-    usage = {name: sum(known) if (known := _known(grades, name)) else None for name in _USAGE}
+    usage = {}
+    for name in _USAGE:
+        known = [n for grade in grades if (n := (grade.usage or {}).get(name)) is not None]
+        usage[name] = sum(known) if known else None
     return summary_of(
-        counts["with_skill"],
-        counts[BASELINE],
+        counts[False],
+        counts[True],
         duration_ms=duration_ms,
         cost_usd=sum(costs) if costs else None,
         usage=usage,
@@ -89,9 +92,9 @@ def summary_of(
     judging: Judging | None = None,
 ) -> Summary:
     """The summary of trials with and `without` the skill, each counted by status."""
-    apart = counts_of(without)
+    apart = _counts(without)
     return Summary(
-        **counts_of(counts).model_dump(),
+        **_counts(counts).model_dump(),
         baseline=apart if apart.total else None,
         duration_ms=duration_ms,
         cost_usd=cost_usd,
@@ -100,8 +103,7 @@ def summary_of(
     )
 
 
-def counts_of(counts: Mapping[str, int]) -> Counts:
-    """Trials by status, with their pass rate."""
+def _counts(counts: Mapping[str, int]) -> Counts:
     judged = counts["PASS"] + counts["FAIL"]
     return Counts(
         total=sum(counts[status] for status in _STATUSES),
@@ -111,23 +113,3 @@ def counts_of(counts: Mapping[str, int]) -> Counts:
         skip=counts["SKIP"],
         pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
     )
-
-
-def baseline_words(baseline: Counts | None) -> str | None:
-    """``without the skill: 27 passed, 21 failed``; None if there is no baseline."""
-    if baseline is None:
-        return None
-    errors = "error" if baseline.error == 1 else "errors"
-    told = (
-        (baseline.fail, "failed"),
-        (baseline.error, errors),
-        (baseline.skip, "skipped"),
-    )
-    parts = [f"{count} {word}" for count, word in told if count]
-    return "without the skill: " + ", ".join([f"{baseline.passed} passed", *parts])
-
-
-def _known(grades: Sequence[Grade], name: str) -> list[int]:
-    return [
-        grade.usage[name] for grade in grades if grade.usage and grade.usage.get(name) is not None
-    ]

@@ -79,3 +79,13 @@ def money(usd: float | None) -> str:
     if usd is None:
         return "–"
     return f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"
+
+
+def p_value(p: float) -> str:
+    """`0.012`, or that it is too small to be worth its digits."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.3g}"
+
+
+def count(number: int, word: str) -> str:
+    """``1 case``, ``3 cases``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -9,8 +9,7 @@ import pytest
 
 from skillup.history.comparison import compare_runs
 from skillup.history.runs import CaseKey
-from skillup.reports.comparison_json import comparison_json
-from skillup.reports.comparison_text import edited_in_a_sentence, in_a_sentence
+from skillup.reports.comparison import comparison_json, edited_in_a_sentence, in_a_sentence
 from tests.support.outcomes import Cases, a_key, a_run
 
 Cost = float | None
@@ -41,7 +40,7 @@ def sentence(a: Cases, b: Cases, cost: tuple[Cost, Cost] = (None, None)) -> str:
     ],
 )
 def test_it_says_no_more_than_is_sure(a: str, b: str, said: str) -> None:
-    assert sentence({"x": a}, {"x": b}).startswith(said + "what the agent cost in B is not told; ")
+    assert sentence({"x": a}, {"x": b}).startswith(said + "what the agent cost in B is not known; ")
 
 
 def test_many_small_losses_are_told_together() -> None:
@@ -75,7 +74,7 @@ def test_sure_and_observed_are_told_apart_with_the_engine_where_there_are_severa
     [
         ((1.0, 1.25), "; the agent cost $2.50 in B, +25% a trial; "),
         ((None, 1.25), "; the agent cost $2.50 in B; "),
-        ((1.0, None), "; what the agent cost in B is not told; "),
+        ((1.0, None), "; what the agent cost in B is not known; "),
     ],
 )
 def test_the_cost_is_told_or_that_it_is_not(cost: tuple[Cost, Cost], said: str) -> None:

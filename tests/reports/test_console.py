@@ -125,7 +125,7 @@ def test_what_is_said_of_a_judge_in_several_trials_stands_once(tmp_path: Path) -
     shown = StringIO()
 
     result = a_result([grade for _, grade in marked])
-    print_result(result, plan, marked, "run", make_console(shown))
+    print_result(result, "run", make_console(shown))
 
     (told,) = [line for line in shown.getvalue().splitlines() if note in line]
     assert sorted(told.partition(": ")[0].split(", ")) == ["once #2", "please (3 of 3)"]

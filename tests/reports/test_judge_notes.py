@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.reports.phrases import judge_lines, judging_cost
+from skillup.reports.view_model import judge_lines, judging_cost
 from skillup.schema.grade import CheckResult, Judging
 from tests.reports.test_junit import make_grade
 

@@ -114,7 +114,7 @@ def test_engines_and_variants_are_suites_of_their_own_and_trials_are_told_apart(
 def test_what_was_not_run_is_skipped_and_says_so() -> None:
     (skipped,) = parsed(make_grade("a"), planned=["0", "b/e/with_skill/1"]).iter("skipped")
 
-    assert skipped.get("message") == "this trial was planned and not held"
+    assert skipped.get("message") == "this trial was planned and not run"
 
 
 def test_what_a_test_came_to_is_in_the_properties_of_its_suite() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from skillup.plan import Plan
-from skillup.reports.terminal.live import LiveReporter
+from skillup.reports.terminal.progress import LiveReporter
 from skillup.schema.record import TranscriptItem
 from skillup.trial import TrialEvent
 from tests.support.families import jobs_of
@@ -18,8 +18,8 @@ from tests.support.families import jobs_of
 @pytest.mark.parametrize(
     ("event", "shown"),
     [
-        ({"text": ""}, "turn 1/2  0.0 s  waiting for the agent"),
-        ({"text": "Hello"}, "turn 1/2  0.0 s  simulated user: Hello"),
+        ({"text": ""}, "turn 1/2  0.0 s"),
+        ({"text": "Hello"}, "simulated user: Hello"),
         ({"text": "key s3cret"}, "simulated user: key ***"),
         ({"text": "", "shared_by": 2}, "waiting for the agent (shared by 2 trials)"),
     ],

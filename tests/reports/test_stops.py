@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.phrases import decided_words, not_run_words, stop_lines
+from skillup.reports.view_model import decided_words, not_run_words, stop_lines
 from skillup.schema.analysis import CaseReliability, Decision, Rate
 from skillup.schema.grade import RunResult, Stop
 from tests.support.stored import a_result

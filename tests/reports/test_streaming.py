@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from skillup.reports.terminal.streaming import ConversationStream
+from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult, TurnGrade
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
@@ -25,11 +25,11 @@ class Heard:
         self.stream = ConversationStream(console, lambda text: text.replace(secret, "***"))
 
     def item(self, item: TranscriptItem, job: str = JOB, label: str = "a") -> None:
-        self.stream.hear(TrialEvent(job, "item", item=item), label)
+        self.stream.add(TrialEvent(job, "item", item=item), label)
 
     def message(self, text: str, turn: int = 1, **more: str) -> None:
         event = TrialEvent(JOB, "message_sent", turn, 0, text, **more)  # type: ignore[arg-type]
-        self.stream.hear(event, "a")
+        self.stream.add(event, "a")
 
     @property
     def text(self) -> str:
@@ -76,7 +76,7 @@ def test_on_a_terminal_long_lines_go_on_below_where_they_began() -> None:
     file = io.StringIO()
     console = Console(file=file, width=30, highlight=False, force_terminal=True, color_system=None)
     item = TranscriptItem(type="message", text="A deletion takes two confirmations.")
-    ConversationStream(console).hear(TrialEvent(JOB, "item", item=item), "a")
+    ConversationStream(console).add(TrialEvent(JOB, "item", item=item), "a")
 
     assert file.getvalue() == "a  agent\n    A deletion takes two\n    confirmations.\n"
 
@@ -156,7 +156,7 @@ def test_checks_are_told_turn_by_turn_when_the_trial_has_ended() -> None:
 
 def test_a_turn_that_did_not_complete_is_told() -> None:
     heard = Heard()
-    heard.stream.hear(TrialEvent(JOB, "turn_ended", 1, 1, "error"), "a")
+    heard.stream.add(TrialEvent(JOB, "turn_ended", 1, 1, "error"), "a")
 
     assert heard.text == "a  the turn ended: error\n"
 

@@ -38,7 +38,7 @@ def compare(
     from skillup.history.gates import check_gates, gates_by_suite, given_gates
     from skillup.history.index import index_url
     from skillup.load.discover import workspace_root
-    from skillup.reports.comparison_json import comparison_json
+    from skillup.reports.comparison import comparison_json
     from skillup.reports.terminal.comparison import print_comparison
     from skillup.reports.terminal.layout import make_console
     from skillup.store.places import runs_folder

@@ -48,7 +48,7 @@ def trends(
     from skillup.history.index import index_url, open_index, tallies_of_all_runs
     from skillup.history.series import SeriesFilter, histories
     from skillup.load.discover import workspace_root
-    from skillup.reports.comparison_json import trends_json
+    from skillup.reports.comparison import trends_json
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.terminal.trends import MOST_CASES, print_trends
     from skillup.store.places import runs_folder

@@ -23,8 +23,8 @@ from skillup.reports.analysis.sheet import (
     points_interval,
     telling,
 )
-from skillup.reports.phrases import decided_words
 from skillup.reports.text import listed_ids, money, one_line, plain, seconds, shown_id, tokens
+from skillup.reports.view_model import decided_words
 from skillup.schema.analysis import (
     Analysis,
     CaseReliability,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillup.checks.context import CannotEvaluateError, plain
+from skillup.checks.context import CannotEvaluateError, original_span, plain
 from skillup.checks.text import Searcher
-from skillup.reports.html.evidence import NormalizedText, utf16
+from skillup.reports.html.evidence import utf16
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Capture, Turn
@@ -22,49 +22,34 @@ def content_parts(template: str | None, content: str, values: Mapping[str, str])
 
     One piece if it is not what `template` gives with these values, for whatever reason.
     """
-    whole = [{"text": content, "variable": None}]
-    if template is None:
-        return whole
-    parts: list[Part] = [
-        {"text": text, "variable": name} for text, name in templates.pieces(template, values)
-    ]
-    if "".join(part["text"] for part in parts) != content:
-        return whole
-    return _joined(parts) or whole
-
-
-def _joined(parts: Sequence[Part]) -> list[Part]:
-    found: list[Part] = []
-    for part in parts:
-        if not part["text"] and part["variable"] is None:
-            continue
-        if found and part["variable"] is None and found[-1]["variable"] is None:
-            found[-1] = {"text": found[-1]["text"] + part["text"], "variable": None}
-        else:
-            found.append(part)
-    return found
+    parts: list[Part] = []
+    for text, name in templates.pieces(template, values) if template is not None else ():
+        if name is None and parts and parts[-1]["variable"] is None:
+            parts[-1]["text"] += text
+        elif text or name is not None:
+            parts.append({"text": text, "variable": name})
+    same = parts and "".join(part["text"] for part in parts) == content
+    return parts if same else [{"text": content, "variable": None}]
 
 
 def captures_of(
-    turn: TurnRecord, wanted: Turn | None, turns: Sequence[Part], answer: str, follow_up: int | None
+    turn: TurnRecord, case: Turn | None, turns: Sequence[Part], answer: str, follow_up: int | None
 ) -> list[dict[str, Any]]:
     """The turn's captures: ``{variable, value, used_in, where}``.
 
-    `turns`: all of the page's turns; `answer`: the text the captures were asked of, as the page
+    `turns`: all of the page's turns; `answer`: the text the captures were taken from, as the page
     has it, which is that of `follow_up` if that is given.
     """
-    rules = {rule.variable: rule for rule in wanted.capture} if wanted is not None else {}
+    rules = {rule.variable: rule for rule in case.capture} if case is not None else {}
     found = []
     for name, value in turn.captures.items():
-        where = _where(rules.get(name), value, answer)
-        found.append(
-            {
-                "variable": name,
-                "value": value,
-                "used_in": _used_in(name, turn.turn_number, turns),
-                "where": None if where is None else {**where, "follow_up": follow_up},
-            }
-        )
+        span = _span(rules.get(name), value, answer)
+        where = None
+        if span is not None:
+            start, end = (utf16(answer, place) for place in original_span(answer, span))
+            where = {"start": start, "end": end, "follow_up": follow_up}
+        used = _used_in(name, turn.turn_number, turns)
+        found.append({"variable": name, "value": value, "used_in": used, "where": where})
     return found
 
 
@@ -82,34 +67,22 @@ def _used_in(name: str, taken_in: int, turns: Sequence[Part]) -> list[int]:
     return used
 
 
-def _where(rule: Capture | None, value: str, answer: str) -> dict[str, int] | None:
+def _span(rule: Capture | None, value: str, answer: str) -> tuple[int, int] | None:
+    """In the plain form of the answer; None: it cannot be known."""
     if rule is None or not value:
         return None
-    seen = NormalizedText(answer)
-    if rule.pattern is not None:
-        span = _of_pattern(rule.pattern, value, seen)
-    elif (rule.jsonpath or "").replace(" ", "").startswith(("$.response", "response")):
-        at = seen.plain.find(plain(value))
+    text, piece = plain(answer), plain(value)
+    if rule.pattern is None:
+        whole = (rule.jsonpath or "").replace(" ", "").startswith(("$.response", "response"))
+        at = text.find(piece)
         # A value that stands there twice may be either.
-        span = (at, at + len(plain(value))) if seen.plain.count(plain(value)) == 1 else None
-    else:
-        span = None
-    if span is None:
-        return None
-    start, end = seen.back(span)
-    return {"start": utf16(answer, start), "end": utf16(answer, end)}
-
-
-def _of_pattern(pattern: str, value: str, seen: NormalizedText) -> tuple[int, int] | None:
+        return (at, at + len(piece)) if whole and text.count(piece) == 1 else None
     try:
-        match = Searcher().search(pattern, seen.plain)
-        group = kept_group(pattern)
+        match = Searcher().search(rule.pattern, text)
+        group = kept_group(rule.pattern)
     except (CannotEvaluateError, ValueError):
         return None
-    if match is None or match[group] != value:
-        return None
-    start, end = match.span(group)
-    return start, end
+    return match.span(group) if match is not None and match[group] == value else None
 
 
 def prompt_of(checks: Sequence[Check], asked_by: Sequence[int]) -> str | None:

@@ -10,24 +10,167 @@ from typing import Any
 
 from skillup.history.comparison import CaseChange, Comparison
 from skillup.history.gates import gates_by_suite
-from skillup.history.runs import CaseKey, CaseTally, read_run
+from skillup.history.runs import CaseKey
+from skillup.history.runs import read_run
+from skillup.history.runs import CaseTally
+from skillup.reports.comparison import averages, changed_cases, how_sure, statements
 from skillup.reports.html.history import index_url_of
 from skillup.reports.html.rows import Row
 from skillup.reports.html.run_data import RunData
-from skillup.reports.terminal.comparison import how_sure, statements, taken
 from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
 
-# What of a case was changed between two runs: the records of both hold it as it was run.
-
 _CHECKS = ("assertions", "post_condition", "expected_output")
-_BESIDE = {"id", "suite_root"}
-_WORDS = {
+_CASE_WORDS = {
     "assertions": "checks of the whole conversation",
-    "judge": "judge",
     "scripted": "script",
     "trials": "number of trials",
 }
+_CHANGES = {
+    "newly_failing": "newly_failing",
+    "newly_passing": "newly_passing",
+    "unsure": "changed",
+    "still_failing": "same",
+    "still_passing": "same",
+    "skipped": "not_run",
+    "not_run": "not_run",
+    "only_in_a": "only_a",
+    "only_in_b": "only_b",
+}
+_ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
+_STATUS = {
+    "pass": "PASS",
+    "fail": "FAIL",
+    "mixed": "FAIL",
+    "error": "ERROR",
+    "skip": "SKIP",
+    "not_held": "NOT_HELD",
+}
+
+
+def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> dict[str, Any]:
+    """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
+
+    They are compared as by `skillup compare`, with the same `index` and the gates that B recorded.
+    Raises RunDirectoryError if one of them holds nothing that can be compared.
+    """
+    from skillup.history.baseline import compare_with_index
+
+    earlier, later = read_run(a.path), read_run(b.path)
+    gates = gates_by_suite(later, {})
+    compared = compare_with_index(earlier, later, gates, index_url_of(b.path, index))
+    rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
+    rows: list[dict[str, Any]] = []
+    for change in compared.cases:
+        of_a, of_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
+        row_a, row_b = _most_telling(of_a, of_b), _most_telling(of_b, of_a)
+        edits: list[str] = []
+        if row_a is not None and row_b is not None:
+            edits = case_changes(a.path, row_a["job"], b.path, row_b["job"])
+        # A verdict that another run stands in with is not that of any trial of A.
+        shown_a = None if change.key in compared.earlier else row_a
+        rows.append(
+            {
+                **change.key._asdict(),
+                "a": _side(change.a, shown_a, shift),
+                "b": _side(change.b, row_b, 0),
+                "change": _change(change),
+                "case_changes": edits,
+                "sure": change.sure,
+                "how_sure": how_sure(compared, change),
+            }
+        )
+    rows.sort(key=lambda row: _ORDER.index(row["change"]))
+    edited = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changes"]))
+    news = ["; ".join(_news(compared))] if compared.verdicts.cases else []
+    return {
+        "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
+        "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
+        # As in a gate, over cases with the skill.
+        "summary": [*news, *statements(compared), *averages(compared)],
+        "rows": rows,
+        "notes": [*compared.notes, *filter(None, [changed_cases(edited, "changed")])],
+        "details_of_a": True,
+    }
+
+
+def trials_of_a(sides: dict[str, Any], *, same: bool) -> list[int]:
+    """A's trials, as numbers of the page of both, of cases that are the same as before, or not.
+
+    Of those that are the same only those that B has, too.
+    """
+    rows = [row for row in sides["rows"] if (row["change"] == "same") == same]
+    shown = [row["a"] for row in rows if not same or row["b"] is not None]
+    return [side["n"] for side in shown if side is not None and side["n"] is not None]
+
+
+def _news(compared: Comparison) -> Iterator[str]:
+    failing, passing = (
+        [case for case in compared.counted if case.change == change]
+        for change in ("newly_failing", "newly_passing")
+    )
+    skill = " with the skill" if len(compared.counted) < len(compared.cases) else ""
+    noun = "case is" if len(failing) == 1 else "cases are"
+    yield f"{len(failing) or 'no'} {noun} newly failing{skill}{_surely(failing)}"
+    if passing:
+        are = "is" if len(passing) == 1 else "are"
+        yield f"{len(passing)} {are} newly passing{_surely(passing)}"
+
+
+def _surely(cases: Sequence[CaseChange]) -> str:
+    """Of cases that ran once in each run, nothing: there is nothing to be sure of."""
+    sure = sum(case.sure for case in cases)
+    if all(case.p is None for case in cases):
+        return ""
+    if len(cases) == 1:
+        return ", surely" if sure else ", but not surely"
+    return f", {sure or 'none'} of them surely"
+
+
+def _change(change: CaseChange) -> str:
+    word = _CHANGES[change.change]
+    if word == "not_run" and change.a.state == change.b.state:
+        return "same"
+    if word == "same" and change.a.score != change.b.score:
+        return "changed"
+    return word
+
+
+def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
+    found: dict[CaseKey, list[Row]] = {}
+    for row in rows:
+        if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"):
+            key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def _most_telling(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
+    """Of several trials the one to look at: the first that did not pass, where any did not."""
+    tests: tuple[Callable[[Row], bool], ...] = (
+        lambda row: row["status"] == "FAIL",
+        lambda row: row["status"] == "ERROR",
+        # Else the same repetition as the other side's, so that like is beside like.
+        lambda row: any(row["trial"] == o["trial"] and o["status"] != "PASS" for o in other),
+        lambda _: True,
+    )
+    return next((row for test in tests for row in own if test(row)), None)
+
+
+def _side(tally: CaseTally, row: Row | None, shift: int) -> dict[str, Any] | None:
+    if tally.state == "absent":
+        return None
+    return {
+        "status": _STATUS[tally.state],
+        "score": tally.score,
+        "passed": tally.passed,
+        "held": tally.judged,
+        "reason": tally.reason,
+        "n": None if row is None else row["n"] + shift,
+    }
+
+
+# What of a case was changed between two runs: the records of both have it as it was run.
 
 
 def case_changes(a: Path, job_a: str, b: Path, job_b: str) -> list[str]:
@@ -60,25 +203,20 @@ def _read(path: Path, _changed: int, _size: int) -> dict[str, Any] | None:
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name in dict.fromkeys([*before, *now]):
         old, new = before.get(name), now.get(name)
-        if name in _BESIDE or old == new:
+        if name in ("id", "suite_root") or old == new:
             continue
-        if name == "input" and isinstance(old, dict) and isinstance(new, dict):
-            yield from _of_input(old, new)
+        if name != "input" or not isinstance(old, dict) or not isinstance(new, dict):
+            yield _CASE_WORDS.get(name, name)
+            continue
+        turns, later = _turns(old), _turns(new)
+        if [_message(turn) for turn in turns] != [_message(turn) for turn in later]:
+            yield "messages"
         else:
-            yield _WORDS.get(name, name)
-
-
-def _of_input(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    turns, later = _turns(old), _turns(new)
-    if [_said(turn) for turn in turns] != [_said(turn) for turn in later]:
-        yield "messages"
-    else:
-        for number, (one, other) in enumerate(zip(turns, later, strict=True), start=1):
-            if one != other:
-                yield f"checks of turn {number}"
-    for name in dict.fromkeys([*old, *new]):
-        if name not in ("turns", "prompt") and old.get(name) != new.get(name):
-            yield name
+            pairs = enumerate(zip(turns, later, strict=True), start=1)
+            yield from (f"checks of turn {number}" for number, (x, y) in pairs if x != y)
+        for field in dict.fromkeys([*old, *new]):
+            if field not in ("turns", "prompt") and old.get(field) != new.get(field):
+                yield field
 
 
 def _turns(given: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -88,169 +226,5 @@ def _turns(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [turn if isinstance(turn, dict) else {"content": turn} for turn in turns]
 
 
-def _said(turn: Mapping[str, Any]) -> dict[str, Any]:
+def _message(turn: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in turn.items() if name not in _CHECKS}
-
-
-_WORDS_SIDES = {
-    "newly_failing": "newly_failing",
-    "newly_passing": "newly_passing",
-    "unsure": "changed",
-    "still_failing": "same",
-    "still_passing": "same",
-    "skipped": "not_run",
-    "not_run": "not_run",
-    "only_in_a": "only_a",
-    "only_in_b": "only_b",
-}
-_STATUS = {
-    "pass": "PASS",
-    "fail": "FAIL",
-    "mixed": "FAIL",
-    "error": "ERROR",
-    "skip": "SKIP",
-    "not_held": "NOT_HELD",
-}
-_MOST_NAMED = 5
-_ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
-
-
-def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> dict[str, Any]:
-    """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
-
-    They are compared as by `skillup compare`, with the same `index` and the gates that B recorded.
-    Raises RunDirectoryError if one of them holds nothing that can be compared.
-    """
-    from skillup.history.baseline import compare_with_index
-
-    earlier, later = read_run(a.path), read_run(b.path)
-    gates = gates_by_suite(later, {})
-    compared = compare_with_index(earlier, later, gates, index_url_of(b.path, index))
-    rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
-    rows = []
-    for change in compared.cases:
-        held_a, held_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
-        row_a, row_b = _telling(held_a, held_b), _telling(held_b, held_a)
-        rows.append(
-            {
-                **change.key._asdict(),
-                # A verdict that another run stands in with is not that of any trial of A.
-                "a": _side(change.a, None if change.key in compared.earlier else row_a, shift),
-                "b": _side(change.b, row_b, 0),
-                "change": _word(change),
-                "case_changes": case_changes(a.path, row_a["job"], b.path, row_b["job"])
-                if row_a is not None and row_b is not None
-                else [],
-                "sure": change.sure,
-                "how_sure": how_sure(compared, change),
-            }
-        )
-    rows.sort(key=lambda row: _ORDER.index(str(row["change"])))
-    return {
-        "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
-        "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
-        "summary": list(_summary(compared)),
-        "rows": rows,
-        "notes": [*compared.notes, *_edited(rows)],
-        "details_of_a": True,
-    }
-
-
-def _edited(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """One line on the cases that are not what they were: what they came to may be for that."""
-    names = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changes"]))
-    if not names:
-        return
-    named = ", ".join(names[:_MOST_NAMED])
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    noun = "case was" if len(names) == 1 else "cases were"
-    yield f"{len(names)} {noun} changed between the two runs: {named}{more}"
-
-
-def differing(sides: dict[str, Any], shift: int) -> list[int]:
-    """The trials of A whose conversations are worth having: of cases that are not as before."""
-    changed = [row["a"] for row in sides["rows"] if row["change"] != "same"]
-    return [side["n"] - shift for side in changed if side is not None and side["n"] is not None]
-
-
-def unchanged(sides: dict[str, Any]) -> list[int]:
-    """The other trials of A that are shown in a pair, by their numbers on the page of both."""
-    same = [row["a"] for row in sides["rows"] if row["change"] == "same" and row["b"] is not None]
-    return [side["n"] for side in same if side is not None and side["n"] is not None]
-
-
-def _summary(compared: Comparison) -> Iterator[str]:
-    """What it comes to over all cases, in a sentence each; as in a gate, those with the skill."""
-    if compared.verdicts.cases:
-        yield "; ".join(_news(compared))
-    yield from statements(compared)
-    yield from taken(compared)
-
-
-def _news(compared: Comparison) -> Iterator[str]:
-    failing, passing = (
-        [case for case in compared.counted if case.change == change]
-        for change in ("newly_failing", "newly_passing")
-    )
-    skill = " with the skill" if len(compared.counted) < len(compared.cases) else ""
-    noun = "case" if len(failing) == 1 else "cases"
-    yield f"{len(failing) or 'no'} {noun} {_are(failing)} newly failing{skill}{_surely(failing)}"
-    if passing:
-        yield f"{len(passing)} {_are(passing)} newly passing{_surely(passing)}"
-
-
-def _are(cases: Sequence[CaseChange]) -> str:
-    return "is" if len(cases) == 1 else "are"
-
-
-def _surely(cases: Sequence[CaseChange]) -> str:
-    """Held once in each run, nothing is said: there is nothing to be sure of."""
-    sure = sum(case.sure for case in cases)
-    if all(case.p is None for case in cases):
-        return ""
-    if len(cases) == 1:
-        return ", surely" if sure else ", but not surely"
-    return f", {sure or 'none'} of them surely"
-
-
-def _word(change: CaseChange) -> str:
-    word = _WORDS_SIDES[change.change]
-    if word == "not_run" and change.a.state == change.b.state:
-        return "same"
-    if word == "same" and change.a.score != change.b.score:
-        return "changed"
-    return word
-
-
-def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
-    found: dict[CaseKey, list[Row]] = {}
-    for row in rows:
-        if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"):
-            key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
-            found.setdefault(key, []).append(row)
-    return found
-
-
-def _telling(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
-    """Of several trials the one to look at: the first that did not pass, where any did not."""
-    tests: tuple[Callable[[Row], bool], ...] = (
-        lambda row: row["status"] == "FAIL",
-        lambda row: row["status"] == "ERROR",
-        # Else the same repetition as the other side's, so that like is beside like.
-        lambda row: any(row["trial"] == o["trial"] and o["status"] != "PASS" for o in other),
-        lambda _: True,
-    )
-    return next((row for test in tests for row in own if test(row)), None)
-
-
-def _side(tally: CaseTally, row: Row | None, shift: int) -> dict[str, Any] | None:
-    if tally.state == "absent":
-        return None
-    return {
-        "status": _STATUS[tally.state],
-        "score": tally.score,
-        "passed": tally.passed,
-        "held": tally.judged,
-        "reason": tally.reason,
-        "n": None if row is None else row["n"] + shift,
-    }

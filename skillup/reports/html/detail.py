@@ -8,16 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from skillup.reports.html.advice import error_data
+from skillup.reports.advice import error_data
 from skillup.reports.html.captures import captures_of, content_parts, prompt_of
 from skillup.reports.html.evidence import Step, evidence_of
 from skillup.reports.html.images import Read, add_images
 from skillup.reports.html.limits import PageLimits, shortened, shortened_data
-from skillup.reports.html.raw_files import Link, RawFiles, TurnLinks
-from skillup.reports.html.rows import Row, earlier_attempts
+from skillup.reports.html.raw_files import RawFiles
 from skillup.schema.case import Case
-from skillup.schema.conversation import Turn
-from skillup.schema.grade import CheckResult, Grade, TurnGrade
+from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import (
     Checkpoint,
     HistoryItem,
@@ -29,104 +27,99 @@ from skillup.schema.record import (
     WorkspaceChanges,
 )
 
-# What was said and done within a turn, for the page: a tool's call and its result are one item.
+Json = dict[str, Any]
+_MAX_ATTEMPTS = 1000
+"""A larger number stands in a damaged record."""
+_OF_GRADE = {
+    "status", "score", "reason", "warnings", "execution_mode", "usage", "cost_usd", "duration_ms",
+    "judging", "simulator",
+}  # fmt: skip
 
-_Waiting = dict[str, deque[dict[str, Any]]]
-"""Calls without a result so far, by id; a turn may have ten thousand of them."""
+
+class _Items:
+    """Calls and results as one item each, matched by id; a turn may have ten thousand of them."""
+
+    def __init__(self, limits: PageLimits) -> None:
+        self._limits = limits
+        self._open: dict[str, deque[tuple[int, Json]]] = {}
+
+    def call(self, call: ToolCall, place: int, agent: str | None = None) -> Json:
+        item = {
+            "type": "tool",
+            "id": call.id,
+            "name": call.name,
+            "kind": call.kind,
+            "arguments": shortened_data(call.arguments, self._limits.tool),
+            "result": None,
+            "agent": agent,
+        }
+        self._open.setdefault(call.id, deque()).append((place, item))
+        return item
+
+    def result(self, result: ToolResult) -> int | None:
+        """Put it with the first open call of its id; the call's place, None if there is none."""
+        if not self._open.get(result.call_id):
+            return None
+        place, item = self._open[result.call_id].popleft()
+        item["result"] = self._shown(result)
+        return place
+
+    def lonely(self, result: ToolResult, agent: str | None = None) -> Json:
+        call = ToolCall(id=result.call_id, name="", kind="other")
+        return {**_Items(self._limits).call(call, 0, agent), "result": self._shown(result)}
+
+    def _shown(self, result: ToolResult) -> Json:
+        return {"status": result.status, "content": shortened(result.content, self._limits.tool)}
 
 
-def items_of(transcript: Iterable[TranscriptItem], limits: PageLimits) -> list[dict[str, Any]]:
-    """The items in order; a result stands at the place of its call, or by itself if there is none.
-
-    Results are matched by the call's id; of several calls with one id, the first that is open.
-    """
-    found: list[dict[str, Any]] = []
-    waiting: _Waiting = {}
+def items_of(
+    transcript: Iterable[TranscriptItem], limits: PageLimits
+) -> tuple[list[Json], list[int]]:
+    """The items in order, a result with its call; and for each of `transcript`, its place there."""
+    found: list[Json] = []
+    places: list[int] = []
+    tools = _Items(limits)
     for item in transcript:
+        place = tools.result(item.tool_result) if item.tool_result is not None else None
+        places.append(len(found) if place is None else place)
         if item.tool_call is not None:
-            found.append(_called(item.tool_call, limits, item.agent, waiting))
-        elif item.tool_result is not None:
-            if not _fill(waiting, item.tool_result, limits):
-                found.append(_lonely(item.tool_result, limits, item.agent))
-        else:
+            found.append(tools.call(item.tool_call, len(found), item.agent))
+        elif item.tool_result is None:
             text = shortened(item.text or "", limits.text)
             found.append({"type": item.type, "text": text, "agent": item.agent})
-    return found
+        elif place is None:
+            found.append(tools.lonely(item.tool_result, item.agent))
+    return found, places
 
 
-def history_of(history: Sequence[HistoryItem], limits: PageLimits) -> list[dict[str, Any]]:
+def history_of(history: Sequence[HistoryItem], limits: PageLimits) -> list[Json]:
     """What was put before turn 1: ``[{role, content, items}]``, results with their calls."""
-    found: list[dict[str, Any]] = []
-    waiting: _Waiting = {}
+    found: list[Json] = []
+    tools = _Items(limits)
     for message in history:
         if message.role == "tool" and message.tool_result is not None:
-            if not _fill(waiting, message.tool_result, limits):
-                item = _lonely(message.tool_result, limits, None)
+            if tools.result(message.tool_result) is None:
+                item = tools.lonely(message.tool_result)
                 found.append({"role": "tool", "content": "", "items": [item]})
             continue
-        items = [_called(call, limits, None, waiting) for call in message.tool_calls]
+        items = [tools.call(call, 0) for call in message.tool_calls]
         content = shortened(message.content, limits.text)
         found.append({"role": message.role, "content": content, "items": items})
     return found
 
 
-def _tool(call: ToolCall, limits: PageLimits, agent: str | None) -> dict[str, Any]:
-    return {
-        "type": "tool",
-        "id": call.id,
-        "name": call.name,
-        "kind": call.kind,
-        "arguments": shortened_data(call.arguments, limits.tool),
-        "result": None,
-        "agent": agent,
-    }
-
-
-def _called(
-    call: ToolCall, limits: PageLimits, agent: str | None, waiting: _Waiting
-) -> dict[str, Any]:
-    item = _tool(call, limits, agent)
-    waiting.setdefault(call.id, deque()).append(item)
-    return item
-
-
-def _fill(waiting: _Waiting, result: ToolResult, limits: PageLimits) -> bool:
-    """Put `result` where its call is; whether there is one that waits for it."""
-    calls = waiting.get(result.call_id)
-    if not calls:
-        return False
-    calls.popleft()["result"] = _result(result, limits)
-    return True
-
-
-def _lonely(result: ToolResult, limits: PageLimits, agent: str | None) -> dict[str, Any]:
-    call = ToolCall(id=result.call_id, name="", kind="other")
-    return {**_tool(call, limits, agent), "result": _result(result, limits)}
-
-
-def _result(result: ToolResult, limits: PageLimits) -> dict[str, Any]:
-    return {"status": result.status, "content": shortened(result.content, limits.tool)}
-
-
-# A turn of a conversation for the page: the message, the answer, and all that was done.
-
-
-def step_data(
+def _step(
     turn: TurnRecord,
-    *,
     template: str | None,
     values: Mapping[str, str],
     limits: PageLimits,
-    raw: list[Link],
+    raw: list[Json],
     follow_up: int | None = None,
-) -> dict[str, Any]:
-    """What a turn and a follow-up (its place among the turn's, from 0) have in common.
-
-    `template` and `values`: what the message was made of. Checks, captures and follow-ups are
-    still empty.
-    """
+) -> Step:
+    """A turn or a follow-up (its place among the turn's, from 0), without checks so far."""
     content = shortened(turn.content, limits.text)
-    return {
+    items, places = items_of(turn.transcript, limits)
+    data = {
         "turn_number": turn.turn_number,
         "follow_up": follow_up,
         "status": turn.status,
@@ -143,7 +136,7 @@ def step_data(
         "session_id": turn.session_id,
         "session_verified": turn.session_verified,
         "held_by": turn.held_by,
-        "items": items_of(turn.transcript, limits),
+        "items": items,
         "captures": [],
         "changes": _changes(turn.changes, limits),
         "checks": [],
@@ -156,9 +149,10 @@ def step_data(
         "asked_by": list(turn.asked_by),
         "simulator": turn.simulator.model_dump() if turn.simulator else None,
     }
+    return Step(turn, data, places)
 
 
-def _changes(changes: WorkspaceChanges | None, limits: PageLimits) -> dict[str, Any] | None:
+def _changes(changes: WorkspaceChanges | None, limits: PageLimits) -> Json | None:
     if changes is None or not (changes.added or changes.modified or changes.deleted):
         return None
     return {
@@ -169,41 +163,73 @@ def _changes(changes: WorkspaceChanges | None, limits: PageLimits) -> dict[str, 
     }
 
 
-# Results of checks for the page, with the place of their evidence.
+def _steps(
+    job: str, record: Record, limits: PageLimits, raw: RawFiles, attempt: int | None = None
+) -> list[list[Step]]:
+    """Each turn, followed by its follow-ups."""
+    case = _case(record)
+    turns_of_case = dict(enumerate(case.input.all_turns() if case is not None else [], start=1))
+    found = []
+    for turn in record.turns:
+        number = turn.turn_number
+        planned = turns_of_case.get(number)
+        checks = planned.checks() if planned is not None else []
+        steps = []
+        for place, message in enumerate(turn.executed()):
+            first = place == 0
+            template = prompt_of(checks, message.asked_by)
+            if first:
+                own = planned is not None and turn.source == "case"
+                template = planned.content if planned is not None and own else None
+            values = record.variables_after(number - 1 if first else number)
+            links = raw.of_turn(job, number, place, attempt)
+            step = _step(message, template, values, limits, links, None if first else place - 1)
+            steps.append(step)
+        steps[0].data["follow_ups"] = [step.data for step in steps[1:]]
+        found.append(steps)
+    turns = [steps[0].data for steps in found]
+    # Once all are there, the last first: where a value went is seen in the turns after.
+    for turn, steps in zip(reversed(record.turns), reversed(found), strict=True):
+        answer = steps[-1].data
+        planned = turns_of_case.get(turn.turn_number)
+        steps[0].data["captures"] = captures_of(
+            turn, planned, turns, answer["response"], answer["follow_up"]
+        )
+    return found
 
 
-class CheckData:
-    """Which answers checks were asked of, in a conversation as the page has it."""
-
-    def __init__(self, turns: Sequence[Step]) -> None:
-        self._turns = turns
-        self.steps = [step for turn in turns for step in (turn, *turn["follow_ups"])]
-
-    def data(
-        self, checks: Sequence[CheckResult], about: Step | None = None
-    ) -> list[dict[str, Any]]:
-        """`checks` of the step `about`, or of the conversation."""
-        return [self._data(check, about) for check in checks]
-
-    def _data(self, check: CheckResult, about: Step | None) -> dict[str, Any]:
-        told = check.model_dump(mode="json", exclude={"children"})
-        told["children"] = self.data(check.children, about)
-        told["evidence"] = evidence_of(check, self._asked(check, about), self.steps)
-        return told
-
-    def _asked(self, check: CheckResult, about: Step | None) -> list[Step]:
-        """The step itself; for another turn's check that turn's steps, the last first."""
-        number = check.scope.removeprefix("turn ")
-        if about is not None and number == str(about["turn_number"]):
-            return [about]
-        of = [s for s in self.steps if number == str(s["turn_number"])] or self.steps
-        return of[::-1]
+def _case(record: Record) -> Case | None:
+    """The case as it was run; None if it is one of another version's."""
+    try:
+        return Case.model_validate(record.case)
+    except ValidationError:
+        return None
 
 
-_OF_GRADE = {
-    "status", "score", "reason", "warnings", "execution_mode", "usage", "cost_usd", "duration_ms",
-    "judging", "simulator",
-}  # fmt: skip
+def _checks(checks: Iterable[CheckResult], steps: Sequence[Step]) -> list[Json]:
+    return [
+        {
+            **check.model_dump(mode="json", exclude={"children", "spans"}),
+            "children": _checks(check.children, steps),
+            "evidence": evidence_of(check, steps),
+        }
+        for check in checks
+    ]
+
+
+def _add_grade(turns: Sequence[Json], grade: Grade | None, steps: Sequence[Step]) -> None:
+    graded = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
+    for turn in turns:
+        turn["passed_on"] = None
+        own = graded.get(turn["turn_number"])
+        if own is None:
+            continue
+        turn["score"], turn["passed_on"] = own.score, own.passed_on
+        turn["post_condition_passed"] = own.post_condition_passed
+        turn["checks"] = _checks(own.checks, steps)
+        for step, level in zip(turn["follow_ups"], own.follow_ups, strict=False):
+            step["label"], step["passed"], step["score"] = level.label, level.passed, level.score
+            step["checks"] = _checks(level.checks, steps)
 
 
 def detail_of(
@@ -216,18 +242,20 @@ def detail_of(
     raw: RawFiles,
     family: Mapping[str, Any] | None = None,
     read: Read = lambda _: None,
-) -> dict[str, Any]:
+) -> Json:
     """The trial `job`, called `n`, in the form of `docs/reports.md`; without a grade, no checks.
 
     `read`: for pictures among the files of its workspace.
     """
     case = _case(record)
-    turns = _turns(job, record, case, limits, raw)
+    by_turn = _steps(job, record, limits, raw)
+    turns = [steps[0].data for steps in by_turn]
+    steps = [step for turn in by_turn for step in turn]
     add_images(turns, record.turns, read, limits)
-    asked = CheckData(turns)
-    graded = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
-    for turn in turns:
-        _add_grade(turn, graded.get(turn["turn_number"]), asked)
+    _add_grade(turns, grade, steps)
+    error: Any = record.error
+    if error is None and grade is not None and not any(step.record.error for step in steps):
+        error = grade.error
     end = record.simulated_end
     return {
         "n": n,
@@ -240,22 +268,20 @@ def detail_of(
         "variant": record.variant,
         "trial": record.trial,
         "attempt": record.attempt,
-        "attempts": earlier_attempts(
-            raw,
-            job,
-            record.attempt,
-            lambda earlier, streams: _turns(job, earlier, _case(earlier), limits, streams),
-        ),
+        "attempts": [
+            _attempt(job, number, limits, raw)
+            for number in range(1, min(record.attempt, _MAX_ATTEMPTS))
+        ],
         "session_id": record.session_id,
         "started_at": record.started_at,
         "system": case.input.system if case is not None else None,
         "history": history_of(record.history, limits),
         "turns": turns,
-        "conversation_checks": asked.data(grade.assertions) if grade is not None else [],
+        "conversation_checks": _checks(grade.assertions, steps) if grade is not None else [],
         "variables": record.variables,
         "notes": record.notes,
         "skills": [skill.model_dump(mode="json") for skill in record.skills],
-        "error": _error(record, grade),
+        "error": error_data(error),
         "skipped": record.skipped,
         "simulated_end": {"stop": end.stop, "reason": end.reason} if end is not None else None,
         "family": family,
@@ -263,103 +289,24 @@ def detail_of(
     }
 
 
-def damaged_detail(n: int, job: str, problem: str) -> dict[str, Any]:
-    """In place of a trial whose record cannot be read."""
-    return {"n": n, "job": job, "problem": problem}
-
-
-def _case(record: Record) -> Case | None:
-    """The case as it was run; None if it is one of another version's."""
+def _attempt(job: str, number: int, limits: PageLimits, raw: RawFiles) -> Json:
+    """An earlier attempt: its error, or what its failed turn says; of a damaged one its files."""
+    found: Json = {"attempt": number, "error": None, "reason": "", "turns": []}
+    found["raw"] = raw.of_attempt(job, number)
     try:
-        return Case.model_validate(record.case)
-    except ValidationError:
-        return None
-
-
-def _error(record: Record, grade: Grade | None) -> dict[str, Any] | None:
-    """Of the whole trial; what went wrong in a turn is said there."""
-    if record.error is not None:
-        return error_data(record.error)
-    in_turns = any(step.error for turn in record.turns for step in turn.executed())
-    return error_data(grade.error) if grade is not None and not in_turns else None
-
-
-def _turns(
-    job: str, record: Record, case: Case | None, limits: PageLimits, raw: TurnLinks
-) -> list[dict[str, Any]]:
-    wanted = case.input.all_turns() if case is not None else []
-    wanted_of = dict(enumerate(wanted, start=1))
-    turns = [
-        _turn(job, turn, wanted_of.get(turn.turn_number), record, limits, raw)
-        for turn in record.turns
-    ]
-    # Once all are there: where a value went is seen in the turns after.
-    for held, turn in zip(reversed(record.turns), reversed(turns), strict=True):
-        answer: Mapping[str, Any] = turn["follow_ups"][-1] if turn["follow_ups"] else turn
-        turn["captures"] = captures_of(
-            held, wanted_of.get(held.turn_number), turns, answer["response"], answer["follow_up"]
-        )
-    return turns
-
-
-def _turn(
-    job: str,
-    turn: TurnRecord,
-    wanted: Turn | None,
-    record: Record,
-    limits: PageLimits,
-    raw: TurnLinks,
-) -> dict[str, Any]:
-    number = turn.turn_number
-    template = wanted.content if wanted is not None and turn.source == "case" else None
-    data = step_data(
-        turn,
-        template=template,
-        values=record.variables_after(number - 1),
-        limits=limits,
-        raw=raw.of_turn(job, number),
-    )
-    checks = wanted.checks() if wanted is not None else []
-    steps: Sequence[TurnRecord] = list(turn.executed())[1:]
-    data["follow_ups"] = [
-        step_data(
-            step,
-            template=prompt_of(checks, step.asked_by),
-            values=record.variables_after(number),
-            limits=limits,
-            raw=raw.of_turn(job, number, place + 1),
-            follow_up=place,
-        )
-        for place, step in enumerate(steps)
-    ]
-    return data
-
-
-def _add_grade(turn: dict[str, Any], grade: TurnGrade | None, asked: CheckData) -> None:
-    turn["passed_on"] = None
-    if grade is None:
-        return
-    turn["score"] = grade.score
-    turn["passed_on"] = grade.passed_on
-    turn["post_condition_passed"] = grade.post_condition_passed
-    turn["checks"] = asked.data(grade.checks, turn)
-    for step, level in zip(turn["follow_ups"], grade.follow_ups, strict=False):
-        step["label"] = level.label
-        step["passed"] = level.passed
-        step["score"] = level.score
-        step["checks"] = asked.data(level.checks, step)
-
-
-# A trial that has no record yet, for the page: what is known of it so far.
-
-
-def waiting_detail(row: Row, n: int) -> dict[str, Any]:
-    """Of a trial that was not begun, or was cut short: ``{n, job, case_id, waiting}``."""
-    return {"n": n, "job": row["job"], "case_id": row["case_id"], "waiting": row["reason"]}
+        record = Record.model_validate_json(raw.record_of_attempt(job, number))
+    except (OSError, ValidationError):
+        return {**found, "reason": "its record cannot be read"}
+    errors = (step.error for turn in record.turns for step in turn.executed() if step.error)
+    found["error"] = error_data(record.error or next(errors, None))
+    failed = (turn.reason for turn in record.turns if turn.status == "failed")
+    found["reason"] = next(failed, "")
+    found["turns"] = [steps[0].data for steps in _steps(job, record, limits, raw, number)]
+    return found
 
 
 def live_detail(
-    row: Row,
+    row: Mapping[str, Any],
     n: int,
     checkpoint: Checkpoint | None,
     *,
@@ -367,22 +314,19 @@ def live_detail(
     limits: PageLimits,
     raw: RawFiles,
     read: Read,
-) -> dict[str, Any]:
-    """Of a trial that is being held, in turn `at` (None: in none).
+) -> Json:
+    """A trial that is running, in turn `at` (None: in none), as far as it is known.
 
-    The turns that its checkpoint has are there without checks, as they are judged at the end.
-    `live` says what is being done, `under_way` has ``{turn_number, status, message, raw}`` of the
-    turns that the checkpoint does not have.
+    The turns that its checkpoint has are there without checks. `live` says what is being done,
+    `under_way` has ``{turn_number, status, message, raw}`` of the turns after those.
     """
-    job = row["job"]
+    job, messages, known = row["job"], [], 0
     if checkpoint is None:
-        known, case = 0, None
         detail = _empty(row, n)
     else:
-        known = len(checkpoint.record.turns)
-        case = _case_live_detail(checkpoint)
+        known, case = len(checkpoint.record.turns), _case(checkpoint.record)
+        messages = [turn.content for turn in case.input.all_turns()] if case is not None else []
         detail = detail_of(n, job, checkpoint.record, None, limits=limits, raw=raw, read=read)
-    messages = [turn.content for turn in case.input.all_turns()] if case is not None else []
     under_way = [
         {
             "turn_number": number,
@@ -395,35 +339,17 @@ def live_detail(
     return {**detail, "live": row["reason"], "under_way": under_way}
 
 
-def _case_live_detail(checkpoint: Checkpoint) -> Case | None:
-    """None if it is one of another version's."""
-    try:
-        return Case.model_validate(checkpoint.record.case)
-    except ValidationError:
-        return None
-
-
-def _empty(row: Row, n: int) -> dict[str, Any]:
-    """In the form of a trial, without anything that was said."""
+def _empty(row: Mapping[str, Any], n: int) -> Json:
+    """In the form of a trial, without a conversation."""
+    lists = ("attempts", "history", "turns", "conversation_checks", "notes", "skills", "raw")
+    unknown = ("grade", "session_id", "started_at", "system", "error", "skipped", "simulated_end")
     return {
         **{key: row[key] for key in ("job", "suite", "case_id", "title", "variant", "trial")},
         "n": n,
-        "grade": None,
         "engine": {"profile": row["engine"]},
         "attempt": 1,
-        "attempts": [],
-        "session_id": None,
-        "started_at": None,
-        "system": None,
-        "history": [],
-        "turns": [],
-        "conversation_checks": [],
         "variables": {},
-        "notes": [],
-        "skills": [],
-        "error": None,
-        "skipped": None,
-        "simulated_end": None,
         "family": None,
-        "raw": [],
+        **{name: [] for name in lists},
+        **dict.fromkeys(unknown),
     }

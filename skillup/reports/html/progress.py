@@ -1,4 +1,4 @@
-"""How far a run has come, from its journal: what was started, is over, or went on from a fork."""
+"""What a run had planned, from `run.json`, and how far it has come, from its journal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Fork:
     """Where a trial left the turns that it shares."""
 
     parent: str
-    """The job in whose name the shared turns were held."""
+    """The job in whose name the shared turns ran."""
     after_turn: int
 
 
@@ -28,57 +28,53 @@ class Progress:
     """What the journal says."""
 
     started: set[str] = field(default_factory=set)
-    """Jobs that were begun since the run was last opened, and are not over."""
+    """Jobs that began since the run was last opened, and are not over."""
     since: dict[str, str] = field(default_factory=dict)
-    """When each job was begun last."""
+    """When each job began last."""
     ever_started: set[str] = field(default_factory=set)
     forks: dict[str, Fork] = field(default_factory=dict)
     decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
     """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
     ended: bool = False
-    """The last thing that was written is the result."""
+    """The last event is that the result was written."""
     first_time: str | None = None
     last_time: str | None = None
 
-
-def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
-    """Read the journal; events that are not as they should be are passed over."""
-    found = Progress()
-    for event in events:
-        kind, job = event.get("event"), event.get("job")
-        time = event.get("time")
+    def add(self, event: Mapping[str, Any]) -> None:
+        """An event that is not as it should be is passed over."""
+        kind, job, time = event.get("event"), event.get("job"), event.get("time")
         if isinstance(time, str):
-            found.first_time = found.first_time or time
-            found.last_time = time
-        if kind in ("run_created", "run_reopened"):
-            found.started.clear()
-            found.ended = False
+            self.first_time = self.first_time or time
+            self.last_time = time
+        if kind in ("run_created", "run_reopened", "result_written"):
+            self.started.clear()
+            self.ended = kind == "result_written"
         elif kind == "case_decided":
             key = CaseKey(*(str(event.get(n)) for n in ("suite", "case", "engine", "variant")))
-            found.decided[key] = {name: event.get(name) for name in _DECISION}
-        elif kind == "result_written":
-            found.ended = True
-            found.started.clear()
-        elif isinstance(job, str):
-            _of_a_job(found, kind, job, event)
+            self.decided[key] = {name: event.get(name) for name in _DECISION}
+        elif not isinstance(job, str):
+            return
+        elif kind in ("trial_started", "trial_continued"):
+            self.started.add(job)
+            self.ever_started.add(job)
+            if isinstance(time, str):
+                self.since[job] = time
+        elif kind in ("trial_finished", "trial_left"):
+            self.started.discard(job)
+        elif kind == "trial_retried":
+            self.forks.pop(job, None)
+        elif kind == "trial_forked":
+            parent, after = event.get("parent"), event.get("after_turn")
+            if isinstance(parent, str) and isinstance(after, int) and parent != job:
+                self.forks[job] = Fork(parent, after)
+
+
+def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
+    """Read the journal."""
+    found = Progress()
+    for event in events:
+        found.add(event)
     return found
-
-
-def _of_a_job(found: Progress, kind: Any, job: str, event: Mapping[str, Any]) -> None:
-    if kind in ("trial_started", "trial_continued"):
-        found.started.add(job)
-        if isinstance(event.get("time"), str):
-            found.since[job] = event["time"]
-        found.ever_started.add(job)
-    elif kind in ("trial_finished", "trial_left"):
-        found.started.discard(job)
-    elif kind == "trial_retried":
-        # Held again by itself, or together: then it is forked anew.
-        found.forks.pop(job, None)
-    elif kind == "trial_forked":
-        parent, after = event.get("parent"), event.get("after_turn")
-        if isinstance(parent, str) and isinstance(after, int) and parent != job:
-            found.forks[job] = Fork(parent, after)
 
 
 def turn_under_way(raw: Path) -> int | None:
@@ -87,16 +83,12 @@ def turn_under_way(raw: Path) -> int | None:
         names = [entry.name for entry in raw.iterdir()]
     except OSError:
         return None
-    numbers = [int(match[1]) for name in names if (match := _TURN.match(name))]
-    return max(numbers, default=None)
-
-
-# What a run had planned, from `run.json`: every job, in order, and which case it is.
+    return max((int(match[1]) for name in names if (match := _TURN.match(name))), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedJob:
-    """A trial, held or not."""
+    """A trial, whether it ran or not."""
 
     n: int
     """Its place in the plan, from 1: what the page calls it."""
@@ -105,9 +97,7 @@ class PlannedJob:
     """Its suite is empty where `run.json` does not say."""
     trial: int
     title: str | None = None
-    """As `run.json` has it; one of an older version has none."""
     tags: tuple[str, ...] = ()
-    """As the title."""
 
 
 def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[PlannedJob]:
@@ -115,34 +105,24 @@ def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[Plan
 
     What is missing in `info`, or is not as it should be, is left out.
     """
-    listed = info.get("jobs")
+    listed, about = info.get("jobs"), info.get("suites")
     ids = [job for job in listed if isinstance(job, str)] if isinstance(listed, list) else []
-    suites = _suites(info.get("suites"))
+    suites = {
+        name: suite
+        for name, suite in (about.items() if isinstance(about, dict) else ())
+        if isinstance(suite, dict) and isinstance(suite.get("cases") or {}, dict)
+    }
+
+    def of_case(key: CaseKey, field: str) -> Any:
+        values = suites.get(key.suite, {}).get(field)
+        return values.get(key.case_id) if isinstance(values, dict) else None
+
     found = []
     for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
         key, trial = planned_key(job, suites)
-        found.append(PlannedJob(n, job, key, trial, _title(suites, key), _tags(suites, key)))
+        title, tags = of_case(key, "titles"), of_case(key, "tags")
+        texts = tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
+        found.append(
+            PlannedJob(n, job, key, trial, title if isinstance(title, str) else None, texts)
+        )
     return found
-
-
-def _title(suites: Mapping[str, Any], key: CaseKey) -> str | None:
-    titles = suites.get(key.suite, {}).get("titles")
-    title = titles.get(key.case_id) if isinstance(titles, dict) else None
-    return title if isinstance(title, str) else None
-
-
-def _tags(suites: Mapping[str, Any], key: CaseKey) -> tuple[str, ...]:
-    tags = suites.get(key.suite, {}).get("tags")
-    found = tags.get(key.case_id) if isinstance(tags, dict) else None
-    return tuple(tag for tag in found if isinstance(tag, str)) if isinstance(found, list) else ()
-
-
-def _suites(suites: Any) -> dict[str, Any]:
-    """Those that are as they should be."""
-    if not isinstance(suites, dict):
-        return {}
-    return {
-        name: about
-        for name, about in suites.items()
-        if isinstance(about, dict) and isinstance(about.get("cases") or {}, dict)
-    }

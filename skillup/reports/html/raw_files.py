@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import quote
 
 from skillup.reports.html.progress import Fork
@@ -14,18 +13,10 @@ from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
 
 _STREAM = re.compile(r"turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<follow_up>\d{1,6}))?\.")
-_BESIDE = ("record.json", "grading.json")
-_MOST = 200
-"""Links: a trial may have collected thousands of files."""
+_OF_TRIAL = re.compile(r"record\.json|grading\.json|attempt-\d+\.json")
+_MAX_LINKS = 200
 
 Link = dict[str, str]
-
-
-class TurnLinks(Protocol):
-    """Where the streams of turns are."""
-
-    def of_turn(self, job: str, turn: int, follow_up: int = 0) -> list[Link]:
-        """The streams of a turn, or of its follow-up, from 1."""
 
 
 class RawFiles:
@@ -36,97 +27,84 @@ class RawFiles:
         self._forks = forks
         self._base = base
 
-    def of_turn(self, job: str, turn: int, follow_up: int = 0) -> list[Link]:
-        """The streams of a turn (or of its follow-up, from 1).
+    def of_turn(
+        self, job: str, turn: int, follow_up: int = 0, attempt: int | None = None
+    ) -> list[Link]:
+        """The streams of a turn (or of its follow-up, from 1), perhaps of an earlier attempt.
 
-        Turns before a fork were held in the name of the trial that was forked.
+        Turns before a fork ran in the name of the trial that was forked.
         """
-        is_wanted = _is_stream_of(turn, follow_up)
+
+        def is_stream(name: str) -> bool:
+            match = _STREAM.match(name)
+            return match is not None and (turn, follow_up) == (
+                int(match["turn"]),
+                int(match["follow_up"] or 0),
+            )
+
+        if attempt is not None:
+            return self._links(job, f"raw.attempt-{attempt}", is_stream)
         seen: set[str] = set()
         holder: str | None = job
         while holder is not None and holder not in seen:
             seen.add(holder)
-            found = self._links(holder, "raw", is_wanted)
+            found = self._links(holder, "raw", is_stream)
             if found:
                 return found
             fork = self._forks.get(holder)
             holder = fork.parent if fork is not None and turn <= fork.after_turn else None
         return []
 
-    def of_attempt(self, job: str, number: int) -> tuple[list[Link], TurnLinks]:
-        """What an attempt that was not counted left: its record and files, and its streams."""
-        name, folder = f"attempt-{number}.json", f"raw.attempt-{number}"
-        links = self._links(job, "", name.__eq__)
-        directory = self._run / "trials" / directory_of_job(job)
-        for part in (directory / folder, directory / f"files.attempt-{number}"):
-            links += self._within(job, directory, part)
-        return links[:_MOST], _AttemptLinks(self._links, folder)
+    def of_attempt(self, job: str, number: int) -> list[Link]:
+        """What an earlier attempt left: its record and files."""
+        found = self._links(job, "", f"attempt-{number}.json".__eq__)
+        for folder in (f"raw.attempt-{number}", f"files.attempt-{number}"):
+            found += self._below(job, folder)
+        return found[:_MAX_LINKS]
 
     def record_of_attempt(self, job: str, number: int) -> bytes:
         """Raises OSError if there is none."""
-        path = self._run / "trials" / directory_of_job(job) / f"attempt-{number}.json"
+        path = self._trial(job) / f"attempt-{number}.json"
         if path.is_symlink():
             raise FileNotFoundError(path)
         return read_regular(path)
 
     def of_trial(self, job: str) -> list[Link]:
         """What belongs to no turn: the record, earlier attempts, the simulated user, artifacts."""
-        directory = self._run / "trials" / directory_of_job(job)
-        found = self._links(
-            job, "", lambda name: name in _BESIDE or bool(re.fullmatch(r"attempt-\d+\.json", name))
-        )
+        found = self._links(job, "", lambda name: _OF_TRIAL.fullmatch(name) is not None)
         found += self._links(job, "raw", lambda name: _STREAM.match(name) is None)
-        for part in _entries(directory):
-            if part.name in ("raw", "files") or part.name.startswith(("raw.", "files.")):
-                found += self._within(job, directory, part)
-                if len(found) > _MOST:
-                    break
-        return found[:_MOST]
+        for part in _entries(self._trial(job)):
+            if part.name.partition(".")[0] in ("raw", "files") and len(found) <= _MAX_LINKS:
+                found += self._below(job, part.name)
+        return found[:_MAX_LINKS]
 
-    def _within(self, job: str, directory: Path, part: Path) -> list[Link]:
+    def _below(self, job: str, folder: str) -> list[Link]:
         """The files of one of the trial's directories; of ``raw`` only those further down."""
         found: list[Link] = []
-        if part.is_symlink():
-            return found
-        for parent, names, _ in os.walk(part):
+        top = self._trial(job) / folder
+        for parent, names, _ in os.walk(top) if not top.is_symlink() else ():
             names.sort()
-            if Path(parent) != part or part.name != "raw":
-                inner = Path(parent).relative_to(directory).as_posix()
+            inner = Path(parent).relative_to(self._trial(job)).as_posix()
+            if inner != "raw":
                 found += self._links(job, inner, lambda _: True)
-            if len(found) > _MOST:
+            if len(found) > _MAX_LINKS:
                 break
         return found
 
-    def _links(self, job: str, folder: str, wanted: Callable[[str], bool]) -> list[Link]:
-        trial = self._run / "trials" / directory_of_job(job)
-        root = trial / folder if folder else trial
+    def _trial(self, job: str) -> Path:
+        return self._run / "trials" / directory_of_job(job)
+
+    def _links(self, job: str, folder: str, is_shown: Callable[[str], bool]) -> list[Link]:
+        root = self._trial(job) / folder
         found: list[Link] = []
         for path in _entries(root):
-            if path.is_symlink() or not path.is_file() or not wanted(path.name):
+            if path.is_symlink() or not path.is_file() or not is_shown(path.name):
                 continue
             relative = path.relative_to(self._run).as_posix()
             href = self._base + quote(relative, safe="/", errors="surrogateescape")
-            name = path.relative_to(root if folder == "raw" else trial).as_posix()
+            name = path.relative_to(root if folder == "raw" else self._trial(job)).as_posix()
             found.append({"name": name, "href": href})
         return found
-
-
-class _AttemptLinks:
-    def __init__(self, links: Callable[[str, str, Callable[[str], bool]], list[Link]], folder: str):
-        self._links = links
-        self._folder = folder
-
-    def of_turn(self, job: str, turn: int, follow_up: int = 0) -> list[Link]:
-        return self._links(job, self._folder, _is_stream_of(turn, follow_up))
-
-
-def _is_stream_of(turn: int, follow_up: int) -> Callable[[str], bool]:
-    def is_wanted(name: str) -> bool:
-        match = _STREAM.match(name)
-        told = match and (int(match["turn"]), int(match["follow_up"] or 0))
-        return told == (turn, follow_up)
-
-    return is_wanted
 
 
 def _entries(directory: Path) -> list[Path]:

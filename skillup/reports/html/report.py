@@ -9,10 +9,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from skillup.reports.html.build import packed, page_html
-from skillup.reports.html.comparison import differing, sides_of, unchanged
+from skillup.reports.html.comparison import sides_of, trials_of_a
 from skillup.reports.html.history import history_data
 from skillup.reports.html.images import shown_bytes
-from skillup.reports.html.index import index_of
 from skillup.reports.html.limits import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.run_data import RunData
 from skillup.store.journal import Mask, no_mask
@@ -41,7 +40,7 @@ def html_report(
     earlier = RunData(against, base=_way(path, against)) if against is not None else None
     shift = len(data.jobs)
     sides = sides_of(earlier, data, shift=shift, index=index) if earlier is not None else None
-    whole = index_of(data, mode="report", history=history_data(path, index), sides=sides)
+    whole = data.index("report", history_data(path, index), sides)
 
     pictures = _PICTURES
 
@@ -49,24 +48,22 @@ def html_report(
         nonlocal pictures
         if limits is ORDINARY:
             limits = replace(limits, images=min(limits.images, pictures))
-        own = n <= shift or earlier is None
-        detail = (
-            data.detail(n, limits)
-            if own or earlier is None
-            else earlier.detail(n - shift, limits, shift=shift)
-        )
+        if earlier is None or n <= shift:
+            detail = data.detail(n, limits)
+        else:
+            detail = earlier.detail(n - shift, limits, shift=shift)
         pictures -= shown_bytes(detail)
         return packed(detail, mask)
 
-    wanted = data.held()
+    wanted = data.recorded()
     if earlier is not None and sides is not None:
-        wanted += [n + shift for n in differing(sides, shift)]
+        wanted += trials_of_a(sides, same=False)
     title = f"skillup: {data.run_id}"
     bare = len(page_html(whole, [], title=title, mask=mask))
     room = _LARGEST - bare - _TAG * len(wanted)
     details = _fitting(wanted, pack, max(room, _EACH * len(wanted)))
     if sides is not None:
-        details += _while_there_is_room(unchanged(sides), pack, room - _size(details))
+        details += _while_there_is_room(trials_of_a(sides, same=True), pack, room - _size(details))
     return page_html(whole, details, title=title, mask=mask)
 
 

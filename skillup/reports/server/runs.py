@@ -14,7 +14,6 @@ from urllib.parse import quote
 from skillup.errors import SkillupError, UsageError
 from skillup.reports.html.comparison import sides_of
 from skillup.reports.html.history import history_data
-from skillup.reports.html.index import index_of
 from skillup.reports.html.limits import WIDE
 from skillup.reports.html.progress import planned_jobs
 from skillup.reports.html.run_data import RunData
@@ -211,7 +210,7 @@ class Served:
             if other is not None:
                 sides = sides_of(other.fresh(), data, shift=len(data.jobs), index=self._index)
             history = run.history(self._index)
-            return index_of(data, mode="view", history=history, sides=sides)
+            return data.index("view", history, sides)
 
     def detail(self, run_id: str, n: int, against: str | None = None) -> Json:
         """One trial; those of `against` come after the run's own. As :meth:`index`."""

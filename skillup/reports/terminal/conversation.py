@@ -1,36 +1,202 @@
-"""A trial that has ended, to read in a terminal: its conversation, turn by turn, and its checks.
+"""Conversations on a terminal, block by block: those of `run -v`, and one that `show` prints.
 
-The blocks are those of `run -v`. All text is an agent's or a user's: made plain.
+A block (a message, a call, what a tool gave) is printed at once, so that trials which run at the
+same time never mix within one. All text is an agent's or a user's: made plain.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillup.reports.html.advice import ADVICE
-from skillup.reports.phrases import attempt_words
-from skillup.reports.terminal.run_progress import STYLE
-from skillup.reports.terminal.streaming import (
-    ConversationStream,
-    Line,
-    arguments_text,
-    text_lines,
-)
+from skillup.checks.describe import beside_found, in_words
+from skillup.judges.rejudge.changes import is_read
+from skillup.reports.advice import ADVICE
+from skillup.reports.terminal.layout import folded, print_folded
 from skillup.reports.text import one_line, plain, seconds
-from skillup.schema.grade import Grade
-from skillup.schema.record import HistoryItem, Record, TurnError, TurnRecord, WorkspaceChanges
+from skillup.reports.view_model import STYLE
+from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.record import (
+    HistoryItem,
+    Record,
+    ToolCall,
+    TranscriptItem,
+    TurnError,
+    TurnRecord,
+)
 from skillup.trial import TrialEvent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_MESSAGE_LINES = 200
+_RESULT_LINES = 20
+_LINE_CHARACTERS = 500
+_MAX_PATHS = 12
+_BODY = "default not bold"
+_DIM = "dim not bold"
+_PARTS = frozenset({"criterion", "aspect", "window"})
+_WRITERS = {
+    "simulator": "simulated user",
+    "follow_up": "user, follow-up",
+    "again": "user, sent again",
+}
+Line = tuple[str, str]
+"""A line's text, and its style."""
 RawFiles = Callable[[int, int], Sequence[Path]]
 """The raw streams of a turn, or of its follow-up (from 1; 0: the turn's own message)."""
-_EVIDENCE_LINES = 20
-_PATHS = 12
+
+
+class ConversationStream:
+    """Prints the conversations of a run; `mask` hides secrets in what it prints."""
+
+    def __init__(
+        self, console: Console, mask: Callable[[str], str] = str, *, full: bool = False
+    ) -> None:
+        """`full`: nothing is shortened."""
+        self._console = console
+        self._mask = mask
+        self._full = full
+        self._turns: dict[str, int] = {}
+        self._calls: dict[tuple[str, str], str] = {}
+
+    def add(self, event: TrialEvent, label: str) -> None:
+        """Something happens in the trial that `label` names."""
+        if event.kind == "turn_started":
+            self._turns[event.job] = event.turn
+        elif event.kind == "message_sent":
+            self._turns[event.job] = event.turn
+            many = f" (of {event.shared_by} trials)" if event.shared_by > 1 else ""
+            head = _WRITERS.get(event.source, "user") + many
+            self._block(event.job, label, head, event.text, _MESSAGE_LINES, "bold")
+        elif event.kind == "item" and event.item is not None:
+            self._block(event.job, label, *self._item(event.job, event.item))
+        elif event.kind == "turn_ended" and event.text != "completed":
+            self._block(event.job, label, f"the turn ended: {event.text}", "", 0, "yellow")
+
+    def end(self, job: str, label: str, grade: Grade) -> None:
+        """The trial has ended: its checks, turn by turn."""
+        for turn in grade.turns:
+            self.checks(label, f"checks of turn {turn.turn_number}", turn.deciding_checks())
+        self.checks(label, "checks of the conversation", grade.assertions)
+        self._turns.pop(job, None)
+        self._calls = {key: name for key, name in self._calls.items() if key[0] != job}
+
+    def checks(
+        self, label: str, head: str, checks: Sequence[CheckResult], *, details: bool = False
+    ) -> None:
+        """A block of checks, if there are any; with `details`, what those that failed expected.
+
+        In full, with details, also what judges said of those that passed.
+        """
+        full = details and self._full
+        lines = [line for check in checks for line in _check(check, details, full)]
+        if lines:
+            self.block(label, head, lines, "dim")
+
+    def block(self, where: str, head: str, lines: Sequence[Line], style: str) -> None:
+        """A head, and lines below it, each with its style."""
+        from rich.text import Text
+
+        parts = [Text(self._mask("  ".join(filter(None, (where, head)))))]
+        for line, line_style in lines:
+            parts += folded(self._console, Text("    " + self._mask(line), style=line_style))
+        self._console.print(Text("\n", style=style).join(parts), soft_wrap=True)
+
+    def _item(self, job: str, item: TranscriptItem) -> tuple[str, str, int, str]:
+        """Head, text, the most lines of it, and style."""
+        who = f"sub-agent {one_line(item.agent, 40)}" if item.agent else "agent"
+        if item.tool_call is not None:
+            name = one_line(item.tool_call.name, 60)
+            self._calls[job, item.tool_call.id] = name
+            return f"{who} calls {name}", arguments_text(item.tool_call), _RESULT_LINES, "blue"
+        if item.tool_result is not None:
+            result = item.tool_result
+            failed, empty = result.status == "error", not result.content.strip()
+            ending = (" gave", " gave nothing"), (" failed", " failed, without a word")
+            head = self._calls.get((job, result.call_id), "a tool") + ending[failed][empty]
+            return head, result.content, _RESULT_LINES, "red" if failed else "dim"
+        head, lines, style = {
+            "reasoning": (f"{who} thinks", _RESULT_LINES, "dim"),
+            "notice": ("notice", _RESULT_LINES, "yellow"),
+        }.get(item.type, (who, _MESSAGE_LINES, "cyan"))
+        return head, item.text or "", lines, style
+
+    def _block(self, job: str, label: str, head: str, text: str, most: int, style: str) -> None:
+        turn = self._turns.get(job)
+        where = "  ".join(filter(None, (label, f"turn {turn}" if turn else "")))
+        lines = text_lines(self._mask(text), None if self._full else most)
+        self.block(where, head, [(line, _BODY) for line in lines], style)
+
+
+def arguments_text(call: ToolCall) -> str:
+    """A call's arguments to read: one that stands alone as it is, several by name."""
+    values = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in call.arguments.items()
+    }
+    if len(values) == 1:
+        return next(iter(values.values()))
+    lines = []
+    for name, value in values.items():
+        # Several lines stand below their name: else one would take them for names, too.
+        below = value.splitlines()
+        lines.append(f"{name}: {value}" if len(below) < 2 else f"{name}:")
+        lines += [f"    {line}" for line in below if len(below) > 1]
+    return "\n".join(lines)
+
+
+def text_lines(text: str, most: int | None) -> list[str]:
+    """`text` fit for a terminal: at most so many lines, none too long; None: all of it."""
+    lines = plain(text).expandtabs().strip("\n").splitlines()
+    if most is None:
+        return lines
+    left_out = len(lines) - most
+    lines = [
+        line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
+        for line in lines[:most]
+    ]
+    if left_out > 0:
+        lines.append(f"… {left_out} {'line' if left_out == 1 else 'lines'} more")
+    return lines
+
+
+def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Iterator[Line]:
+    name = one_line(check.name, 160)
+    indent = "  " * depth
+    fields: list[tuple[str, str]] = []
+    if check.passed:
+        style = _DIM
+        yield f"{indent}met      {name}", style
+        if full and (is_read(check) or check.kind in _PARTS):
+            fields = [("found", check.found), ("there", check.excerpt)]
+    elif not check.evaluated:
+        yield f"{indent}not asked {name}", _DIM
+        return
+    else:
+        style = "not dim not bold"
+        failed = name
+        if not details:
+            failed = f"{name}: {check.error}" if check.error else in_words(check.name, check.found)
+        yield f"{indent}NOT MET  {one_line(failed, 460)}", "red not dim not bold"
+        if details:
+            found = beside_found(check.found)
+            fields = [("expected", check.expected), ("found", found)]
+            fields += [("error", check.error or ""), ("there", check.excerpt)]
+    if fields:
+        fields += [("note", note) for note in check.notes]
+    for word, text in fields:
+        for number, line in enumerate(text_lines(text, _RESULT_LINES)):
+            yield f"{indent}         {word if number == 0 else '':<8} {line}", style
+    if full or (details and not check.passed):
+        for child in check.children:
+            yield from _check(child, details, full, depth + 1)
+
+
+# A trial that has ended, turn by turn, with its checks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +211,27 @@ class ShownTrial:
     """None: it has none yet, or a damaged one."""
     raw: RawFiles
     earlier: Sequence[tuple[Path, Record]] = ()
-    """Attempts that met an error and were tried again, and the files that hold them."""
+    """Attempts that met an error and were retried, and the files that hold them."""
 
 
 def print_trial(trial: ShownTrial, console: Console, *, full: bool = False) -> None:
     """All of the trial; unless `full`, results are cut to 20 lines and messages to 200."""
-    _Reading(trial, console, full).print()
+    _TrialPrinter(trial, console, full).print()
 
 
-class _Reading:
+class _TrialPrinter:
     def __init__(self, trial: ShownTrial, console: Console, full: bool) -> None:
         self._trial = trial
         self._stream = ConversationStream(console, full=full)
         self._console = console
-        self._told: set[tuple[str, str]] = set()
+        self._errors: set[tuple[str, str]] = set()
 
     def print(self) -> None:
         record, grade = self._trial.record, self._trial.grade
         self._head()
-        self._attempts()
+        for path, earlier in self._trial.earlier:
+            self._line(f"  attempt {earlier.attempt} {_outcome(earlier)}", "yellow")
+            self._line(f"    it is in {path}, its raw streams in raw.attempt-* beside it", "dim")
         system = (record.case.get("input") or {}).get("system")
         if isinstance(system, str) and system:
             self._block("system prompt", system, "bold")
@@ -76,9 +244,10 @@ class _Reading:
         end = record.simulated_end
         if end is not None:
             self._block(f"the simulated user ended it: {end.stop}", end.reason, "dim")
-        for error in (record.error, _error_of(grade)):
-            if error is not None:
-                self._error("", error, self._trial.raw(1, 0) if record.error else ())
+        if record.error is not None:
+            self._error("", record.error, self._trial.raw(1, 0))
+        if grade is not None and grade.error is not None:
+            self._error("", TurnError.model_validate(grade.error), ())
         for note in record.notes:
             self._block("note", note, "yellow")
         self._line(f"all of it: {self._trial.directory}", "dim")
@@ -88,33 +257,22 @@ class _Reading:
 
         record, grade = self._trial.record, self._trial.grade
         status = grade.status if grade is not None else "no grade"
-        line = Text(status, style=STYLE.get(status, "yellow"))
-        line.append(f"  {self._trial.label}", style="bold default")
-        held = sum(turn.status != "skipped" for turn in record.turns)
-        about = [f"{held} turn{'s' if held != 1 else ''}", seconds(record.duration_ms)]
-        if record.attempt > 1:
-            about.append(attempt_words(record.attempt))
+        style = STYLE.get(status, "yellow")
+        ran = sum(turn.status != "skipped" for turn in record.turns)
+        about = [f"{ran} turn{'s' if ran != 1 else ''}", seconds(record.duration_ms)]
+        about += [f"attempt {record.attempt}"] if record.attempt > 1 else []
         if grade is not None and grade.status in ("PASS", "FAIL"):
             about.append(f"score {grade.score:.2f}")
+        line = Text(status, style=style)
+        line.append(f"  {self._trial.label}", style="bold default")
         line.append("  " + ", ".join(about), style="not bold dim default")
         self._console.print(line, soft_wrap=True)
-        if grade is not None and grade.status != "PASS":
-            self._line(f"  {one_line(grade.reason, 1000)}", STYLE[grade.status])
-        elif grade is None:
-            self._line("  it has no grade that can be read: see `skillup judge`", "yellow")
+        if grade is None:
+            self._line("  it has no grade that can be read: see `skillup judge`", style)
+        elif grade.status != "PASS":
+            self._line(f"  {one_line(grade.reason, 1000)}", style)
         if record.skipped and (grade is None or record.skipped not in grade.reason):
             self._line(f"  {one_line(record.skipped, 1000)}", "yellow")
-
-    def _attempts(self) -> None:
-        for path, record in self._trial.earlier:
-            error = record.first_error()
-            failed = [turn.reason for turn in record.turns if turn.status == "failed"]
-            why = f"failed: {failed[0]}" if failed else "was given up"
-            if error is not None:
-                why = f"met an error: {error.kind}: {error.message}"
-            head = f"attempt {record.attempt} {one_line(why, 1000)}"
-            self._line(f"  {head}", "yellow")
-            self._line(f"    it is in {path}, its raw streams in raw.attempt-* beside it", "dim")
 
     def _past(self, item: HistoryItem) -> None:
         who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
@@ -126,56 +284,61 @@ class _Reading:
             self._block(f"history  agent calls {name}", arguments_text(call), "blue")
 
     def _turn(self, turn: TurnRecord) -> None:
-        number = turn.turn_number
-        where = f"turn {number}"
+        number, where = turn.turn_number, f"turn {turn.turn_number}"
         grades = self._trial.grade.turns if self._trial.grade is not None else []
-        graded = next((one for one in grades if one.turn_number == number), None)
+        grade = next((one for one in grades if one.turn_number == number), None)
         if turn.status == "skipped":
             why = turn.reason.removeprefix("not sent: ") or turn.content
             self._block(f"{where}  not sent", why, "yellow")
             return
+        levels = [("checks", grade.checks)] if grade is not None else []
+        if grade is not None:
+            levels += [(f"checks of the {level.label}", level.checks) for level in grade.follow_ups]
         for place, message in enumerate(turn.executed()):
             self._message(number, message)
             if message.error is not None:
                 self._error(where, message.error, self._trial.raw(number, place))
-            if graded is None:
-                continue
-            if place == 0:
-                self._stream.checks(where, "checks", graded.checks, details=True)
-            elif place <= len(graded.follow_ups):
-                follow_up = graded.follow_ups[place - 1]
-                head = f"checks of the {follow_up.label}"
-                self._stream.checks(where, head, follow_up.checks, details=True)
+            if place < len(levels):
+                head, checks = levels[place]
+                self._stream.checks(where, head, checks, details=True)
         if turn.status == "failed":
             self._block(f"{where}  failed", turn.reason, "red")
-        if graded is not None and graded.error is not None:
-            self._error(where, TurnError.model_validate(graded.error), ())
+        if grade is not None and grade.error is not None:
+            self._error(where, TurnError.model_validate(grade.error), ())
 
     def _message(self, number: int, message: TurnRecord) -> None:
         job = self._trial.job
         self._console.print()
-        self._stream.hear(
-            TrialEvent(job, "message_sent", number, text=message.content, source=message.source), ""
-        )
+        sent = TrialEvent(job, "message_sent", number, text=message.content, source=message.source)
+        self._stream.add(sent, "")
         for item in message.transcript:
-            self._stream.hear(TrialEvent(job, "item", number, item=item), "")
-        said = any(i.type == "message" and not i.agent for i in message.transcript)
-        if message.response and not said:
+            self._stream.add(TrialEvent(job, "item", number, item=item), "")
+        spoke = any(i.type == "message" and not i.agent for i in message.transcript)
+        if message.response and not spoke:
             self._block(f"turn {number}  agent", message.response, "cyan")
         for note in message.notes:
             self._block(f"turn {number}  note", note, "yellow")
-        if message.changes is not None:
-            changed = "\n".join(_changed(message.changes))
-            if changed:
-                self._block(f"turn {number}  files", changed, "dim")
+        changes = message.changes
+        if changes is None:
+            return
+        lists = {"new": changes.added, "changed": changes.modified, "gone": changes.deleted}
+        lines = []
+        for word, paths in lists.items():
+            more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
+            if paths:
+                shown = ", ".join(one_line(path, 200) for path in paths[:_MAX_PATHS])
+                lines.append(f"{word}: {shown}{more}")
+        if lines:
+            self._block(f"turn {number}  files", "\n".join(lines), "dim")
 
     def _error(self, where: str, error: TurnError, raw: Sequence[Path]) -> None:
         """Once: the error of a turn is the trial's, too."""
-        if (error.kind, error.message) in self._told:
+        if (error.kind, error.message) in self._errors:
             return
-        self._told.add((error.kind, error.message))
+        self._errors.add((error.kind, error.message))
         lines: list[Line] = [(line, "not bold") for line in text_lines(error.message, None)]
-        lines += [(line, "not bold dim") for line in text_lines(error.evidence, _EVIDENCE_LINES)]
+        evidence = text_lines(error.evidence, _RESULT_LINES)
+        lines += [(line, "not bold dim") for line in evidence]
         advice = ADVICE.get(error.kind)
         if advice:
             lines.append((f"what to do: {advice}", "not bold default"))
@@ -183,26 +346,18 @@ class _Reading:
         self._stream.block(where, f"error: {error.kind}", lines, "bold magenta")
 
     def _block(self, head: str, text: str, style: str) -> None:
-        lines = [(line, "default not bold") for line in text_lines(text, None)]
+        lines = [(line, _BODY) for line in text_lines(text, None)]
         self._stream.block("", plain(head), lines, style)
 
     def _line(self, text: str, style: str) -> None:
         from rich.text import Text
 
-        from skillup.reports.terminal.layout import print_folded
-
         print_folded(self._console, Text(plain(text), style=style))
 
 
-def _error_of(grade: Grade | None) -> TurnError | None:
-    if grade is None or grade.error is None:
-        return None
-    return TurnError.model_validate(grade.error)
-
-
-def _changed(changes: WorkspaceChanges) -> Iterator[str]:
-    told = (("new", changes.added), ("changed", changes.modified), ("gone", changes.deleted))
-    for word, paths in told:
-        if paths:
-            more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
-            yield f"{word}: {', '.join(one_line(path, 200) for path in paths[:_PATHS])}{more}"
+def _outcome(record: Record) -> str:
+    error = record.first_error()
+    if error is not None:
+        return one_line(f"met an error: {error.kind}: {error.message}", 1000)
+    failed = next((turn.reason for turn in record.turns if turn.status == "failed"), None)
+    return "was given up" if failed is None else one_line(f"failed: {failed}", 1000)

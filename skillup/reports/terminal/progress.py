@@ -1,64 +1,181 @@
-"""A run while it goes on, for logs: a line as each trial ends, and now and then that it goes on."""
+"""A run while it goes on: the live display on a terminal, a line for each trial elsewhere."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 from skillup.plan import Job, Plan
-from skillup.reports.phrases import attempt_words
-from skillup.reports.terminal.run_progress import STYLE, RunProgress, going_words
-from skillup.reports.terminal.streaming import ConversationStream
-from skillup.reports.text import one_line, plain, seconds, shown_id
+from skillup.reports.terminal.conversation import ConversationStream
+from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.view_model import STYLE, Labels, row_of
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.live import Live
 
-
-# A word every so often where a run is silent: so that nobody takes a long trial for a dead run.
-
-
-class Heartbeat:
-    """Calls `beat` from a thread of its own whenever nothing was said for `every` seconds."""
-
-    def __init__(self, beat: Callable[[], None], every: float) -> None:
-        self._beat = beat
-        self._every = every
-        self._said = time.monotonic()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-
-    def start(self) -> None:
-        """From now on."""
-        self._said = time.monotonic()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """No more; returns when a word that is being said is out."""
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def said(self) -> None:
-        """Something was said: the silence begins anew."""
-        self._said = time.monotonic()
-
-    def _run(self) -> None:
-        while not self._over.wait(max(self._said + self._every - time.monotonic(), 0.01)):
-            if time.monotonic() - self._said >= self._every:
-                self.said()
-                self._beat()
-
-
+Amount = TypeVar("Amount", int, float)
+_HEARTBEAT_SECONDS = 60.0
 _WIDEST_LABEL = 50
-"""Cells that the lines of trials are aligned to; what is longer sticks out by itself."""
-_FIRST_WORDS = 60
-"""Characters of a reason, in the line of a trial that has just ended."""
+_REASON_CHARACTERS = 60
+_WAITING = "waiting for the agent"
+_SIMULATED = "simulated user: "
+_WORDS = {"PASS": "passed", "FAIL": "failed", "ERROR": "in error", "SKIP": "skipped"}
+
+
+@dataclass(slots=True)
+class Running:
+    """A trial that is running."""
+
+    job: Job
+    began: float
+    attempt: int = 1
+    turn: int = 0
+    turns: int = 0
+    doing: str = "preparing the workspace"
+    calls: dict[str, str] = field(default_factory=dict)
+    """Of calls that have not returned: what is known of each."""
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class RunProgress:
+    """What has happened in a run so far."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        finished: Iterable[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`finished` are the trials that an earlier start of the run has ended."""
+        done = set(finished)
+        self.clock = clock
+        self.began = clock()
+        self.running: dict[str, Running] = {}
+        self.counts: Counter[str] = Counter()
+        self.kept = sum(job.id in done for job in plan.jobs)
+        self.total = len(plan.jobs)
+        self._waiting = {job.id for job in plan.jobs if job.id not in done}
+        self._tokens: int | None = None
+        self._cost: float | None = None
+
+    @property
+    def done(self) -> int:
+        """Trials that have ended, earlier ones too."""
+        return self.kept + sum(self.counts.values())
+
+    def start(self, job: Job, attempt: int) -> None:
+        """A trial (or another attempt at it) begins."""
+        self._waiting.discard(job.id)
+        before = self.running.get(job.id)
+        running = Running(job, self.clock(), attempt)
+        if attempt > 1:
+            running.doing = f"attempt {attempt}"
+        if before is not None and before.attempt == attempt:  # goes on after turns it shared
+            running.tokens, running.cost_usd = before.tokens, before.cost_usd
+        elif before is not None:  # was spent all the same, and the trial's grade will not have it
+            self._tokens = _sum(self._tokens, before.tokens)
+            self._cost = _sum(self._cost, before.cost_usd)
+        self.running[job.id] = running
+
+    def add(self, event: TrialEvent) -> None:
+        """Something happens in a trial."""
+        running = self.running.get(event.job)
+        if running is None:
+            return
+        shared = f" (shared by {event.shared_by} trials)" if event.shared_by > 1 else ""
+        if event.kind == "turn_started":
+            running.turn, running.turns = event.turn, event.turns
+            running.doing = (f"{_SIMULATED}{event.text}" if event.text else _WAITING) + shared
+        elif event.kind == "message_sent" and event.source == "follow_up":
+            running.doing = f"follow-up: {event.text}{shared}"
+        elif event.kind == "message_sent":
+            running.calls.clear()
+            if not running.doing.startswith(_SIMULATED):  # that user's words stay meanwhile
+                running.doing = _WAITING + shared
+        elif event.kind == "item" and event.item is not None:
+            if event.item.tool_call is not None:
+                running.calls[event.item.tool_call.id] = ""
+            elif event.item.tool_result is not None:
+                running.calls.pop(event.item.tool_result.call_id, None)
+                running.doing = next(reversed(running.calls.values()), "") or "thinks" + shared
+        elif event.kind == "activity":
+            running.doing = event.text + shared
+            for call, known in running.calls.items():
+                running.calls[call] = known or running.doing
+        elif event.kind == "turn_ended":
+            running.doing = "between two turns" if event.turn < event.turns else "judging"
+            running.tokens = _sum(running.tokens, event.tokens)
+            running.cost_usd = _sum(running.cost_usd, event.cost_usd)
+
+    def end(self, job: Job, grade: Grade) -> None:
+        """A trial has ended."""
+        self._waiting.discard(job.id)
+        self.running.pop(job.id, None)
+        self.counts[grade.status] += 1
+        self._tokens = _sum(self._tokens, row_of(grade).tokens)
+        self._cost = _sum(self._cost, grade.cost_usd)
+
+    def spent(self) -> tuple[int | None, float | None]:
+        """Tokens and cost so far, running trials included; None: not known."""
+        used, cost = self._tokens, self._cost
+        for running in list(self.running.values()):
+            used, cost = _sum(used, running.tokens), _sum(cost, running.cost_usd)
+        return used, cost
+
+    def seconds_left(self) -> float | None:
+        """At the pace so far, running trials being half done; None: too little is known."""
+        ended = sum(self.counts[status] for status in ("PASS", "FAIL", "ERROR"))
+        if ended < 2 or not (self.running or self._waiting):
+            return None
+        left = len(self._waiting) + len(self.running) / 2
+        return left * (self.clock() - self.began) / ended
+
+    def words(self) -> Iterator[str]:
+        """``3 running``, ``25 waiting``, ``12 s``, ``about 4 min left``, ``9k tokens``, ``$0.31``.
+
+        What matters most comes first: a narrow terminal cuts the rest. What is not known is left
+        out.
+        """
+        counts = {"kept": self.kept, "running": len(self.running), "waiting": len(self._waiting)}
+        yield from (f"{number} {word}" for word, number in counts.items() if number)
+        yield seconds(round((self.clock() - self.began) * 1000))
+        left = self.seconds_left()
+        if left is not None:
+            yield f"{about(left)} left"
+        used, cost = self.spent()
+        if used is not None:
+            yield f"{tokens(used)} tokens"
+        if cost is not None:
+            yield money(cost)
+
+
+def _sum(a: Amount | None, b: Amount | None) -> Amount | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+def about(seconds: float) -> str:
+    """A guess, no finer than it is: ``a few seconds``, ``about 40 s``, ``about 4 min``."""
+    if seconds < 8:
+        return "a few seconds"
+    if seconds < 90:
+        return f"about {round(seconds / 10) * 10} s"
+    if seconds < 90 * 60:
+        return f"about {round(seconds / 60)} min"
+    hours, minutes = divmod(round(seconds / 600) * 10, 60)
+    return f"about {hours} h {minutes:02d} min" if minutes else f"about {hours} h"
 
 
 class PlainReporter:
@@ -78,118 +195,213 @@ class PlainReporter:
         finished: Iterable[str] = (),
         heartbeat: float | None = None,
     ) -> None:
-        self.plan = plan
+        from rich.cells import cell_len
+
         self.console = console
         self.quiet = quiet
         self.mask = mask
-        self.standing = RunProgress(plan, finished=finished)
-        self.stream = ConversationStream(console, mask) if verbose else None
+        self.progress = RunProgress(plan, finished=finished)
+        self._stream = ConversationStream(console, mask) if verbose else None
         self._jobs = {job.id: job for job in plan.jobs}
-        self._heart = Heartbeat(self._beat, heartbeat) if heartbeat and not quiet else None
-        self.show_engine = len({job.profile.name for job in plan.jobs}) > 1
-        self.show_variant = len({job.variant for job in plan.jobs}) > 1
-        self.show_trial = any(job.trial > 1 for job in plan.jobs)
-        widest = max((text_cells(self.label(job)) for job in plan.jobs), default=0)
-        self.widest = min(widest, _WIDEST_LABEL, console.width // 3)
+        self._labels = Labels.of([(job.profile.name, job.variant, job.trial) for job in plan.jobs])
+        widest = max((cell_len(self.label(job)) for job in plan.jobs), default=0)
+        self._widest = min(widest, _WIDEST_LABEL, console.width // 3)
+        self._heartbeat = None if quiet else heartbeat
+        self._last_line = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> PlainReporter:
-        if self._heart is not None:
-            self._heart.start()
+        if self._heartbeat:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._heart is not None:
-            self._heart.stop()
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _beat(self) -> None:
+        every = self._heartbeat or 0.0
+        while not self._over.wait(max(self._last_line + every - time.monotonic(), 0.01)):
+            if time.monotonic() - self._last_line >= every:
+                count = f"{self.progress.done}/{self.progress.total} trials"
+                self._print(", ".join([count, *self.progress.words()]), "dim")
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._last_line = time.monotonic()
+        self.console.print(plain(text), markup=False, style=style, soft_wrap=True)
 
     def label(self, job: Job) -> str:
         """The job in a few words: what tells it from the others of this run."""
-        parts = [shown_id(job.id.rsplit("/", maxsplit=3)[0])]  # a case's id may hold slashes
-        if self.show_engine:
-            parts.append(job.profile.name)
-        if self.show_variant:
-            parts.append(job.variant.replace("_skill", ""))
-        if self.show_trial:
-            parts.append(f"#{job.trial}")
-        return plain(" ".join(parts))
+        case = job.id.rsplit("/", maxsplit=3)[0]  # a case's id may hold slashes
+        return self._labels.label(case, job.profile.name, job.variant, job.trial)
 
     def trial_started(self, job: Job, attempt: int) -> None:
-        """Nothing to say yet."""
-        self.standing.start(job, attempt)
+        """Count it."""
+        self.progress.start(job, attempt)
 
     def trial_event(self, event: TrialEvent) -> None:
-        """Too much to be told, unless it is asked for."""
-        self.standing.hear(event)
+        """Print it with `verbose`."""
+        self.progress.add(event)
         job = self._jobs.get(event.job)
-        if self.stream is not None and job is not None:
-            self.stream.hear(event, self.label(job))
+        if self._stream is not None and job is not None:
+            self._stream.add(event, self.label(job))
 
     def stopping(self, times: int) -> None:
         """Ctrl-C was pressed for the first, or the second time."""
-        words = stopping_words(len(self.standing.running), times)
-        self.console.print(words, markup=False, style="bold yellow", soft_wrap=True)
+        self._print(stopping_words(len(self.progress.running), times), "bold yellow")
 
     def abandon(self) -> None:
         """The end: the terminal is left as it was found."""
         self.console.show_cursor(True)
 
-    def _beat(self) -> None:
-        parts = [f"{self.standing.done}/{self.standing.total} trials", *going_words(self.standing)]
-        self.console.print(", ".join(parts), markup=False, style="dim", soft_wrap=True)
-
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
-        """Say that a trial is held again."""
+        """Print why a trial is retried."""
         del record
-        self._say("RETRY", job, reason)
+        self._notice("RETRY", job, reason)
 
     def trial_lost(self, job: Job, worker: str, reason: str) -> None:
-        """Say that what held a trial is gone: people look for the machine."""
-        self._say("LOST", job, f"worker {worker}: {reason}")
+        """Print which worker is gone: people look for the machine."""
+        self._notice("LOST", job, f"worker {worker}: {reason}")
 
-    def _say(self, what: str, job: Job, why: str) -> None:
-        self._spoke()
+    def _notice(self, what: str, job: Job, why: str) -> None:
         if not self.quiet:
             line = f"{what:<5}  {self.label(job)}  ({one_line(self.mask(why), 300)})"
-            self.console.print(line, markup=False, style="yellow", soft_wrap=True)
+            self._print(line, "yellow")
 
     def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
         """One line: status, case, turns, time, and why if it did not pass."""
         from rich.text import Text
 
         del record
-        self.standing.end(job, grade)
-        if self.stream is not None:
-            self.stream.end(job.id, self.label(job), grade)
-        self._spoke()
+        self.progress.end(job, grade)
+        if self._stream is not None:
+            self._stream.end(job.id, self.label(job), grade)
         if self.quiet:
             return
-        line = Text()
-        line.append(f"{grade.status:<5}", style=STYLE[grade.status])
         turns = sum(turn.status != "skipped" for turn in grade.turns)
-        label = self.label(job)
-        line.append("  " + label + " " * (self.widest - text_cells(label)))
+        label = Text(self.label(job))
+        label.pad_right(max(self._widest - label.cell_len, 0))
+        line = Text(f"{grade.status:<5}", style=STYLE[grade.status]) + Text("  ") + label
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
         if grade.attempt > 1:
-            line.append(f"  {attempt_words(grade.attempt)}", style="yellow")
-        # All of it stands once, under the table.
-        why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _FIRST_WORDS)}"
+            line.append(f"  attempt {grade.attempt}", style="yellow")
+        # All of the reason stands once, under the table.
+        why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _REASON_CHARACTERS)}"
         line.append(why, style="dim" if grade.status == "SKIP" else "")
+        self._last_line = time.monotonic()
         self.console.print(line, soft_wrap=True)
 
-    def _spoke(self) -> None:
-        if self._heart is not None:
-            self._heart.said()
 
+class LiveReporter(PlainReporter):
+    """As the plain one, with a line for each running trial and the counts below."""
 
-def text_cells(text: str) -> int:
-    """How much room `text` takes in a terminal; many characters take two cells."""
-    from rich.cells import cell_len
+    _notice_below = ""
+    _live: Live | None = None
 
-    return cell_len(text)
+    def __enter__(self) -> LiveReporter:
+        from rich.live import Live
+
+        self._live = Live(
+            self,
+            console=self.console,
+            refresh_per_second=8,
+            transient=True,
+            # Whatever agents print is captured; what else writes here must not be reordered.
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def stopping(self, times: int) -> None:
+        """It stands at the bottom until all has ended."""
+        self._notice_below = stopping_words(len(self.progress.running), times)
+        if self._live is not None:
+            self._live.refresh()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """What stands at the bottom of the screen right now."""
+        from rich.table import Table
+        from rich.text import Text
+
+        progress, width = self.progress, options.max_width
+        running = list(progress.running.values())
+        room = max(options.size.height - 4, 0)
+        shown = running if len(running) <= room else running[: max(room - 1, 0)]
+        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        for narrowest, most in ((0, width * 2 // 5), (0, None), (0, None), (60, None), (70, None)):
+            if width >= narrowest:
+                right = most is None
+                table.add_column(
+                    no_wrap=True,
+                    overflow="ellipsis",
+                    max_width=most,
+                    style="dim" if right else "",
+                    justify="right" if right else "left",
+                )
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        for one in shown:
+            cells = [
+                f"● {self.label(one.job)}",
+                f"turn {one.turn}/{one.turns}" if one.turns else "",
+                seconds(round((progress.clock() - one.began) * 1000)),
+                f"{tokens(one.tokens)} tok" if one.tokens is not None else "",
+                money(one.cost_usd) if one.cost_usd is not None else "",
+            ][: len(table.columns) - 1]
+            table.add_row(*map(Text, cells), Text(one_line(self.mask(plain(one.doing)), width)))
+        if shown:
+            yield table
+        if len(shown) < len(running):
+            yield Text(f"  … and {len(running) - len(shown)} more", style="dim")
+        counts = Text(f"{progress.done}/{progress.total} trials", style="bold")
+        for status, word in _WORDS.items():
+            if progress.counts[status]:
+                counts.append(f"  {progress.counts[status]} {word}", style=STYLE[status])
+        foot = [counts, Text(", ".join(progress.words()), style="dim")]
+        if self._notice_below:
+            foot.append(Text(self._notice_below, style="bold yellow"))
+        for line in foot:
+            line.truncate(width, overflow="ellipsis")
+            yield line
 
 
 def stopping_words(running: int, times: int) -> str:
-    """What is said at once when a signal asks the run to end."""
+    """What is printed at once when a signal asks the run to end."""
     if times > 1:
         return "leaving at once"
     agents = "1 agent" if running == 1 else f"{running} agents"
     return f"stopping: ending {agents}; Ctrl-C again to leave at once"
+
+
+def reporter_for(
+    plan: Plan,
+    console: Console,
+    *,
+    quiet: bool,
+    verbose: bool,
+    mask: Callable[[str], str] = str,
+    finished: Iterable[str] = (),
+) -> PlainReporter:
+    """The observer of the run; to be used in a ``with``.
+
+    The live display is for people: some CI systems give their jobs a terminal, and keep all that
+    it was sent as a log; and colours that FORCE_COLOR asks for make no terminal of a file.
+    `finished` are the trials that an earlier start of this run has ended.
+    """
+    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    is_live = console.file.isatty() and not console.is_dumb_terminal and not in_ci and not quiet
+    return (LiveReporter if is_live else PlainReporter)(
+        plan,
+        console,
+        quiet=quiet,
+        verbose=verbose,
+        mask=mask,
+        finished=finished,
+        heartbeat=None if is_live else _HEARTBEAT_SECONDS,
+    )

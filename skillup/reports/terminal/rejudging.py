@@ -16,9 +16,8 @@ from skillup.judges.rejudge.judges_compared import (
 )
 from skillup.judges.rejudge.labels import Confusion, Label, Score
 from skillup.reports.rejudging_json import RejudgeCounts
-from skillup.reports.result import baseline_words
-from skillup.reports.terminal.run_progress import STYLE
 from skillup.reports.text import money, one_line, tokens
+from skillup.reports.view_model import STYLE, baseline_words
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.stats.proportions import wilson
 

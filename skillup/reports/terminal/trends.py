@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from skillup.history.runs import WITH_SKILL
 from skillup.history.index import RunHead
-from skillup.history.runs import WITH_SKILL, CaseTally
-from skillup.history.series import (
-    CaseHistory,
-    ChangePoint,
-    FailingSince,
-    SuiteHistory,
-    SuiteState,
-    most_telling,
-)
-from skillup.reports.terminal.comparison import p_value
-from skillup.reports.terminal.layout import MarkedRow, print_at_words, print_marked
-from skillup.reports.text import money, plain, seconds, shown_id
+from skillup.history.series import CaseHistory, SuiteHistory, SuiteState, most_telling
+from skillup.history.runs import CaseTally
+from skillup.reports.terminal.layout import make_table, print_sentence, print_table
+from skillup.reports.text import money, p_value, plain, seconds, shown_id
 from skillup.stats.change_point import Passes
 from skillup.stats.proportions import Interval, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 _MARKS: dict[SuiteState, tuple[str, str, str, str]] = {
     "pass": ("✓", "+", "green", "passed"),
@@ -32,7 +24,7 @@ _MARKS: dict[SuiteState, tuple[str, str, str, str]] = {
     "fail": ("✗", "x", "red", "failed"),
     "fail_and_not_run": ("!", "!", "red", "failed, and not all was run"),
     "error": ("E", "E", "magenta", "error: not run"),
-    "not_held": ("?", "?", "magenta", "not held"),
+    "not_held": ("?", "?", "magenta", "not run"),
     "skip": ("-", "-", "dim", "skipped"),
     "absent": ("·", ".", "dim", "not in that run"),
 }
@@ -50,77 +42,71 @@ def print_trends(
     """
     from rich.text import Text
 
-    fancy = _can_show(console)
+    try:
+        "✓✗·◐".encode(console.encoding)
+        fancy = True
+    except UnicodeEncodeError:
+        fancy = False
     seen: set[SuiteState] = set()
     for suite in suites:
         first, last = suite.runs[0], suite.runs[-1]
         count = f"{len(suite.runs)} run{'s' if len(suite.runs) != 1 else ''}"
-        head = Text.assemble(
-            (plain(suite.suite), "bold cyan"),
-            f"  {count}, {_day(first)} to {_day(last)}  newest: {plain(last.run_id)}",
-        )
-        print_at_words(console, head)
+        days = plain(f"{first.started_at[:10]} to {last.started_at[:10]}")
+        about = f"  {count}, {days}  newest: {plain(last.run_id)}"
+        print_sentence(console, Text.assemble((plain(suite.suite), "bold cyan"), about))
         cases = most_telling(suite.cases, len(suite.cases) if most is None else most)
-        print_marked(console, *_table(suite, cases, fancy))
+        _print_cases(suite, cases, console, fancy)
         for case in cases:
-            said = _since(case.failing) if case.failing else _fell(case.fell) if case.fell else ""
-            if said:
-                print_at_words(console, Text(f"{_name(suite, case)}: {said}"))
+            since = _since(case)
+            if since:
+                print_sentence(console, Text(plain(f"{_name(suite, case)}: {since}")))
         rest = len(suite.cases) - len(cases)
         if rest:
             more = f"… and {rest} more, none of them worse; --all shows them, -k GLOB some"
-            print_at_words(console, Text(more, style="dim"))
+            print_sentence(console, Text(more, style="dim"))
         console.print()
-        seen.update(state for case in cases for state in _states(case))
+        seen.update(tally.state for case in cases for tally in case.tallies)
         seen.update(suite.states() if len(suite.cases) > 1 else ())
     legend = [
-        f"{mark if fancy else plain_mark} {meaning}"
-        for state, (mark, plain_mark, _, meaning) in _MARKS.items()
+        f"{mark if fancy else simple} {meaning}"
+        for state, (mark, simple, _, meaning) in _MARKS.items()
         if state in seen
     ]
-    print_at_words(console, Text("   ".join(legend), style="dim"))
+    print_sentence(console, Text("   ".join(legend), style="dim"))
 
 
-def _can_show(console: Console) -> bool:
-    try:
-        "✓✗·◐".encode(console.encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _states(case: CaseHistory) -> list[SuiteState]:
-    return [tally.state for tally in case.tallies]
-
-
-def _table(
-    suite: SuiteHistory, cases: Sequence[CaseHistory], fancy: bool
-) -> tuple[list[str], list[MarkedRow]]:
-    """The numbers' headers, and the rows: all cases together, then `cases`."""
+def _print_cases(
+    suite: SuiteHistory, cases: Sequence[CaseHistory], console: Console, fancy: bool
+) -> None:
+    """All cases together, then `cases`; columns that say something of any of them."""
     from rich.text import Text
 
-    totals = [case.total for case in cases]
+    rows: list[tuple[Text, Sequence[SuiteState], CaseTally, Interval | None]] = [
+        (Text(_name(suite, case)), [own.state for own in case.tallies], case.total, case.interval)
+        for case in cases
+    ]
     if len(suite.cases) > 1:
-        totals.append(suite.total)
+        rows.insert(0, (Text("(all)", style="dim"), suite.states(), suite.total, suite.interval))
     columns = ["passed", "rate", "95 %", "score", "time"]
-    if any(total.not_run for total in totals):
+    if any(total.not_run for _, _, total, _ in rows):
         columns.insert(3, "not run")
-    if any(total.cost_usd is not None for total in totals):
+    if any(total.cost_usd is not None for _, _, total, _ in rows):
         columns.append("cost")
-    rows = []
-    if len(suite.cases) > 1:
-        numbers = _numbers(suite.total, suite.interval, columns)
-        rows.append(MarkedRow(Text("(all)", style="dim"), _line(suite.states(), fancy), numbers))
-    for case, total in zip(cases, totals, strict=False):
-        numbers = _numbers(total, case.interval, columns)
-        rows.append(MarkedRow(Text(_name(suite, case)), _line(_states(case), fancy), numbers))
-    return columns, rows
+    table = make_table("", "runs", *columns)
+    table.columns[1].justify, table.columns[1].no_wrap = "left", False
+    for name, states, total, interval in rows:
+        line = Text()
+        for mark, simple, style, _ in (_MARKS[state] for state in states):
+            line.append(mark if fancy else simple, style=style)
+        numbers = _numbers(total, interval)
+        table.add_row(name, line, *(numbers[column] for column in columns))
+    print_table(console, table)
 
 
-def _numbers(total: CaseTally, interval: Interval | None, columns: Sequence[str]) -> list[str]:
-    """What is in each of the columns; a dash where there is nothing to tell."""
+def _numbers(total: CaseTally, interval: Interval | None) -> dict[str, str]:
+    """A dash where nothing is known."""
     rate, score, duration = total.rate, total.score, total.duration_ms
-    cells = {
+    return {
         "passed": "–" if rate is None else f"{total.passed}/{total.judged}",
         "rate": "–" if rate is None else percent(rate),
         "95 %": "–" if interval is None else f"{percent(interval.low)}–{percent(interval.high)}",
@@ -129,7 +115,6 @@ def _numbers(total: CaseTally, interval: Interval | None, columns: Sequence[str]
         "time": "–" if duration is None else seconds(round(duration)),
         "cost": money(total.cost_usd),
     }
-    return [cells[column] for column in columns]
 
 
 def _name(suite: SuiteHistory, case: CaseHistory) -> str:
@@ -142,39 +127,25 @@ def _name(suite: SuiteHistory, case: CaseHistory) -> str:
     return plain(" ".join(parts))
 
 
-def _line(states: Sequence[SuiteState], fancy: bool) -> Text:
-    from rich.text import Text
-
-    line = Text()
-    for state in states:
-        mark, plain_mark, style, _ = _MARKS[state]
-        line.append(mark if fancy else plain_mark, style=style)
-    return line
-
-
-def _day(run: RunHead) -> str:
-    return plain(run.started_at[:10])
-
-
-def _since(failing: FailingSince) -> str:
-    """`failing since RUN (time); last passed in RUN (time)`."""
-    first, passed = failing.first, failing.last_pass
-    runs = f", {failing.runs} runs" if failing.runs > 1 else ""
-    said = f"failing since {_run(first)}{runs}; "
-    said += f"last passed in {_run(passed)}" if passed else "never passed before"
-    if failing.unknown:
-        runs = "a run" if failing.unknown == 1 else f"{failing.unknown} runs"
-        said += f"; {runs} between them gave no verdict"
-    return plain(said)
-
-
-def _fell(fall: ChangePoint) -> str:
-    """`fell at RUN (time): 18/20 before, 3/50 since`, and if the newest run shows nothing of it."""
-    said = f"fell at {_run(fall.first)}: {_passes(fall.before)} before, {_passes(fall.since)} since"
-    said += f" (p {p_value(fall.p)})"
+def _since(case: CaseHistory) -> str:
+    """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
+    failing, fall = case.failing, case.fell
+    if failing is not None:
+        runs = f", {failing.runs} runs" if failing.runs > 1 else ""
+        passed = failing.last_pass
+        before = f"last passed in {_run(passed)}" if passed else "never passed before"
+        text = f"failing since {_run(failing.first)}{runs}; {before}"
+        if failing.unknown:
+            runs = "a run" if failing.unknown == 1 else f"{failing.unknown} runs"
+            text += f"; {runs} between them gave no verdict"
+        return text
+    if fall is None:
+        return ""
+    text = f"fell at {_run(fall.first)}: {_passes(fall.before)} before, {_passes(fall.since)} since"
+    text += f" (p {p_value(fall.p)})"
     if fall.newest.passed == fall.newest.judged:
-        said += f"; the newest run passed {_passes(fall.newest)}"
-    return plain(said)
+        text += f"; the newest run passed {_passes(fall.newest)}"
+    return text
 
 
 def _passes(counts: Passes) -> str:

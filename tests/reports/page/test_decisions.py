@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.html.index import index_of
 from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.analysis import (
@@ -67,14 +66,14 @@ def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path, flaky
         turns=[TurnReliability(turn_number=1, rate=held, first_failures=19, unfailed=0.05)],
     )  # fmt: skip
     data = _run(tmp_path / "r", None, analysis=Analysis(cases=[case]))
-    (shown,) = index_of(data, mode="report")["analysis"]["cases"]
+    (shown,) = data.index("report")["analysis"]["cases"]
     assert [at["k"] for at in shown["at_k"]] == ([1, 2, 3, 4, 5] if flaky else [])
     assert shown["turns"] == []
     assert shown["rate"] == held.model_dump()
 
 
 def test_the_sentences_are_those_of_the_terminal(tmp_path: Path) -> None:
-    assert index_of(_run(tmp_path / "r", FAILED), mode="report")["deciding"] == [
+    assert _run(tmp_path / "r", FAILED).index("report")["deciding"] == [
         "decided after 3 trials; 2 of 5 trials were not needed",
         "rates of decided cases lie further from the threshold than the truth, on average",
     ]
@@ -84,10 +83,10 @@ def test_of_undecided_cases_rates_are_not_biased_and_elsewhere_nothing_is_said(
     tmp_path: Path,
 ) -> None:
     undecided = FAILED.model_copy(update={"verdict": "undecided", "saved": 0})
-    assert index_of(_run(tmp_path / "r", undecided), mode="report")["deciding"] == [
+    assert _run(tmp_path / "r", undecided).index("report")["deciding"] == [
         "1 case could not be decided"
     ]
-    assert index_of(_run(tmp_path / "s", None), mode="report")["deciding"] == []
+    assert _run(tmp_path / "s", None).index("report")["deciding"] == []
 
 
 @pytest.mark.parametrize("analysis", [None, "broken", {"cases": [{"decision": {"x": 1}}]}])
@@ -95,7 +94,7 @@ def test_an_analysis_of_another_version_says_nothing(tmp_path: Path, analysis: A
     path = _run(tmp_path / "r", FAILED).path
     result = json.loads((path / "result.json").read_text()) | {"analysis": analysis}
     (path / "result.json").write_text(json.dumps(result))
-    assert index_of(RunData(path), mode="report")["deciding"] == []
+    assert RunData(path).index("report")["deciding"] == []
 
 
 def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path) -> None:
@@ -110,7 +109,7 @@ def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path)
         run.journal("case_decided", **about, variant="with_skill", **said, passed=0)
         data = RunData(run.path)
         assert [row["status"] for row in data.rows[3:]] == ["RUNNING", "NOT_NEEDED"]
-        index = index_of(data, mode="view")
+        index = data.index("view")
         assert (index["not_run"], index["not_needed"]) == (JOBS[3:4], JOBS[4:])
         (case,) = index["decided"]
         assert (case["suite"], case["case_id"]) == ("suite", "a")

@@ -19,7 +19,7 @@ def _result(name: str, content: str) -> TranscriptItem:
 
 
 def test_results_stand_with_their_calls_in_whatever_order_they_come() -> None:
-    items = items_of(
+    items, _ = items_of(
         [_call("a"), _call("b"), _result("b", "2"), _result("a", "1"), _call("c")], ORDINARY
     )
     assert [(i["id"], i["result"] and i["result"]["content"]) for i in items] == [
@@ -30,7 +30,7 @@ def test_results_stand_with_their_calls_in_whatever_order_they_come() -> None:
 
 
 def test_one_id_twice_is_two_items_and_a_result_without_a_call_is_its_own() -> None:
-    items = items_of(
+    items, _ = items_of(
         [_call("a"), _result("a", "1"), _call("a"), _result("a", "2"), _result("x", "3")], ORDINARY
     )
     assert [i["result"]["content"] for i in items] == ["1", "2", "3"]
@@ -40,13 +40,13 @@ def test_one_id_twice_is_two_items_and_a_result_without_a_call_is_its_own() -> N
 def test_results_of_very_many_calls_that_come_late_find_their_calls() -> None:
     """Looked for among all items, each of them, this would take minutes."""
     names = [str(n) for n in range(50_000)]
-    items = items_of([*map(_call, names), *(_result(n, n) for n in reversed(names))], ORDINARY)
+    items, _ = items_of([*map(_call, names), *(_result(n, n) for n in reversed(names))], ORDINARY)
     assert [item["result"]["content"] for item in items] == names
 
 
 def test_long_texts_are_shortened_with_a_note() -> None:
     limits = PageLimits(tool=30, text=30)
-    items = items_of(
+    items, _ = items_of(
         [
             _call("a", command="x" * 100, list=["y" * 100, 1]),
             _result("a", "b" * 100),

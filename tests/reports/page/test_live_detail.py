@@ -34,7 +34,7 @@ def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
     ]
     assert [turn["response"] for turn in now["turns"]] == ["done"]
     assert now["grade"] is None
-    assert now["live"] == "turn 2 is held"
+    assert now["live"] == "turn 2 is running"
     (under_way,) = now["under_way"]
     assert (under_way["turn_number"], under_way["message"]) == (2, message)
     assert [link["name"] for link in under_way["raw"]] == ["turn-02.stdout.jsonl"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.reports.html.fork_tree import Families
+from skillup.reports.html.fork_tree import ForkTrees
 from skillup.reports.html.progress import Fork, progress_of, turn_under_way
 from tests.support.trees import make_tree
 
@@ -60,7 +60,7 @@ def _row(job: str, n: int) -> dict[str, object]:
 
 def test_forks_of_forks_are_one_tree() -> None:
     forks = {"b": Fork("a", 1), "c": Fork("b", 3), "x": Fork("y", 1), "y": Fork("x", 1)}
-    families = Families(forks, [_row(job, n) for n, job in enumerate("abcdxy", start=1)])
+    families = ForkTrees(forks, [_row(job, n) for n, job in enumerate("abcdxy", start=1)])
 
     found = families.of("c")
 

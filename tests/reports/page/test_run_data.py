@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.reports.html.index import index_of
 from skillup.reports.html.limits import ORDINARY
 from skillup.reports.html.report import html_report
 from skillup.reports.html.run_data import RunData
@@ -36,7 +35,7 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         (place.raw / "turn-02.stdout.jsonl").touch()
         data.read()
         assert _statuses(data) == [
-            ("RUNNING", "turn 2 is held"),
+            ("RUNNING", "turn 2 is running"),
             ("RUNNING", "being prepared"),
             ("WAITING", "not started yet"),
         ]
@@ -154,6 +153,6 @@ def test_warnings_of_the_run_are_in_the_index(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "r", INFO) as run:
         path = run.path
     (path / "result.json").write_text(json.dumps({"warnings": ["no prices"]}))
-    assert index_of(RunData(path), mode="report")["warnings"] == ["no prices"]
+    assert RunData(path).index("report")["warnings"] == ["no prices"]
     (path / "result.json").write_text(json.dumps({"warnings": "broken"}))
-    assert index_of(RunData(path), mode="report")["warnings"] == []
+    assert RunData(path).index("report")["warnings"] == []

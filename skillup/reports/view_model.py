@@ -1,0 +1,343 @@
+"""A run as every report shows it: one row for each trial, and the sums and notes over them.
+
+Terminal, Markdown, JUnit, benchmark and the page only lay this out. Texts are as they were
+recorded: each renderer makes them harmless in its own form.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from skillup.checks.describe import in_words
+from skillup.reports.text import listed, money, one_line, shown_id
+from skillup.schema.analysis import CaseReliability
+from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, Judging, RunResult, Summary
+
+T = TypeVar("T")
+MAX_NAMED = 6
+STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
+"""Of a status, on a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A check that failed, or what ended a turn."""
+
+    where: str
+    """``turn 2: ``; empty for the whole conversation."""
+    name: str
+    """The check; the kind of an error; a turn's status."""
+    found: str
+    is_turn: bool = False
+    check: CheckResult | None = None
+
+    @property
+    def sentence(self) -> str:
+        """As a reason says it."""
+        if self.check is None or self.check.error:
+            return f"{self.name}: {self.found}"
+        return in_words(self.name, self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A trial that has a grade."""
+
+    grade: Grade
+    checks: Sequence[CheckResult]
+    """Those that decide."""
+    failures: Sequence[Failure]
+    score: float | None
+    """None: there is no verdict."""
+    tokens: int | None
+    turns_done: int
+
+    @property
+    def passed_checks(self) -> int:
+        """Of :attr:`checks`."""
+        return sum(check.passed for check in self.checks)
+
+    @property
+    def is_bad(self) -> bool:
+        """An error or a failure; a baseline that fails shows what it is there to show."""
+        status = self.grade.status
+        return status == "ERROR" or (status == "FAIL" and self.grade.variant != BASELINE)
+
+    @property
+    def case(self) -> tuple[str, str, str, str]:
+        """What its repetitions have in common."""
+        return self.grade.suite, self.grade.case_id, self.grade.engine, self.grade.variant
+
+    @property
+    def attempt(self) -> str:
+        """``attempt 2``; empty for a trial that was not retried."""
+        return f"attempt {self.grade.attempt}" if self.grade.attempt > 1 else ""
+
+
+def row_of(grade: Grade) -> Row:
+    """The trial's row."""
+    return Row(
+        grade,
+        [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions,
+        list(_failures(grade)),
+        grade.score if grade.status in ("PASS", "FAIL") else None,
+        total_tokens(grade.usage),
+        sum(turn.status == "completed" for turn in grade.turns),
+    )
+
+
+def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
+    """Input and output; None if neither is known."""
+    counts = [(usage or {}).get(name) for name in ("input_tokens", "output_tokens")]
+    known = [count for count in counts if isinstance(count, int)]
+    return sum(known) if known else None
+
+
+def _failures(grade: Grade) -> Iterator[Failure]:
+    for turn in grade.turns:
+        where = f"turn {turn.turn_number}: "
+        if turn.error is not None:  # some messages begin with the turn, too
+            message = str(turn.error["message"]).removeprefix(where)
+            yield Failure(where, str(turn.error["kind"]), message, is_turn=True)
+        elif turn.status != "completed":
+            yield Failure(where, turn.status, turn.reason, is_turn=True)
+        yield from _failed(turn.deciding_checks(), where)
+    yield from _failed(grade.assertions, "")
+
+
+def _failed(checks: Iterable[CheckResult], where: str) -> Iterator[Failure]:
+    for check in checks:
+        if not check.passed and check.evaluated:
+            yield Failure(where, check.name, check.error or check.found, check=check)
+
+
+# What tells trials from each other, and which of them have the same to say.
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Names of a run's trials, with engine, variant and trial only where there are several."""
+
+    engine: bool
+    variant: bool
+    trial: bool
+
+    @classmethod
+    def of(cls, trials: Sequence[tuple[str, str, int]]) -> Labels:
+        """Of engine, variant and number of each trial."""
+        engines, variants = ({trial[place] for trial in trials} for place in (0, 1))
+        return cls(len(engines) > 1, len(variants) > 1, any(trial[2] > 1 for trial in trials))
+
+    def label(self, case: str, engine: str, variant: str, trial: int | None = None) -> str:
+        """``asks codex without #2``."""
+        parts = [shown_id(case)]
+        parts += [one_line(engine)] if self.engine else []
+        parts += [one_line(variant).removesuffix("_skill")] if self.variant else []
+        parts += [f"#{trial}"] if self.trial and trial is not None else []
+        return " ".join(parts)
+
+    def of_row(self, row: Row) -> str:
+        """The trial."""
+        grade = row.grade
+        return self.label(grade.case_id, grade.engine, grade.variant, grade.trial)
+
+    def case_of(self, row: Row) -> str:
+        """The trial's case, without its number."""
+        return self.label(row.grade.case_id, row.grade.engine, row.grade.variant)
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Those with the same key together, in the order of the first of each."""
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run that has ended, or was cut short."""
+
+    result: RunResult
+    rows: Sequence[Row]
+    labels: Labels
+
+    def names(self, rows: Iterable[Row]) -> str:
+        """``asks #2, please (3 of 5)``: trials by their cases."""
+        of_case = Counter(row.case for row in self.rows)
+        names = [
+            self.labels.of_row(some[0])
+            if len(some) == 1
+            else f"{self.labels.case_of(some[0])} ({len(some)} of {of_case[some[0].case]})"
+            for some in grouped(rows, lambda row: row.case)
+        ]
+        return listed(names[:MAX_NAMED], len(names))
+
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """What a reader of the table should know, each with its style on a terminal."""
+        judges = judging_cost(self.result.summary.judging)
+        if judges is not None:
+            yield judges, "dim"
+        retried = self.retried()
+        if retried is not None:
+            yield retried, "yellow"
+        sharing = sum(any(t.held_by is not None for t in row.grade.turns) for row in self.rows)
+        if sharing:
+            share = f"{sharing} trials share" if sharing != 1 else "1 trial shares"
+            text = "turns with another trial: they ran once, and tokens and cost count once"
+            yield f"{share} {text}", "dim"
+        for warning in dict.fromkeys(text for row in self.rows for text in row.grade.warnings):
+            yield warning, "yellow"
+
+    def retried(self) -> str | None:
+        """``1 trial was retried: asks (attempt 2)``; None: there is none."""
+        again = [f"{self.labels.of_row(row)} ({row.attempt})" for row in self.rows if row.attempt]
+        if not again:
+            return None
+        return f"{_trials(len(again))} {_were(len(again))} retried: " + listed(
+            again[:MAX_NAMED], len(again)
+        )
+
+
+def view_of(result: RunResult) -> RunView:
+    """The run's view."""
+    rows = [row_of(grade) for grade in result.cases]
+    labels = Labels.of([(g.engine, g.variant, g.trial) for g in result.cases])
+    return RunView(result, rows, labels)
+
+
+def count_parts(summary: Summary | Counts, **more: int) -> list[tuple[str, str]]:
+    """``[("7 passed", "green"), ("1 error", …), …]``: what is none is left out, but for passes.
+
+    `more`: counts of trials without a grade, by word (``not_run=3``).
+    """
+    errors = "error" if summary.error == 1 else "errors"
+    counts = (
+        (summary.fail, "failed", STYLE["FAIL"]),
+        (summary.error, errors, STYLE["ERROR"]),
+        (summary.skip, "skipped", STYLE["SKIP"]),
+        *((count, word.replace("_", " "), "yellow") for word, count in more.items()),
+    )
+    passed = (f"{summary.passed} passed", STYLE["PASS"] if summary.passed else "dim")
+    return [passed, *((f"{count} {word}", style) for count, word, style in counts if count)]
+
+
+def baseline_words(baseline: Counts | None) -> str | None:
+    """``without the skill: 27 passed, 21 failed``; None if there is no baseline."""
+    if baseline is None:
+        return None
+    return "without the skill: " + ", ".join(text for text, _ in count_parts(baseline))
+
+
+def simulator_lines(grade: Grade) -> Iterator[str]:
+    """What a simulated user wrote and how it ended: nobody can read that in the case.
+
+    Of a case that passed only the end.
+    """
+    if grade.simulator is None:
+        return
+    if grade.status != "PASS":
+        for turn in grade.turns:
+            if turn.source == "simulator" and turn.status != "skipped":
+                message = one_line(turn.content, 160) or "nothing"
+                yield f"turn {turn.turn_number}, simulated user: {message}"
+    if grade.simulator.stop is not None:
+        why = one_line(grade.simulator.reason, 200)
+        yield f"ended by the simulated user: {grade.simulator.stop}" + (f", {why}" if why else "")
+
+
+def judge_lines(grade: Grade) -> Iterator[str]:
+    """Votes that were not all the same, and quotations that support nothing."""
+    for turn in grade.turns:
+        for check in turn.checks:
+            yield from _judge_lines(check, f"turn {turn.turn_number}: ")
+        for follow_up in turn.follow_ups:
+            for check in follow_up.checks:
+                yield from _judge_lines(check, f"turn {turn.turn_number}, {follow_up.label}: ")
+    for check in grade.assertions:
+        yield from _judge_lines(check, "")
+
+
+def _judge_lines(check: CheckResult, where: str) -> Iterator[str]:
+    label = f"{where}{one_line(check.name, 80)}"
+    if check.agreement is not None and check.agreement < 1 and not check.children:
+        votes = ", ".join(f"{vote:g}" for vote in check.votes or ())
+        yield f"{label}: the judge was of several minds ({votes}; agreement {check.agreement:.2f})"
+    for note in check.notes:
+        if "quotation" in note:
+            yield f"{label}: {one_line(note, 160)}"
+    for child in check.children:
+        yield from _judge_lines(child, where)
+
+
+def judging_cost(judging: Judging | None) -> str | None:
+    """``judges: 12 calls (3 from the cache), $0.0213``; None if there were no calls."""
+    if judging is None or not judging.calls:
+        return None
+    cached = f" ({judging.cached_calls} from the cache)" if judging.cached_calls else ""
+    calls = "call" if judging.calls == 1 else "calls"
+    cost = f", {money(judging.cost_usd)}" if judging.cost_usd is not None else ""
+    return f"judges: {judging.calls} {calls}{cached}{cost}"
+
+
+# Trials that did not run: why, which, and the command that goes on; and those not needed.
+
+
+def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
+    """Of a run that was stopped early; nothing of any other."""
+    if not result.not_run:
+        return
+    why = f"stopped: {result.stopped.message}; " if result.stopped is not None else ""
+    missing = len(result.not_run)
+    planned = len(result.cases) + missing + len(result.not_needed)
+    of = f"{missing} of {_trials(planned)} {_were(missing)} not run"
+    if missing == planned:
+        of = "no trial was run"
+    yield f"{why}{of}: {not_run_words(result)}"
+    yield f"go on with: {go_on}"
+
+
+def not_run_words(result: RunResult) -> str:
+    """``case-a ×3, case-b``: with engine and variant where the run has several of them."""
+    jobs = [job.rsplit("/", maxsplit=3) for job in result.not_run]
+    held = [(grade.engine, grade.variant, 1) for grade in result.cases]
+    labels = Labels.of([*held, *((engine, variant, 1) for _, engine, variant, _ in jobs)])
+    counts = Counter(labels.label(case, engine, variant) for case, engine, variant, _ in jobs)
+    names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
+    return listed(names[:MAX_NAMED], len(names))
+
+
+def decided_words(cases: Sequence[CaseReliability]) -> str | None:
+    """What `--until-decided` came to and saved over `cases`; None if nothing was to be decided."""
+    tests = [case.decision for case in cases if case.decision is not None]
+    if not tests:
+        return None
+    counts = sorted(test.trials for test in tests if test.verdict != "undecided")
+    parts: list[str] = []
+    if counts:
+        span = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[0]}"
+        parts.append(f"decided after {span} trial{'s' if counts[-1] != 1 else ''}")
+    saved = sum(test.saved for test in tests)
+    run = sum(case.rate.held + case.error + case.skip + case.not_run for case in cases)
+    if saved:
+        parts.append(f"{saved} of {run + saved} trials {_were(saved)} not needed")
+    undecided = [c for c in cases if c.decision is not None and c.decision.verdict == "undecided"]
+    waiting = sum(case.not_run > 0 for case in undecided)
+    for count, words in (
+        (waiting, f"{'is' if waiting == 1 else 'are'} not decided yet"),
+        (len(undecided) - waiting, "could not be decided"),
+    ):
+        if count:
+            parts.append(f"{count} case{'s' if count != 1 else ''} {words}")
+    return "; ".join(parts)
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial{'s' if count != 1 else ''}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
