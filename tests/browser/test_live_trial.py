@@ -69,7 +69,7 @@ def test_turns_appear_as_they_end_and_checks_at_the_end(
     open_case("a")
     assert seen.page.inner_text('.turn[data-turn="1"] .answer') == "Hello, you."
     assert "not judged yet" in seen.page.inner_text('.turn[data-turn="1"]')
-    assert "turn 2 is held" in seen.page.inner_text(".live-end .notice")
+    assert "turn 2 is running" in seen.page.inner_text(".live-end .notice")
     assert "Wait a little." in seen.page.inner_text(".under-way")
     seen.page.click('.turn[data-turn="1"] .tool summary')
     seen.page.evaluate("document.body.style.paddingBottom = '2000px'; scrollTo(0, 120)")

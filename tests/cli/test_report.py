@@ -132,7 +132,7 @@ def test_a_run_without_a_result_has_a_report_all_the_same(project: Project) -> N
     assert page.index["run"]["finished"] is False
     assert page.index["summary"]["fail"] == 1
     assert page.row("new")["status"] == "NOT_HELD"
-    assert page.row("new")["reason"] == "held, but not judged: `skillup judge RUN`"
+    assert page.row("new")["reason"] == "run, but not judged: `skillup judge RUN`"
     assert page.detail("new")["grade"] is None
     assert "is damaged" in page.detail("stays")["problem"]
     assert page.index["not_run"] == ["new/scripted/with_skill/1"]
