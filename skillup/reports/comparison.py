@@ -13,9 +13,8 @@ from typing import Any
 
 from skillup.history.comparison import CaseChange, Change, Comparison, Means, could_be_sure
 from skillup.history.gates import GateResult
-from skillup.history.runs import CaseKey, RunOutcomes
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, tally, together
 from skillup.history.series import CaseHistory, SuiteHistory
-from skillup.history.runs import CaseTally, by_case, tally, together
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.stats.exact import ExactTest
 from skillup.stats.proportions import Interval, percent

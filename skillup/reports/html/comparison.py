@@ -10,9 +10,7 @@ from typing import Any
 
 from skillup.history.comparison import CaseChange, Comparison
 from skillup.history.gates import gates_by_suite
-from skillup.history.runs import CaseKey
-from skillup.history.runs import read_run
-from skillup.history.runs import CaseTally
+from skillup.history.runs import CaseKey, CaseTally, read_run
 from skillup.reports.comparison import averages, changed_cases, how_sure, statements
 from skillup.reports.html.history import index_url_of
 from skillup.reports.html.rows import Row

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillup.history.comparison import CaseChange, Change, Comparison
 from skillup.history.gates import GateResult
-from skillup.history.runs import WITH_SKILL
-from skillup.history.runs import CaseTally, by_case
+from skillup.history.runs import WITH_SKILL, CaseTally, by_case
 from skillup.reports.comparison import (
     baseline_as_before,
     edited_in_a_sentence,

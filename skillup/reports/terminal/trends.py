@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skillup.history.runs import WITH_SKILL
 from skillup.history.index import RunHead
+from skillup.history.runs import WITH_SKILL, CaseTally
 from skillup.history.series import CaseHistory, SuiteHistory, SuiteState, most_telling
-from skillup.history.runs import CaseTally
 from skillup.reports.terminal.layout import make_table, print_sentence, print_table
 from skillup.reports.text import money, p_value, plain, seconds, shown_id
 from skillup.stats.change_point import Passes

@@ -69,7 +69,13 @@ def test_each_case_says_what_became_of_it_and_whom_to_look_at(tmp_path: Path) ->
     assert rows["gone"]["b"] is None
     assert rows["new"]["a"] is None
     told = {row["n"]: row["case_id"] for row in a.rows}
-    assert sorted(told[n] for n in (n - 100 for n in trials_of_a(sides, same=False))) == ["e", "gone", "x", "y", "z"]
+    assert sorted(told[n] for n in (n - 100 for n in trials_of_a(sides, same=False))) == [
+        "e",
+        "gone",
+        "x",
+        "y",
+        "z",
+    ]
 
 
 def test_every_change_has_a_word() -> None:
