@@ -20,14 +20,13 @@ from typing import Any
 import anyio
 
 from skillup import __version__
-from skillup.app.judges import router_of, simulators_of
-from skillup.app.limits import patience_of
 from skillup.app.planning import plan_of, secrets_of_plan
 from skillup.app.request import RunRequest, parse_vars, request_from
-from skillup.app.run import first_refusal, until_signalled
+from skillup.app.run_session import RunSession, first_skillup_error
+from skillup.app.shutdown import until_signalled
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
-from skillup.executors import RunOptions, run_locally
+from skillup.executors import RunOptions
 from skillup.executors.cluster.asking import ClientRequests, RemotePacing, lines_of
 from skillup.executors.cluster.spawned import NO_ROOM
 from skillup.executors.cluster.telling import UnitReports, watch_parent
@@ -59,7 +58,7 @@ def main() -> int:
     except SkillupError as error:
         return _refused(error, root)
     except BaseExceptionGroup as group:
-        refused = first_refusal(group)
+        refused = first_skillup_error(group)
         if refused is None:
             raise
         return _refused(refused, root)
@@ -128,11 +127,8 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
     }
     with RunDirectory.create(Path(asked["directory"]), info, mask=secrets.mask) as directory:
         own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
-        cache = AnswerCache(own, None, anew=request.no_judge_cache)
         telling = UnitReports(secrets.mask)
         asking = ClientRequests(telling.say, answers)
-        pacing = RemotePacing(asking, asked["run_id"], patience_of(request))
-        desk = router_of(plan, base, environment, secrets, cache, pacing)
         options = RunOptions(
             run_id=asked["run_id"],
             environment=environment,
@@ -140,19 +136,22 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
             parallel=1,
             patience=asking.patience,
             turns_shared=telling.turns_shared,
-            variables=parse_vars(list(request.variables)),
+            variables=parse_vars(request.variables),
             seed=request.seed,
             own_process=True,
-            reader=desk,
-            simulators=simulators_of(desk.models, base, environment, secrets),
+        )
+        session = RunSession(
+            request,
+            plan,
+            directory,
+            AnswerCache(own, None, anew=request.no_judge_cache),
+            options,
+            RemotePacing(asking, asked["run_id"], request.patience_seconds),
         )
 
         async def hold() -> None:
-            try:
-                async with asking.listening():
-                    await run_locally(plan, directory, options, telling, {})
-            finally:
-                await desk.models.close()
+            async with asking.listening():
+                await session.run(telling)
 
         anyio.run(until_signalled, hold)
     _say({"event": "end"})

@@ -18,6 +18,7 @@ from skillup.importers.write import write_files
 from skillup.schema.templates import escape
 
 SUITE = "evals/eval.yaml"
+IGNORE = ".gitignore"
 _FIRST_WORDS = 200
 _WHEN_THE_USER = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
 _WISH = re.compile(
@@ -228,58 +229,45 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _FIRST_WORDS else text[: _FIRST_WORDS - 1].rstrip() + "…"
 
 
-# Writing what `skillup init` makes: all of it or nothing, and never outside the directory.
-
-_IGNORED = ".skillup/"
-
-
 def existing(root: Path, files: Mapping[str, str]) -> list[str]:
     """Which of `files` are there already, and what else `evals/` holds; paths within `root`."""
     evals = root / "evals"
-    there = {
-        name for name in files if not name.startswith("evals/") and os.path.lexists(root / name)
-    }
-    if os.path.lexists(evals) and not evals.is_dir():
-        there.add("evals")
-    elif evals.is_dir():
+    there = {name for name in files if os.path.lexists(root / name) and name != IGNORE}
+    if evals.is_dir():
         there |= {f"evals/{path.name}" for path in evals.iterdir()}
+        there -= {name for name in there if name.count("/") > 1}
+    elif os.path.lexists(evals):
+        there.add("evals")
     return sorted(there)
 
 
 def ignore_line(root: Path) -> str | None:
-    """What .gitignore has to hold once the line is added; None if it keeps runs out already.
+    """What .gitignore has to hold once runs are kept out of git; None if they are already.
 
     Also None where .gitignore is a link: what it leads to may be shared with others.
     """
-    path = root / ".gitignore"
+    path = root / IGNORE
     if path.is_symlink():
         return None
     try:
-        text = path.read_bytes().decode("utf-8", "surrogateescape")
-    except (FileNotFoundError, NotADirectoryError):
-        text = ""
+        text = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
     except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {error.strerror}", hint="make it readable, or a file"
-        ) from error
+        hint = "make it readable, or a file"
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     if {line.strip().strip("/") for line in text.splitlines()} & {".skillup", "**/.skillup"}:
         return None
-    return text + ("" if not text or text.endswith("\n") else "\n") + _IGNORED + "\n"
+    return text + ("" if not text or text.endswith("\n") else "\n") + ".skillup/\n"
 
 
 def write_suite(root: Path, files: Mapping[str, str]) -> None:
-    """Write `files` below `root`, in place of those that are there; all of them, or none.
+    """Write `files` below `root`, in place of those that are there.
 
     Raises UsageError if it cannot be done, or if a link in `root` would lead it elsewhere.
     """
     for name in files:
-        _require_inside(root, root / name)
+        if not (root / name).parent.resolve().is_relative_to(root.resolve()):
+            raise UsageError(
+                f"{(root / name).parent} leads out of {root}",
+                hint="make it a directory, or choose another one",
+            )
     write_files({root / name: text for name, text in files.items()}, force=True)
-
-
-def _require_inside(root: Path, path: Path) -> None:
-    real = root.resolve()
-    if real not in path.parent.resolve().parents and real != path.parent.resolve():
-        raise UsageError(
-            f"{path.parent} leads out of {root}", hint="make it a directory, or choose another one"
-        )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.ratelimit.slow_down import PATIENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +54,10 @@ class RunRequest:
     directory: str = ""
     """Where the paths are relative to."""
 
-
-_GIVEN_ANEW = (
-    "parallel",
-    "max_fail",
-    "max_cost_usd",
-    "max_tokens",
-    "time_limit",
-    "rate_limit_wait",
-    "executor",
-    "scheduler",
-    "no_judge_cache",
-)
-"""What may differ when a run is resumed: how it is held, and no word of what."""
+    @property
+    def patience_seconds(self) -> float:
+        """How long a provider that accepts nothing is waited for."""
+        return PATIENCE_SECONDS if self.rate_limit_wait is None else self.rate_limit_wait
 
 
 def request_from(data: dict[str, Any]) -> RunRequest:
@@ -86,63 +78,8 @@ def request_from(data: dict[str, Any]) -> RunRequest:
 
 def hidden_variables(variables: Sequence[str], mask: Callable[[str], str]) -> list[str]:
     """The names of those of `variables` (``name=value``) whose values `run.json` must not have."""
-    values = parse_vars(list(variables))
+    values = parse_vars(variables)
     return [name for name, value in values.items() if mask(value) != value]
-
-
-def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
-    """The request of the run that is resumed; only `-j` and the like may be given anew.
-
-    Values of `--var` that were secrets have to be. Raises UsageError if one of these is missing or
-    anything else is given besides, RunDirectoryError if it is no run.
-    """
-    from skillup.store import RunDirectory
-    from skillup.store.places import check_shape_of_run
-
-    rest = replace(given, **{name: getattr(RunRequest(), name) for name in _GIVEN_ANEW})
-    if out is not None or replace(rest, variables=()) != RunRequest():
-        raise _refused()
-    run_info = RunDirectory.open(resume).run_info()
-    stored = request_from(run_info)
-    check_shape_of_run(run_info, resume / "run.json")
-    if not {"run_id", "started_at"} <= set(run_info):
-        raise RunDirectoryError(
-            f"{resume}: its run.json is damaged", hint="start a new run instead"
-        )
-    values, anew = parse_vars(list(stored.variables)), parse_vars(list(given.variables))
-    hidden = set(run_info.get("hidden_variables") or ()) & set(values)
-    if set(anew) - hidden:
-        raise _refused()
-    missing = sorted(hidden - set(anew))
-    if missing:
-        raise UsageError(
-            f"--var {missing[0]}: its value was a secret, so the run has not kept it",
-            hint="give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing),
-        )
-    return replace(
-        stored,
-        variables=tuple(f"{name}={value}" for name, value in (values | anew).items()),
-        parallel=given.parallel or stored.parallel,
-        max_fail=given.max_fail,
-        max_cost_usd=given.max_cost_usd,
-        max_tokens=given.max_tokens,
-        time_limit=given.time_limit,
-        rate_limit_wait=(
-            stored.rate_limit_wait if given.rate_limit_wait is None else given.rate_limit_wait
-        ),
-        executor=given.executor,
-        scheduler=given.scheduler,
-        no_judge_cache=given.no_judge_cache or stored.no_judge_cache,
-    )
-
-
-def _refused() -> UsageError:
-    return UsageError(
-        "--resume goes on with what the run was asked to do",
-        hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
-        "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
-        "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
-    )
 
 
 _HEAD_BYTES = 128 * 1024
@@ -195,7 +132,7 @@ def _is_item(path: Path) -> bool:
     return isinstance(first, dict) and "input" in first
 
 
-def parse_vars(given: list[str] | None) -> dict[str, str]:
+def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
     """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
     values: dict[str, str] = {}
     for item in given or []:

@@ -6,27 +6,17 @@ import sys
 from pathlib import Path
 
 from skillup.errors import UsageError
-from skillup.store.runs import is_run, runs_in
+from skillup.store.runs import runs_in
 
 LAST = "last"
 _SHOWN = 5
 
 
-def run_path(name: str, *, joined: bool = True) -> Path:
+def run_path(name: str) -> Path:
     """The directory of the run `name`; one that is there, whatever is in it. Says which is `last`.
 
-    Raises UsageError if there is none, or if several ids begin so; if it has to be `joined`, also
-    for what a session of pytest that was cut short has left.
+    Raises UsageError if there is none, or if several ids begin so.
     """
-    from skillup.app.xdist import refuse_unjoined
-
-    path = _named(name)
-    if joined:
-        refuse_unjoined(path)
-    return path
-
-
-def _named(name: str) -> Path:
     from skillup.load.discover import workspace_root
     from skillup.store.places import runs_folder
 
@@ -34,7 +24,7 @@ def _named(name: str) -> Path:
     if name != LAST and _is_there(path):
         return path
     folder = runs_folder(workspace_root(Path()))
-    ids = _runs(folder)
+    ids = runs_in(folder)
     if name == LAST and ids:
         _say_which(folder / ids[-1])
         return folder / ids[-1]
@@ -62,7 +52,7 @@ def newest_runs() -> str:
     from skillup.store.places import runs_folder
 
     folder = runs_folder(workspace_root(Path()))
-    newest = ", ".join(reversed(_runs(folder)[-_SHOWN:]))
+    newest = ", ".join(reversed(runs_in(folder)[-_SHOWN:]))
     return f"the newest ones: {newest}" if newest else f"there is no run in {folder} yet"
 
 
@@ -75,7 +65,7 @@ def name_of_newest(run: Path) -> str:
     from skillup.store.places import runs_folder
 
     folder = runs_folder(workspace_root(Path())).absolute()
-    newest = run.parent == folder and _runs(folder)[-1:] == [run.name]
+    newest = run.parent == folder and runs_in(folder)[-1:] == [run.name]
     return LAST if newest else quote(shown_path(run))
 
 
@@ -84,14 +74,7 @@ def means_a_run(name: str) -> bool:
     from skillup.load.discover import workspace_root
     from skillup.store.places import runs_folder
 
-    return name == LAST or bool(_called(name, _runs(runs_folder(workspace_root(Path())))))
-
-
-def _runs(folder: Path) -> list[str]:
-    """Also those that a session of pytest could not make of what its workers held."""
-    from skillup.app.xdist import has_workers
-
-    return runs_in(folder, lambda path: is_run(path) or has_workers(path))
+    return name == LAST or bool(_called(name, runs_in(runs_folder(workspace_root(Path())))))
 
 
 def _called(name: str, ids: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of skillup; without `--skillup` none of them has an effect."""
-    group = parser.getgroup("skillup", "cases of agent skills, held and judged by skillup")
+    group = parser.getgroup("skillup", "cases of agent skills, run and judged by skillup")
     group.addoption(
         "--skillup",
         action="append",
@@ -27,9 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a profile, an adapter or a file, as `skillup run --engine`; repeatable",
     )
     group.addoption("--skillup-model", metavar="NAME", help="outranks the profile's model")
-    group.addoption("--skillup-trials", metavar="N", help="hold each case N times")
+    group.addoption("--skillup-trials", metavar="N", help="run each case N times")
     group.addoption(
-        "--skillup-baseline", action="store_true", help="hold each case without the skill, too"
+        "--skillup-baseline", action="store_true", help="run each case without the skill, too"
     )
     group.addoption(
         "--skillup-out", metavar="DIR", help="the run directory; default: .skillup/runs/…"

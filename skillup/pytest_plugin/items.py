@@ -1,4 +1,4 @@
-"""A suite as a file of items, and each trial as an item."""
+"""A suite as a file of items, each trial as an item, tags of cases as markers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from _pytest.outcomes import (
 )  # what `pytest.fail` raises; it has no other name to derive from
 
 from skillup.errors import SkillupError
-from skillup.pytest_plugin.words import error_text, failure_text
-from skillup.reports.terminal.listing import shown_path
+from skillup.pytest_plugin.failure_text import error_text, failure_text
+from skillup.pytest_plugin.suites import with_hint
 from skillup.reports.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class NotRun(Failed):
-    """The conversation could not be held or judged: an error, and no failure of the skill."""
+    """The conversation could not be run or judged: an error, and no failure of the skill."""
 
     __module__ = "builtins"  # so that pytest's summary has the short name
 
 
 class NotPassed(Failed):
-    """The conversation was held, and the verdict is FAIL."""
+    """The conversation was run, and the verdict is FAIL."""
 
     __module__ = "builtins"
 
@@ -50,11 +50,12 @@ class SuiteFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each trial. Raises CollectError with the problems of files that are wrong."""
         path = self.path.resolve()
-        planned = self.plugin.planned()
-        if path in planned.troubles:
-            raise self.CollectError(planned.troubles[path])
+        suites = self.plugin.suites
+        jobs = suites.jobs.get(path, [])
+        if path in suites.problems:
+            raise self.CollectError(suites.problems[path])
         names: set[str] = set()
-        for job in planned.jobs_of(path):
+        for job in jobs:
             name = item_name(job)
             while name in names:
                 name += "'"
@@ -63,7 +64,7 @@ class SuiteFile(pytest.File):
 
 
 class TrialItem(pytest.Item):
-    """One trial. Its conversation is held in the set-up, so that trouble there is an error of
+    """One trial. Its conversation runs in the set-up, so that trouble there is an error of
     pytest's, too; the test itself is the verdict.
     """
 
@@ -82,38 +83,32 @@ class TrialItem(pytest.Item):
         return made
 
     def setup(self) -> None:
-        """Hold the conversation. Raises NotHeld for an ERROR; an item that skillup skips, skips."""
+        """Run the conversation. Raises NotRun for an ERROR; an item that skillup skips, skips."""
         if self.config.getoption("setupplan", False):
             return
         try:
-            grade = self.plugin.grade_of(self.job)
+            grade = self.plugin.run_trial(self.job)
         except SkillupError as error:
-            hint = f"\n  hint: {error.hint}" if error.hint else ""
-            raise NotRun(plain(error.message + hint), pytrace=False) from None
+            raise NotRun(with_hint(error), pytrace=False) from None
         self.grade = grade
-        self.user_properties.extend(_properties(grade, self._record()))
+        record = self.plugin.record_of(self.job)
+        self.user_properties.extend(_properties(grade, record))
         if grade.status == "SKIP":
             pytest.skip(one_line(grade.reason, 300))
         if grade.status == "ERROR":
-            raise NotRun(self._masked(error_text(grade, self._record())), pytrace=False)
+            raise NotRun(self.plugin.mask(error_text(grade, record)), pytrace=False)
 
     def runtest(self) -> None:
         """Raises NotPassed for a FAIL; without the skill that is no failure, and skipped."""
         if self.grade is not None and self.grade.status == "FAIL":
             if self.job.variant != "with_skill":
                 pytest.skip(f"without the skill: failed ({one_line(self.grade.reason, 300)})")
-            text = failure_text(self.grade, self._record())
-            raise NotPassed(self._masked(text), pytrace=False)
+            text = failure_text(self.grade, self.plugin.record_of(self.job))
+            raise NotPassed(self.plugin.mask(text), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The case's own file, which is where a person looks."""
         return self.job.loaded.path, None, self.name
-
-    def _record(self) -> str:
-        return shown_path(self.plugin.holding().record_of(self.job))
-
-    def _masked(self, text: str) -> str:
-        return self.plugin.holding().secrets.mask(text)
 
 
 def item_name(job: Job) -> str:
@@ -139,3 +134,43 @@ def _properties(grade: Grade, record: str) -> Iterator[tuple[str, Any]]:
         "record": record,
     }
     return ((name, value) for name, value in values.items() if value is not None)
+
+
+_ODD = re.compile(r"[^\w.-]")
+_TAKEN = frozenset(
+    {
+        # pytest does something of its own for these.
+        *("filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"),
+        # `-m` reads these as words of its own.
+        *("and", "or", "not"),
+        "skillup",
+    }
+)
+
+
+def marker_of_tag(tag: str) -> str:
+    """``needs review`` → ``needs_review``; ``skip`` → ``tag_skip``: what could not be a marker."""
+    name = _ODD.sub("_", tag)
+    return f"tag_{name}" if name in _TAKEN or not name or name[0] in "_.-" else name
+
+
+class Markers:
+    """Registers each marker once, so that `--strict-markers` knows it, and puts it on items."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._known = {str(line).partition(":")[0] for line in config.getini("markers")}
+        self._register("skillup", "a case of an agent skill")
+
+    def put(self, item: pytest.Item, tags: list[str]) -> None:
+        """Mark a case's item."""
+        item.add_marker("skillup")
+        for tag in dict.fromkeys(tags):
+            name = marker_of_tag(tag)
+            self._register(name, "a tag of skillup cases")
+            item.add_marker(name)
+
+    def _register(self, name: str, about: str) -> None:
+        if name not in self._known:
+            self._known.add(name)
+            self._config.addinivalue_line("markers", f"{name}: {about}")

@@ -1,135 +1,134 @@
-"""The hooks: cases are collected, held, and told of. Only there where `--skillup` is given."""
+"""The hooks: cases are collected, run, and reported. Only where `--skillup` is given."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
-from skillup.app.planning import secrets_of_plan, warn_of_spared
-from skillup.app.xdist import has_workers, merge_workers
+from skillup.app.planning import warn_of_spared
+from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.errors import SkillupError
-from skillup.executors.orphans import end_what_was_left
 from skillup.load.discover import workspace_root
-from skillup.plan import Job, Plan
-from skillup.pytest_plugin.asked import add_to_arguments, asked_for, refuse_place_in_use
-from skillup.pytest_plugin.holding import PytestRun, publish
-from skillup.pytest_plugin.items import SuiteFile, TrialItem
-from skillup.pytest_plugin.markers import Markers
-from skillup.pytest_plugin.planning import Planned, planned
+from skillup.plan import Job
+from skillup.process import ProcessRegister
+from skillup.pytest_plugin.items import Markers, SuiteFile, TrialItem
+from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites
+from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
+from skillup.reports.terminal.progress import PlainReporter
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import runs_folder
+from skillup.store.run_directory import RESULT_FILE, RUN_FILE
+from skillup.store.trials import RECORD_FILE
 
-_RUN, _RUN_ID = "skillup_run", "skillup_run_id"
+_KEY = "skillup"
 
 
 class SkillupPlugin:
-    """One for each process. With pytest-xdist workers hold the cases, each in a directory of its
-    own, of which the controller makes the session's run when they have ended.
+    """The run of a pytest session: opened when its first case runs, closed when the session ends.
+
+    Conversations run in an event loop of their own, in a thread of their own: pytest, and plug-ins
+    of it that have event loops, are not disturbed. With pytest-xdist all cases go to one worker.
 
     No properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises pytest.UsageError for options that cannot be."""
-        self.config = config
+        self.suites = selected_suites(config)
         self.markers = Markers(config)
-        self._asked = asked_for(config)
-        self._holding: PytestRun | None = None
-        self._unopened: SkillupError | None = None
-        self._planned: Planned | None = None
-        self._run_path: Path | None = None
-        self._worker: dict[str, str] | None = getattr(config, "workerinput", None)
-        self._run_id = new_run_id() if self._worker is None else self._worker[_RUN_ID]
+        self._root = config.rootpath
+        worker = getattr(config, "workerinput", None)
+        self._is_worker = worker is not None
+        self._run_id: str = new_run_id() if worker is None else worker[_KEY]["run_id"]
+        folder = runs_folder(workspace_root(self.suites.directory))
+        self._path = self.suites.out or folder / self._run_id
+        if worker is not None:
+            self._path = Path(worker[_KEY]["path"])
+        elif not config.getoption("collectonly"):
+            check_out(self.suites.out)
+        self._session: RunSession | None = None
+        self._refused: SkillupError | None = None
         self._selected: list[Job] = []
         self._warnings: list[str] = []
-        self._trouble: str | None = None
-        if self._worker is None and not config.getoption("collectonly"):
-            refuse_place_in_use(self._asked)
-        add_to_arguments(config, list(self._asked.suites))
+        add_to_arguments(config, list(self.suites.suites))
 
-    def planned(self) -> Planned:
-        """All suites' jobs; made when the first is collected."""
-        self._planned = self._planned or planned(self._asked)
-        return self._planned
+    def run_trial(self, job: Job) -> Grade:
+        """The trial's grade. Raises SkillupError if the run cannot be made or gone on with.
 
-    def run_path(self) -> Path:
-        """The session's run directory; nothing is made."""
-        if self._run_path is None:
-            if self._worker is not None:
-                self._run_path = Path(self._worker[_RUN])
-            else:
-                folder = runs_folder(workspace_root(self._asked.directory))
-                self._run_path = self._asked.out or folder / self._run_id
-        return self._run_path
-
-    def holding(self) -> PytestRun:
-        """The session's run; made when it is first asked for. Raises SkillupError."""
-        if self._unopened is not None:
-            raise self._unopened
-        if self._holding is None:
-            self._holding = self._opened()
-        return self._holding
-
-    def _opened(self) -> PytestRun:
-        """What keeps the first item from it keeps all others from it, too."""
-        try:
-            if self._asked.out is None:
-                # What no run is made for leaves no trace.
-                default_run_path(workspace_root(self._asked.directory), self._run_id)
-            return PytestRun(
-                self.planned().asked(self._asked),
-                self._selected_plan(),
-                self.run_path(),
-                self._run_id,
-                self._worker["workerid"] if self._worker is not None else None,
-            )
-        except SkillupError as error:
-            self._unopened = error
-            raise
-        except OSError as error:
-            self._unopened = SkillupError(f"the run could not be opened: {error}")
-            raise self._unopened from error
-
-    def _selected_plan(self) -> Plan:
-        """What is left after `-k` and `-m`, with what it depends on."""
-        jobs = {job.id: job for job in self.planned().plan.jobs}
-        wanted: set[str] = set()
-        waiting = [job.id for job in self._selected]
-        while waiting:
-            name = waiting.pop()
-            if name in jobs and name not in wanted:
-                wanted.add(name)
-                waiting.extend(jobs[name].depends_on)
-        return Plan(tuple(job for name, job in jobs.items() if name in wanted))
-
-    def grade_of(self, job: Job) -> Grade:
-        """Hold the trial. Raises SkillupError if the run cannot be made or gone on with.
-
-        Skips the item of one that needs what was not run: the run lacks both.
+        Skips the item of one that depends on what was not run. Ctrl-C ends the trial's processes.
         """
-        holding = self.holding()
-        grade = holding.hold(job)
-        if grade is None and holding.stopped is None:
-            why = holding.why_not_held(job)
+        self._opened()
+        future = self._portal.start_task_soon(self._trials.hold, job)
+        try:
+            grade = future.result()
+        except BaseExceptionGroup as group:
+            raise first_skillup_error(group) or group from None
+        except BaseException:
+            future.cancel()
+            raise
+        if grade is None and self._trials.stopped is None:
+            why = self._trials.why_not_held(job)
             if why is not None:
                 pytest.skip(why)
         if grade is None:
-            raise SkillupError(f"not held: {holding.stopped or 'it was cancelled'}")
+            raise SkillupError(f"not run: {self._trials.stopped or 'it was cancelled'}")
         return grade
+
+    def record_of(self, job: Job) -> str:
+        """Where the trial's record is."""
+        return shown_path(self._opened().directory.trial_directory(job.id) / RECORD_FILE)
+
+    def mask(self, text: str) -> str:
+        """`text` without secrets."""
+        return self._opened().secrets.mask(text)
+
+    def _opened(self) -> RunSession:
+        """What keeps the first item from it keeps all others from it, too."""
+        if self._refused is not None:
+            raise self._refused
+        if self._session is None:
+            try:
+                self._open()
+            except SkillupError as error:
+                self._refused = error
+            except OSError as error:
+                self._refused = SkillupError(f"the run could not be opened: {error}")
+        if self._session is None:
+            raise self._refused or SkillupError("the run is closed")
+        return self._session
+
+    def _open(self) -> None:
+        request, plan = self.suites.narrowed(self._selected)
+        if self.suites.out is None:
+            default_run_path(workspace_root(self.suites.directory), self._run_id)
+        # A worker of pytest-xdist that took the place of one that died goes on with its run.
+        earlier = self._path if self._is_worker and (self._path / RUN_FILE).exists() else None
+        with ExitStack() as undo:
+            session = RunSession.open(
+                request, plan, path=self._path, run_id=self._run_id, resume=earlier
+            )
+            undo.enter_context(session)
+            self._loop = undo.enter_context(ExitStack())
+            self._loop.enter_context(ProcessRegister(session.options.register_dir))
+            self._portal = self._loop.enter_context(start_blocking_portal())
+            self._trials = session.stepwise(PlainReporter(plan, make_console(), quiet=True))
+            self._portal.call(self._trials.open)
+            undo.pop_all()
+        self._session = session
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        """The suites that were asked for; other files are none of our business."""
-        if file_path.resolve() in self._asked.suites:
+        """The suites that were selected; other files are none of our business."""
+        if file_path.resolve() in self.suites.suites:
             return SuiteFile.of(parent, file_path, self)
         return None
 
@@ -138,66 +137,96 @@ class SkillupPlugin:
         self._selected = [item.job for item in session.items if isinstance(item, TrialItem)]
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        """Warnings of validation; `self._selected` may not be known yet."""
-        if not any(isinstance(item, TrialItem) for item in items):
-            return []
-        return [f"skillup: {line}" for line in self.planned().warnings]
+        """Warnings of validation."""
+        found = any(isinstance(item, TrialItem) for item in items)
+        return [f"skillup: {line}" for line in self.suites.warnings] if found else []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """The controller of pytest-xdist tells each worker what the session's run is."""
-        node.workerinput.update({_RUN: str(self.run_path()), _RUN_ID: self._run_id})
+        node.workerinput[_KEY] = {"run_id": self._run_id, "path": str(self._path)}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """All cases in one worker: only one process may write a run. Other tests as ever."""
+        from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+        mode = config.getoption("dist")
+
+        class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+            def _split_scope(scheduling, nodeid: str) -> str:  # noqa: N805
+                file = nodeid.partition("::")[0]
+                if (self._root / file).resolve() in self.suites.suites:
+                    return _KEY
+                scopes = {"loadfile": file, "loadscope": nodeid.rpartition("::")[0]}
+                return scopes.get(mode, nodeid)
+
+            def remove_node(scheduling, node: Any) -> str | None:  # noqa: N805
+                """The item during which a worker died, if one did: nobody runs it again."""
+                units = scheduling.assigned_work[node].values()
+                left = [(unit, item) for unit in units for item in unit if not unit[item]]
+                for unit, item in left[:1]:
+                    unit[item] = True
+                super().remove_node(node)
+                return left[0][1] if left else None
+
+        return Scheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """What a worker has to say, for the controller's summary."""
+        self._warnings += getattr(node, "workeroutput", {}).get(_KEY, [])
 
     @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_sessionfinish(self) -> Generator[None, object, object]:
-        """End agents that are still there, and write the result.
-
-        A worker has told the controller that it has ended, and before that nothing is merged, when
-        this goes on; pytest's summary comes after it.
-        """
-        with self._told():
-            holding, self._holding = self._holding, None
-            if holding is not None:
-                warn_of_spared(holding.secrets, self._warn)
-                holding.close([job.id for job in self._selected])
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """End agents that are still there, and write the result; pytest's summary comes after."""
+        if self._session is not None:
+            if self._is_worker:
+                self._warnings += self.suites.warnings
+            warn_of_spared(self._session.secrets, self._warn)
+            with self._reported():
+                self._close(self._session)
+        if self._is_worker:
+            session.config.workeroutput[_KEY] = self._warnings  # type: ignore[attr-defined]
         try:
             return (yield)
         finally:
-            if self._worker is None and self._run_path is not None:
-                with self._told():
-                    self._merge(self._run_path)
-
-    def _merge(self, run: Path) -> None:
-        if not has_workers(run):
-            return
-        end_what_was_left()  # a worker may have been killed
-        plan = self.planned().plan
-        # The workers' own lines nobody sees.
-        self._warnings += self.planned().warnings
-        secrets = secrets_of_plan(plan, self._asked.directory, dict(os.environ))
-        warn_of_spared(secrets, self._warn)
-        result = merge_workers(run)
-        held = set(RunDirectory.open(run).run_info()["jobs"])
-        # Suites of which nothing was selected have no say in what is written.
-        own = Plan(tuple(job for job in plan.jobs if job.id in held))
-        publish(run, result, self._asked, own, secrets)
-
-    def _warn(self, text: str) -> None:
-        self._warnings.append(f"warning: {text}")
+            written = (self._path / RUN_FILE).exists()
+            if not self._is_worker and written and not (self._path / RESULT_FILE).exists():
+                with self._reported():
+                    self._conclude_for_worker()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reported(self) -> Iterator[None]:
         """Trouble at the end is a line of pytest's summary."""
         try:
             yield
         except SkillupError as error:
-            self._trouble = error.message
+            self._warnings.append(f"the result was not written: {error.message}")
+
+    def _conclude_for_worker(self) -> None:
+        """The worker that had the run died, and there was nothing left for another one."""
+        planned = set(RunDirectory.open(self._path).run_info()["jobs"])
+        jobs = [job for job in self.suites.plan.jobs if job.id in planned]
+        with RunSession.open(*self.suites.narrowed(jobs), resume=self._path) as session:
+            session.read_finished()
+            result = session.conclude()
+        session.publish(result)
+
+    def _close(self, session: RunSession) -> None:
+        self._session = None
+        with session:
+            self._portal.call(session.models.close)
+            self._loop.close()
+            result = session.conclude(frozenset(job.id for job in self._selected))
+        session.publish(result)
+
+    def _warn(self, text: str) -> None:
+        self._warnings.append(f"warning: {text}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What people should know, and where the records are."""
         for line in self._warnings:
             terminalreporter.write_line(f"skillup: {line}")
-        if self._trouble is not None:
-            terminalreporter.write_line(f"skillup: the result was not written: {self._trouble}")
-        if self._run_path is not None and self._run_path.is_dir():
-            terminalreporter.write_line(f"skillup: {shown_path(self._run_path)}")
+        if self._path.is_dir():
+            terminalreporter.write_line(f"skillup: {shown_path(self._path)}")

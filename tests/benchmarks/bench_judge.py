@@ -20,7 +20,7 @@ from statistics import median
 
 from skillup.app.rejudge.cases import CaseSelection
 from skillup.app.rejudge.judging import Rejudging
-from skillup.app.rejudge.setup import routers_for
+from skillup.app.rejudge.readers import readers_for
 from skillup.app.rejudge.sources import open_source
 from skillup.judges import grade_record
 from skillup.judges.rejudge.regrade import Regrader
@@ -144,8 +144,8 @@ def judge_again(path: Path, processes: int = 1) -> int:
     """What `skillup judge RUN --quiet -j PROCESSES` does before it prints."""
     tally = RejudgeCounts()
     with open_source(str(path), workspace=None, skill_dir=None) as source:
-        regrader = Regrader(routers_for(source, Secrets.from_environment({})))
-        judging = Rejudging(source, CaseSelection(), regrader, workers=processes, whole=False)
+        regrader = Regrader(readers_for(source, Secrets.from_environment({})))
+        judging = Rejudging(source, CaseSelection(), regrader, workers=processes)
         count = sum(1 for _ in judging.judge(tally))
     assert tally.changed == 0
     return count

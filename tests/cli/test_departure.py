@@ -12,15 +12,15 @@ from tests.support.project import GUARD_SECONDS
 # The main thread is what a defect would hold up; `abandon` is a terminal.
 PROGRAM = """
 import threading
-from skillup.app.shutdown import Departure
+from skillup.app.shutdown import Shutdown
 
 class Watching:
     def stopping(self, times): print("stopping", times, flush=True)
     def abandon(self): {abandon}
 
-departure = Departure(Watching(), "skillup run --resume /runs/1", patience_seconds=0)
+shutdown = Shutdown(Watching(), "skillup run --resume /runs/1", patience_seconds=0)
 for _ in range(3):
-    departure.signalled()
+    shutdown.signalled()
 threading.Event().wait()
 """
 

@@ -255,19 +255,6 @@ def test_a_skill_of_any_name_passes_its_suite(project: Project, name: str) -> No
     assert ran.data["summary"]["pass"] == 3, ran.stderr
 
 
-def test_characters_beyond_the_first_plane_stay_what_they_are(project: Project) -> None:
-    england = "🏴󠁧󠁢󠁥󠁮󠁧󠁿"
-    project.write(
-        {"s/SKILL.md": f"---\nname: s\ndescription: Use if you want to see {england}\n---\n"}
-    )
-    project.run("init", "s")
-
-    ran = project.run("run", "s", "--json")
-
-    case = next(c for c in ran.data["cases"] if c["case_id"] == "uses-the-skill")
-    assert england in case["turns"][0]["content"]
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
 def test_a_name_that_no_file_can_hold_is_told(project: Project) -> None:
     place = project.root / os.fsdecode(b"s\xff")
@@ -279,19 +266,6 @@ def test_a_name_that_no_file_can_hold_is_told(project: Project) -> None:
     assert outcome.exit_code == 2
     assert "is not UTF-8 text" in outcome.stderr
     assert "front matter" in outcome.stderr
-
-
-def test_trouble_on_the_way_takes_back_what_was_done(skill: Project) -> None:
-    skill.write({"sk/evals/eval.yaml": "name: mine\n", "sk/evals/cases/two-turns.yaml/x": "in it"})
-    before = files_in(skill.root)
-
-    outcome = skill.run("init", "sk", "--force")
-
-    assert outcome.exit_code == 2
-    assert "cannot write sk/evals/cases/two-turns.yaml: Is a directory" in outcome.stderr
-    assert files_in(skill.root) == before
-    assert (skill.root / "sk/evals/eval.yaml").read_text() == "name: mine\n"
-    assert sorted(p.name for p in (skill.root / "sk/evals").iterdir()) == ["cases", "eval.yaml"]
 
 
 def test_a_directory_that_cannot_be_made_is_told(project: Project) -> None:
@@ -351,21 +325,3 @@ def test_no_is_an_answer(skill: Project) -> None:
 
     assert code == 0
     assert files_in(skill.root) == {"sk/SKILL.md"}
-
-
-def test_a_long_suggestion_is_broken_between_words(skill: Project) -> None:
-    words = "rotate remove archive summarise count compress delete and list the log files " * 2
-    skill.write(
-        {"sk/SKILL.md": f"---\nname: logs\ndescription: Use if you want to {words}\n---\n# x\n"}
-    )
-    arguments = ("init", "sk", "--engine", "scripted")
-    environment = skill.environment()
-    with on_a_terminal(*arguments, cwd=skill.root, env=environment, columns=60) as terminal:
-        terminal.until("request:")
-        terminal.type("\x03")
-        terminal.ends()
-
-    shown = terminal.shown.partition("request:")[0].splitlines()[2:]
-    assert len(shown) > 2
-    assert all(len(line) < 60 for line in shown)
-    assert {word for line in shown for word in line.strip(" []").split()} >= set(words.split())

@@ -7,10 +7,8 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -115,12 +113,6 @@ def test_a_key_in_an_edited_case_is_masked_by_every_process(large: Project, tmp_
     assert _undated(three.stdout) == _undated(one.stdout)
 
 
-def test_without_whole_grades_the_counts_and_what_changed_are_the_same(large: Project) -> None:
-    one = large.run("judge", "run", "-q", "-j", "1")
-    assert large.run("judge", "run", "-q", "-j", "2") == one
-    assert "20 failed" in one.stderr
-
-
 def test_what_a_killed_worker_leaves_is_judged_all_the_same(large: Project) -> None:
     one = large.run("judge", "run", "--json", "-j", "1")
     with large.start("judge", "run", "--json", "-j", "3") as process:
@@ -146,30 +138,3 @@ def _workers(process: subprocess.Popen[str], count: int) -> list[psutil.Process]
         if len(children) >= count:
             return children
         time.sleep(0.01)
-
-
-def test_a_worker_says_what_it_found_chunk_by_chunk(large: Project) -> None:
-    run = large.root / "run"
-    places = [(f"t{n}", str(run / f"trials/bench/lab/with_skill/{n}")) for n in (1, 100, 103, 101)]
-    asked: dict[str, Any] = {
-        "run": str(run),
-        "chunks": [places[:3], places[3:]],
-        "globs": ["bench"],
-        "tags": [],
-        "hidden": {},
-        "edited": None,
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "skillup.app.rejudge.worker"],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        env=large.environment(),
-        timeout=GUARD_SECONDS,
-        check=True,
-    )
-    first, second = map(json.loads, done.stdout.splitlines())
-    assert [word for word, _ in first] == ["as before", "new", ""]
-    assert json.loads(first[0][1])["status"] == "PASS"
-    assert json.loads(first[1][1])["turns"][0]["checks"][0]["passed"] is False
-    assert second == [["not wanted", ""]]

@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.limits import go_on_command, go_on_with
 from skillup.app.request import RunRequest
+from skillup.app.resume import more_budget, resume_command
 from skillup.executors.budgets import RunLimits, StopPolicy
 from skillup.schema.grade import Stop
 
 RUN = Path("/runs/a night")
-COMMAND = go_on_command(RUN, RunRequest(), None)
 
 
 def test_it_goes_on_where_the_trials_were_held() -> None:
     request = RunRequest(executor="dask", scheduler="tcp://10.0.0.1:8786")
     stop = Stop(kind="time_limit", message="it is late")
     stopping = StopPolicy(RunLimits(time_limit_seconds=5400.0))
-    assert go_on_with(go_on_command(RUN, request, None), stop, stopping) == (
+    assert resume_command(RUN, request, None) + more_budget(stop, stopping) == (
         "skillup run --resume '/runs/a night' --executor dask --scheduler tcp://10.0.0.1:8786 "
         "--time-limit 5400s"
     )
@@ -28,7 +27,7 @@ def test_it_goes_on_where_the_trials_were_held() -> None:
 @pytest.mark.parametrize("stop", [None, Stop(kind="quota", message="nothing is left")])
 def test_without_a_limit_that_was_reached_none_is_given(stop: Stop | None) -> None:
     stopping = StopPolicy(RunLimits(max_cost_usd=1.0, max_fail=3))
-    assert go_on_with(COMMAND, stop, stopping) == "skillup run --resume '/runs/a night'"
+    assert more_budget(stop, stopping) == ""
 
 
 @pytest.mark.parametrize(
@@ -37,8 +36,7 @@ def test_without_a_limit_that_was_reached_none_is_given(stop: Stop | None) -> No
 def test_an_amount_is_never_rounded_down(limit: float, more: str) -> None:
     stop = Stop(kind="max_cost_usd", message="spent")
     stopping = StopPolicy(RunLimits(max_cost_usd=limit))
-    command = go_on_with(COMMAND, stop, stopping)
-    assert command.endswith(f"--max-cost-usd {more}")
+    assert more_budget(stop, stopping) == f" --max-cost-usd {more}"
 
 
 @pytest.mark.parametrize(
@@ -52,5 +50,5 @@ def test_an_amount_is_never_rounded_down(limit: float, more: str) -> None:
     ],
 )
 def test_it_goes_on_with_the_same_index_and_shows_no_password(index: str, shown: str) -> None:
-    command = go_on_command(RUN, RunRequest(), index)
+    command = resume_command(RUN, RunRequest(), index)
     assert command == f"skillup run --resume '/runs/a night' --index {shown}"

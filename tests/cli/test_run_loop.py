@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.app.run import run_until_stopped
-from skillup.app.shutdown import Departure
+from skillup.app.shutdown import Shutdown
 from skillup.errors import SkillupError
 
 GO_ON = "skillup run --resume /runs/x --executor dask --scheduler tcp://h:1"
@@ -35,7 +34,7 @@ def test_a_refusal_names_the_command_that_goes_on(hint: str | None, told: str | 
         raise SkillupError("the disk is full", hint=hint)
 
     with pytest.raises(SkillupError) as raised:
-        run_until_stopped(hold, Departure(Nobody(), GO_ON), GO_ON)
+        Shutdown(Nobody(), GO_ON).run(hold)
     assert (raised.value.message, raised.value.hint) == ("the disk is full", told)
 
 
@@ -44,5 +43,5 @@ def test_what_is_no_refusal_is_not_hidden() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ExceptionGroup) as raised:
-        run_until_stopped(hold, Departure(Nobody(), GO_ON), GO_ON)
+        Shutdown(Nobody(), GO_ON).run(hold)
     assert raised.group_contains(ZeroDivisionError)

@@ -76,7 +76,7 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     assert again.exit_code == 0, again.stderr
     assert statuses(again) == ["PASS", "PASS"]
     assert (
-        "held again: 1 trial that met an error (rate_limit), and 1 that was skipped for that"
+        "run again: 1 trial that met an error (rate_limit), and 1 that was skipped for that"
         in again.stderr
     )
     assert "--retry-errors" not in again.stderr
@@ -186,7 +186,7 @@ def test_where_only_judging_met_an_error_only_that_is_done_again(project: Projec
     (project.root / "mended").touch()
     again = project.run("run", "--resume", "out", "--retry-errors", "--json")
     assert [case["status"] for case in again.data["cases"]] == ["PASS", "PASS"], again.stderr
-    assert "judged again: 1 trial, held whole before" in again.stderr
+    assert "judged again: 1 trial with a whole conversation" in again.stderr
     assert record.read_bytes() == before
     assert held.read_text() == "held\n"
 

@@ -1,4 +1,4 @@
-"""`pytest --skillup -n 2`: several workers hold one run together."""
+"""`pytest --skillup -n 2`: one worker has all cases, and the session is one run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ def test_what_the_workers_hold_is_one_run_with_reports_and_in_the_index(
     summary = result["summary"]
     assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [8, 1, 1, 1]
     assert summary["duration_ms"] > 0
-    assert not (run / "workers").exists()
     assert (run / "junit.xml").is_file()
     assert set(started(suite).values()) == {1}
     told = [p.attrib for p in ET.parse(suite.root / "out.xml").iter("property")]
@@ -74,26 +73,6 @@ def test_what_the_workers_hold_is_one_run_with_reports_and_in_the_index(
     assert "bad" in suite.run("show", "last").stdout
     judged = suite.run("judge", "last", "--json").data
     assert (judged["summary"]["total"], judged["changes"]["statuses"]) == (11, 0)
-
-
-@pytest.mark.parametrize("options", [["-n", "2"], ["--dist", "each", "--tx", "2*popen"]])
-def test_what_others_depend_on_is_held_by_one_worker(
-    project: Project, run_pytest: Pytest, tmp_path: Path, options: list[str]
-) -> None:
-    held = tmp_path / "held"
-    needed = PASSES.replace("say:", f"steps: [{{run: 'echo x >> \"{held}\"'}}], say:")
-    project.write(
-        {
-            "cases/eval.yaml": "name: demo\n",
-            **{f"cases/a{n}.yaml": "depends_on: [z]\n" + PASSES for n in range(6)},
-            "cases/z.yaml": needed,
-        }
-    )
-    outcome = run_pytest("--skillup", "cases", *options)
-    assert outcome.exit_code == 0, outcome.stdout
-    assert held.read_text() == "x\n"
-    assert result_of(project)["summary"]["pass"] == 7
-    assert set(started(project).values()) == {1}
 
 
 def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
@@ -145,20 +124,6 @@ def test_the_first_failure_ends_it_and_what_was_not_held_is_said(
     assert len(result["not_run"]) + result["summary"]["total"] == 31
 
 
-def test_without_workers_the_process_itself_holds_it(suite: Project, run_pytest: Pytest) -> None:
-    outcome = run_pytest("--skillup", "cases", "-n", "0", "-k", "good")
-    assert outcome.exit_code == 0, outcome.stdout
-    assert result_of(suite)["summary"]["total"] == 8
-
-
-def test_a_selection_is_the_run_s(suite: Project, run_pytest: Pytest) -> None:
-    outcome = run_pytest("--skillup", "cases", "-n", "2", "-k", "good-1 or good-2")
-    assert outcome.exit_code == 0, outcome.stdout
-    jobs = ["good-1/scripted/with_skill/1", "good-2/scripted/with_skill/1"]
-    assert json.loads((suite.latest_run() / "run.json").read_text())["jobs"] == jobs
-    assert result_of(suite)["finished"] is True
-
-
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
     suite: Project, run_pytest: Pytest, workers: str
@@ -172,16 +137,6 @@ def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_directory_that_cannot_be_made_is_refused_once(
-    suite: Project, run_pytest: Pytest, workers: str
-) -> None:
-    suite.write({"notes.txt": "mine"})
-    outcome = run_pytest("--skillup", "cases", "-n", workers, "--skillup-out", "notes.txt/x")
-    assert outcome.exit_code == 4, outcome.stdout
-    assert "notes.txt is no directory" in outcome.stderr + outcome.stdout
-
-
-@pytest.mark.parametrize("workers", ["0", "2"])
 def test_where_no_case_is_held_nothing_is_made(
     suite: Project, run_pytest: Pytest, workers: str
 ) -> None:
@@ -189,17 +144,6 @@ def test_where_no_case_is_held_nothing_is_made(
     outcome = run_pytest("tests", "--skillup", "cases", "-n", workers, "-k", "test_own")
     assert outcome.exit_code == 0, outcome.stdout
     assert not (suite.root / ".skillup").exists()
-
-
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_suites_that_are_deselected_ask_for_no_reports(
-    suite: Project, run_pytest: Pytest, workers: str
-) -> None:
-    suite.write({"other/eval.yaml": "name: other\n", "other/only.yaml": PASSES})
-    both = ("--skillup", "cases", "--skillup", "other")
-    outcome = run_pytest(*both, "-n", workers, "-k", "only")
-    assert outcome.exit_code == 0, outcome.stdout
-    assert not (suite.latest_run() / "junit.xml").exists()
 
 
 def test_ctrl_c_keeps_what_has_been_held_and_it_can_be_gone_on_with(

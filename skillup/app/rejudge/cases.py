@@ -1,4 +1,4 @@
-"""The cases that records are judged by instead of those they were held with."""
+"""The cases that records are judged by instead of their own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
 from skillup.plan import is_named
-from skillup.redaction.secrets import masking_bytes
+from skillup.redaction.secrets import Secrets, masking_bytes
+from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
+from skillup.store.journal import no_mask, to_json
 
 if TYPE_CHECKING:
-    from skillup.load.model import LoadedSuite
     from skillup.schema.suite import Suite
 
 _YAML = (".yaml", ".yml")
@@ -34,14 +35,9 @@ class EditedCase:
     root: Path
     """What its paths are relative to."""
     branch_of: str | None = None
-    """The case that this is one path of; None: it has no branches."""
-    loaded_suite: LoadedSuite | None = None
-    """The suite it is of; None: of none, or it was handed on by another process."""
-
-    @property
-    def settings(self) -> Suite | None:
-        """What its suite says of all its cases."""
-        return self.loaded_suite.suite if self.loaded_suite is not None else None
+    """The case that this one is one path of; None: it has no branches."""
+    suite_settings: Suite | None = None
+    """What its suite says of all its cases; None: it is of no suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +87,13 @@ class EditedCases:
             )
         return same[0] if same else None
 
-    def only(self) -> EditedCase | None:
-        """The one case, if there is just one."""
-        return self.cases[0] if len(self.cases) == 1 else None
-
 
 def load_edited(paths: Sequence[Path]) -> EditedCases:
     """Suites, folders of suites, and case files, also such that stand outside of any suite.
 
     Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
     """
-    from skillup.app.rejudge.setup import with_fallback_model
+    from skillup.judges.models.client import FALLBACK_VARIABLE, with_judge_model
     from skillup.load.suites import load_paths
     from skillup.reports.terminal.listing import problem_line
 
@@ -118,12 +110,40 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
             sys.stderr.write(problem_line(warning) + "\n")
         for suite in loaded.or_raise().suites:
             found += [
-                EditedCase(item.case, suite.name, suite.root, item.branch_of, suite)
+                EditedCase(item.case, suite.name, suite.root, item.branch_of, suite.suite)
                 for item in suite.cases
             ]
-    found = [replace(e, case=with_fallback_model(e.case, e.settings)) for e in found]
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
+    model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
+    return EditedCases(
+        tuple(
+            replace(e, case=with_judge_model(e.case, None, model, e.suite_settings)) for e in found
+        )
+    )
+
+
+def masked_cases(edited: EditedCases, secrets: Secrets) -> EditedCases:
+    """As a run would have recorded them, so that what is unchanged reads the same.
+
+    Raises UsageError for a case that is none without its secrets.
+    """
+    if not secrets:
+        return edited
+    found = []
+    for item in edited.cases:
+        data = item.case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        masked = to_json(data, secrets.mask, indent=None)
+        if masked == to_json(data, no_mask, indent=None):
+            found.append(item)
+            continue
+        try:
+            found.append(replace(item, case=Case.model_validate_json(masked)))
+        except ValueError:
+            raise UsageError(
+                f"{secrets.mask(shown_id(item.case.id))}: a key stands where it cannot be masked",
+                hint="take the value of the key out of the case",
+            ) from None
     return EditedCases(tuple(found))
 
 
@@ -153,7 +173,7 @@ def files_beside(paths: Sequence[Path]) -> list[Path]:
         return []
     found: dict[Path, None] = {}
     for one in edited:
-        suite = one.loaded_suite.suite if one.loaded_suite is not None else None
+        suite = one.suite_settings
         names = [dataset.path for dataset in suite.cases.datasets] if suite is not None else []
         names += [*golden_paths(one.case), *script_paths(one.case), *attachment_paths(one.case)]
         found.update(dict.fromkeys(one.root / name for name in names))

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from skillup.app.run_lookup import LAST, means_a_run, newest_runs, run_path
-from skillup.app.xdist import refuse_unjoined
 from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.importers.judge_debug import InputPlaces, read_judge_input
@@ -112,7 +111,6 @@ def open_source(target: str, *, workspace: Path | None, skill_dir: Path | None) 
             hint="the records of skillup know their files themselves",
         )
     if path.is_dir():
-        refuse_unjoined(path)
         if (path / RUN_FILE).is_file():
             return _run(path)
         if (path / trials.RECORD_FILE).is_file():

@@ -62,15 +62,15 @@ def _workspace(directory: RunDirectory, out: Path) -> int:
 
 def _file(directory: RunDirectory, format_: To, out: Path | None) -> int:
     from skillup.analysis import with_analysis
-    from skillup.app.history import has_result, result_so_far
+    from skillup.app.index import result_of_run
     from skillup.errors import UsageError
     from skillup.reports.text import plain
     from skillup.store.journal import to_json
+    from skillup.store.run_directory import RESULT_FILE
 
-    if has_result(directory):
-        result = directory.read_result()
-    else:
-        result = result_so_far(directory)
+    finished = (directory.path / RESULT_FILE).exists()
+    result = result_of_run(directory)
+    if not finished:
         for warning in result.warnings:
             sys.stderr.write(plain(f"warning: {warning}\n"))
     result = with_analysis(result, directory.run_info())

@@ -1,13 +1,18 @@
-"""`skillup init`: a suite for a skill that runs as it is written."""
+"""`skillup init`: a skill's first suite."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from skillup.errors import InvalidFilesError, UsageError
 
 if TYPE_CHECKING:
     from skillup.app.new_suite import NewSuitePlan
@@ -18,7 +23,7 @@ def init(
         Path, typer.Argument(metavar="SKILL_DIR", help="The skill: the directory of its SKILL.md.")
     ] = Path(),
     engine: Annotated[
-        str | None, typer.Option("--engine", "-e", help="Who holds the cases. Default: scripted.")
+        str | None, typer.Option("--engine", "-e", help="Who runs the cases. Default: scripted.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="The engine's model. Default: its own.")] = None,
     name: Annotated[
@@ -43,44 +48,43 @@ def init(
 
     On a terminal it asks, and shows what it will write before it does.
     """
-    from skillup.app.new_suite import (
-        NewSuitePlan,
-        example_skill,
-        existing,
-        ignore_line,
-        request_from,
-        suite_files,
-        write_suite,
-    )
+    from skillup.app import new_suite
     from skillup.load.discover import workspace_root
+    from skillup.load.json_schema import json_schema
 
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
     skill, description = _skill_of(skill_dir, name, example=example)
-    default = request or request_from(description, skill)
-    plan = NewSuitePlan(
+    _check_profile(profile, skill_dir)
+    plan = new_suite.NewSuitePlan(
         skill=skill,
         name=name or skill,
         engine=_checked_engine(engine or "scripted", skill_dir, profile),
         model=model,
-        request=default,
+        request=request or new_suite.request_from(description, skill),
         other_request=other_request,
-        profile=_checked_profile(profile, skill_dir),
+        profile=profile,
     )
-    files = {**_schemas(with_profile=profile is not None), **suite_files(plan)}
-    if example:
-        files = {"SKILL.md": example_skill(skill), **files}
-    there = existing(skill_dir, files)
+    files = {"SKILL.md": new_suite.example_skill(skill)} if example else {}
+    for which in ("suite", "case", *(["profile"] if profile else [])):
+        text = json.dumps(json_schema(which), indent=2, ensure_ascii=False)
+        files[f"evals/schema/{which}.schema.json"] = text + "\n"
+    there = new_suite.existing(skill_dir, {**files, **new_suite.suite_files(plan)})
     if there and not force:
-        _refuse(skill_dir, there)
+        raise UsageError(
+            f"{skill_dir} has already: {', '.join(there[:6])}"
+            + (f" and {len(there) - 6} more" if len(there) > 6 else ""),
+            hint="run them with `skillup run`; --force replaces the files that init writes, "
+            "and leaves the others",
+        )
     try:
         if asks:
             plan = _asked(plan, skill_dir, engine, request)
-            files |= suite_files(plan)
+        files |= new_suite.suite_files(plan)
         # Within a workspace runs go into that one's `.skillup/`, which is its own business.
         own = workspace_root(skill_dir) == skill_dir.resolve()
-        ignored = ignore_line(skill_dir) if own or profile is not None else None
+        ignored = new_suite.ignore_line(skill_dir) if own or profile is not None else None
         if ignored is not None:
-            files[".gitignore"] = ignored
+            files[new_suite.IGNORE] = ignored
         _show(skill_dir, files)
         if asks and not typer.confirm("Write them?", default=True, err=True):
             _say("nothing was written")
@@ -88,30 +92,30 @@ def init(
     except typer.Abort:
         _say("\nnothing was written")
         raise
-    write_suite(skill_dir, files)
-    _say_what_next(skill_dir, plan)
+    new_suite.write_suite(skill_dir, files)
+    # From there: runs are kept where the command is given, and there they are ignored.
+    cd = "" if str(skill_dir) == "." else f"cd {shlex.quote(str(skill_dir))} && "
+    _say(f"next: {cd}skillup run .")
+    if plan.engine == "scripted":
+        _say("with a real agent, there: skillup run . --engine claude_code")
+    _say(f"then say in {skill_dir / 'evals/cases'} what your skill must do")
     return 0
 
 
 def _skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str, str]:
     """The skill's name and description. Raises UsageError, InvalidFilesError if there is none."""
-    from skillup.errors import InvalidFilesError, UsageError
-    from skillup.workspace.skills import (
-        SKILL_FILE,
-        skill_description,
-        skill_name,
-        skill_problem,
-    )
+    from skillup.workspace.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 
+    file = directory / SKILL_FILE
     if example:
-        if os.path.lexists(directory / SKILL_FILE):
+        if os.path.lexists(file):
             raise UsageError(
-                f"{directory / SKILL_FILE} is there already",
+                f"{file} is there already",
                 hint="leave --example out to write evals/ for this skill",
             )
         wish = "Use whenever the user wants to note a book in the reading list"
         return name or "reading-list", wish
-    if not (directory / SKILL_FILE).exists():
+    if not file.exists():
         where = "has no SKILL.md" if directory.is_dir() else "is no directory"
         raise UsageError(
             f"{directory} {where}",
@@ -130,11 +134,7 @@ def _skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str,
 
 
 def _checked_engine(name: str, directory: Path, profile: str | None) -> str:
-    """`name` if it is an engine or a profile that will be found. Raises UsageError.
-
-    A `profile` that is to be written can be one of an engine only.
-    """
-    from skillup.errors import UsageError
+    """`name` if it is an engine or a profile; a new `profile` can be one of an engine only."""
     from skillup.load.discover import workspace_root
     from skillup.load.profiles import load_profile
 
@@ -147,12 +147,11 @@ def _checked_engine(name: str, directory: Path, profile: str | None) -> str:
     return name
 
 
-def _checked_profile(name: str | None, directory: Path) -> str | None:
-    from skillup.errors import UsageError
+def _check_profile(name: str | None, directory: Path) -> None:
     from skillup.load.discover import workspace_root
 
     if name is None:
-        return None
+        return
     if not name.replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--profile {name}: no name", hint="letters, digits, - and _")
     root = workspace_root(directory)
@@ -161,53 +160,22 @@ def _checked_profile(name: str | None, directory: Path) -> str | None:
             f"--profile {name}: profiles of this workspace are in {root / 'engines'}",
             hint="write it there, and give its name with --engine",
         )
-    return name
-
-
-def _schemas(*, with_profile: bool) -> dict[str, str]:
-    import json
-
-    from skillup.load.json_schema import json_schema
-
-    names = ["suite", "case", *(["profile"] if with_profile else [])]
-    return {
-        f"evals/schema/{n}.schema.json": json.dumps(json_schema(n), indent=2, ensure_ascii=False)
-        + "\n"
-        for n in names
-    }
-
-
-def _refuse(directory: Path, there: list[str]) -> None:
-    from skillup.errors import UsageError
-
-    shown = ", ".join(there[:6]) + (f" and {len(there) - 6} more" if len(there) > 6 else "")
-    raise UsageError(
-        f"{directory} has already: {shown}",
-        hint="run them with `skillup run`; --force replaces the files that init writes, "
-        "and leaves the others",
-    )
 
 
 def _asked(
     plan: NewSuitePlan, directory: Path, engine: str | None, request: str | None
 ) -> NewSuitePlan:
     """`plan` with what was not given as an option, asked for. Ctrl-C raises typer.Abort."""
-    from dataclasses import replace
-
-    from skillup.errors import UsageError
-
     _say(f"A suite for the skill {plan.skill}. Enter takes what stands in brackets.")
     while engine is None:
-        _say("Who holds the cases? scripted: offline, to try it out; claude_code; codex")
+        _say("Who runs the cases? scripted: offline, to try it out; claude_code; codex")
         given = typer.prompt("engine", default=plan.engine, err=True)
         try:
             engine = _checked_engine(given.strip(), directory, plan.profile)
         except UsageError as unknown:
             _say(f"{unknown.message}; {unknown.hint}")
     if request is None:
-        _say("What does a user say who needs the skill?")
-        # By itself: click breaks a long prompt where the terminal ends, within a word.
-        _say(_folded(f"[{plan.request}]"))
+        _say(f"What does a user say who needs the skill?\n  [{plan.request}]")
         request = typer.prompt(
             "request", default=plan.request, show_default=False, err=True
         ).strip()
@@ -216,32 +184,10 @@ def _asked(
 
 def _show(directory: Path, files: dict[str, str]) -> None:
     for name in sorted(files):
-        path = directory / name
-        if not os.path.lexists(path):
-            verb = "write  "
-        else:
+        verb = "write  "
+        if os.path.lexists(directory / name):
             verb = "add to " if name == ".gitignore" else "REPLACE"
-        _say(f"  {verb}  {path}")
-
-
-def _say_what_next(directory: Path, plan: NewSuitePlan) -> None:
-    import shlex
-
-    # From there: runs are kept where the command is given, and there they are ignored.
-    there = "" if str(directory) == "." else f"cd {shlex.quote(str(directory))} && "
-    _say(f"next: {there}skillup run .")
-    if plan.engine == "scripted":
-        _say("with a real agent, there: skillup run . --engine claude_code")
-    _say(f"then say in {directory / 'evals/cases'} what your skill must do")
-
-
-def _folded(text: str) -> str:
-    """`text` with lines that fit the terminal, indented."""
-    import shutil
-    import textwrap
-
-    width = max(shutil.get_terminal_size().columns - 1, 30)
-    return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="   ")
+        _say(f"  {verb}  {directory / name}")
 
 
 def _say(text: str) -> None:

@@ -2,67 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from skillup.cli.options import AsJson, CaseGlobs, JudgeModelName, Tags, Trust
+from skillup.cli import options as o
 from skillup.errors import UsageError
 
 
 def judge(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN|TRIAL|RECORD|INPUT|SESSION",
-            help="A run (its directory, id, or `last`), a trial's directory in it, a record.json, "
-            "a judge-debug file of skill-up, an agent's session, or a folder of sessions.",
-        ),
-    ],
-    cases: Annotated[
-        list[Path] | None,
-        typer.Option("--cases", help="Judge by these suites or cases instead; repeatable."),
-    ] = None,
-    case: CaseGlobs = None,
-    tag: Tags = None,
-    judge_model: JudgeModelName = None,
-    trust: Trust = False,  # noqa: ARG001 - its callback does it
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--against",
-            metavar="MODEL",
-            help="Compare judges: this model, with another --against or the recorded grades.",
-        ),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", metavar="CSV", help="Compare judges with what people said."),
-    ] = None,
-    write_labels: Annotated[
-        Path | None,
-        typer.Option("--write-labels", metavar="CSV", help="Write a file to label, and end."),
-    ] = None,
-    workspace: Annotated[
-        Path | None, typer.Option("--workspace", help="Of a judge-debug file: its workspace.")
-    ] = None,
-    skill_dir: Annotated[
-        Path | None, typer.Option("--skill-dir", help="Of a judge-debug file: the skill's folder.")
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Judge again whenever a file of --cases changes.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Only what changed, and the counts.")
-    ] = False,
-    parallel: Annotated[
-        int | None,
-        typer.Option(
-            "--parallel", "-j", min=1, max=64, help="Processes that judge a large run by rules."
-        ),
-    ] = None,
-    as_json: AsJson = False,
+    target: o.JudgeTarget,
+    cases: o.EditedCases = None,
+    case: o.CaseGlobs = None,
+    tag: o.Tags = None,
+    judge_model: o.JudgeModelName = None,
+    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
+    against: o.Against = None,
+    labels: o.Labels = None,
+    write_labels: o.WriteLabels = None,
+    workspace: o.InputWorkspace = None,
+    skill_dir: o.InputSkillDir = None,
+    watch: o.Watch = False,
+    quiet: o.QuietJudge = False,
+    parallel: o.JudgeProcesses = None,
+    as_json: o.AsJson = False,
 ) -> int:
     """Judge again what was recorded: offline, with the recorded or with edited cases.
 
@@ -71,36 +30,29 @@ def judge(
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
     from skillup.app.rejudge.cases import CaseSelection
-    from skillup.app.rejudge.output import RejudgeRequest, judge_on_changes, judge_once
+    from skillup.app.rejudge.command import RejudgeRequest, judge_on_changes, judge_once
+    from skillup.app.rejudge.panel import PanelRequest, compare_judges
     from skillup.app.rejudge.sources import open_source
 
     selection = CaseSelection(tuple(case or ()), tuple(tag or ()))
     by = tuple(cases or ())
+    panel = bool(against or labels or write_labels)
+    if panel and watch:
+        raise UsageError("--watch is not for comparisons of judges")
+    if panel and judge_model:
+        hint = f"name it as one of them: --against {judge_model}"
+        raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
+    if watch and not by:
+        raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
+    if watch and as_json:
+        raise UsageError("--watch only shows", hint="leave --json for afterwards")
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
         if source.kind == "session" and not by:
             raise UsageError(
                 "a session has no case of its own",
                 hint="give one with --cases; `skillup session to-case` writes one",
             )
-        if against or labels or write_labels:
-            if watch:
-                raise UsageError("--watch is not for comparisons of judges")
-            if judge_model:
-                raise UsageError(
-                    "--judge-model is not for comparisons of judges",
-                    hint=f"name it as one of them: --against {judge_model}",
-                )
-            from skillup.app.rejudge.compare import PanelRequest, compare_judges
-
-            panel = PanelRequest(
-                source, by, selection, tuple(against or ()), labels, write_labels, quiet, as_json
-            )
-            return compare_judges(panel)
         request = RejudgeRequest(source, by, selection, quiet, as_json, judge_model, parallel)
-        if not watch:
-            return judge_once(request)
-        if not by:
-            raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
-        if as_json:
-            raise UsageError("--watch only shows", hint="leave --json for afterwards")
-        return judge_on_changes(request)
+        if panel:
+            return compare_judges(PanelRequest(request, tuple(against or ()), labels, write_labels))
+        return judge_on_changes(request) if watch else judge_once(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 
-from skillup.app.request import default_paths
 from skillup.cli.options import AsJson, CaseGlobs, Item, Paths, SampleSize, Seed, Tags, Trust
 
 
@@ -20,6 +19,7 @@ def list_cases(
     as_json: AsJson = False,
 ) -> int:
     """List suites and their cases without running them."""
+    from skillup.app.request import default_paths
     from skillup.load.datasets import Sampling, sampled
     from skillup.load.suites import load_paths
     from skillup.plan import Selection, is_selected

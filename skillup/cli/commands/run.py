@@ -1,136 +1,66 @@
-"""`skillup run`: hold the conversations and judge them."""
+"""`skillup run`: run the conversations and judge them."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from skillup.cli import options as o
+from skillup.errors import ExitCode, UsageError
 
-from skillup.cli.options import (
-    AsJson,
-    CaseGlobs,
-    IndexUrl,
-    Item,
-    JudgeModelName,
-    NoJudgeCache,
-    Paths,
-    SampleSize,
-    Tags,
-    Trust,
-    Vars,
-    parse_out,
-    parse_seconds,
-)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from skillup.app.request import RunRequest
+    from skillup.app.run_session import RunSession
+    from skillup.schema.grade import RunResult
 
 
 def run(
-    paths: Paths = None,
-    engine: Annotated[
-        list[str] | None,
-        typer.Option("--engine", "-e", help="A profile, an adapter or a file; repeatable."),
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Outranks the profile's model.")] = None,
-    parallel: Annotated[
-        int | None, typer.Option("--parallel", "-j", min=1, max=256, help="Trials at once.")
-    ] = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="How often to hold each case.")
-    ] = None,
-    trials_from_turn: Annotated[
-        int | None,
-        typer.Option(min=1, help="The trials of a case share the turns before this one."),
-    ] = None,
-    case: CaseGlobs = None,
-    tag: Tags = None,
-    item: Item = None,
-    sample_size: SampleSize = None,
-    seed: Annotated[
-        int, typer.Option(help="Of --sample-size, and of what the scripted engine draws.")
-    ] = 0,
-    var: Vars = None,
-    trust: Trust = False,  # noqa: ARG001 - its callback does it
-    baseline: Annotated[
-        bool, typer.Option("--baseline", help="Hold each case without the skill, too.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH", parser=parse_out, help="The run directory. Default: .skillup/runs/…"
-        ),
-    ] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            help="Go on with this run (a directory, an id, or `last`); finished trials are kept.",
-        ),
-    ] = None,
-    retry_errors: Annotated[
-        bool,
-        typer.Option("--retry-errors", help="With --resume: trials with an ERROR are held again."),
-    ] = False,
-    max_fail: Annotated[
-        int | None, typer.Option(min=1, help="Start no more trials after so many bad ones.")
-    ] = None,
-    max_cost_usd: Annotated[
-        float | None,
-        typer.Option("--max-cost-usd", min=0, help="Start no more trials once so much is spent."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Start no more trials after so many tokens.")
-    ] = None,
-    time_limit: Annotated[
-        str | None, typer.Option(help="Start no more trials after so long: 90s, 45m, 8h.")
-    ] = None,
-    until_decided: Annotated[
-        bool,
-        typer.Option("--until-decided", help="Stop repeating a case whose pass rate is sure."),
-    ] = False,
-    pass_rate: Annotated[
-        float | None,
-        typer.Option(help="What --until-decided compares with. Default: the suite's gate, or 0.8."),
-    ] = None,
-    rate_limit_wait: Annotated[
-        str | None,
-        typer.Option(
-            help="How long agents, judges and simulated users wait out rate limits and overload: "
-            "10m; 0: not at all."
-        ),
-    ] = None,
-    executor: Annotated[str, typer.Option(help="local, or dask: on a cluster.")] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(help="The Dask scheduler's address: tcp://host:8786.")
-    ] = None,
-    judge_model: JudgeModelName = None,
-    no_judge_cache: NoJudgeCache = False,
-    report: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--report",
-            help="Also write: html, junit, markdown, benchmark, json; with commas, or repeated.",
-        ),
-    ] = None,
-    keep_workspaces: Annotated[
-        bool, typer.Option("--keep-workspaces", help="Leave each trial's scratch directory.")
-    ] = False,
-    index: IndexUrl = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the closing table.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show the conversations as they are held.")
-    ] = False,
-    as_json: AsJson = False,
+    paths: o.Paths = None,
+    engine: o.Engines = None,
+    model: o.Model = None,
+    parallel: o.Parallel = None,
+    trials: o.Trials = None,
+    trials_from_turn: o.TrialsFromTurn = None,
+    case: o.CaseGlobs = None,
+    tag: o.Tags = None,
+    item: o.Item = None,
+    sample_size: o.SampleSize = None,
+    seed: o.RunSeed = 0,
+    var: o.Vars = None,
+    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
+    baseline: o.Baseline = False,
+    out: o.RunOut = None,
+    resume: o.Resume = None,
+    retry_errors: o.RetryErrors = False,
+    max_fail: o.MaxFail = None,
+    max_cost_usd: o.MaxCost = None,
+    max_tokens: o.MaxTokens = None,
+    time_limit: o.TimeLimit = None,
+    until_decided: o.UntilDecided = False,
+    pass_rate: o.PassRate = None,
+    rate_limit_wait: o.RateLimitWait = None,
+    executor: o.Executor = "local",
+    scheduler: o.Scheduler = None,
+    judge_model: o.JudgeModelName = None,
+    no_judge_cache: o.NoJudgeCache = False,
+    report: o.Reports = None,
+    keep_workspaces: o.KeepWorkspaces = False,
+    index: o.IndexUrl = None,
+    quiet: o.QuietRun = False,
+    verbose: o.Verbose = False,
+    as_json: o.AsJson = False,
 ) -> int:
     """Run suites, single cases, or a skill's evals/.
 
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
-    from skillup.app.request import RunRequest, requested_again
-    from skillup.app.resume import check_retrying
-    from skillup.app.run import run_session
-    from skillup.app.run_lookup import run_path
-    from skillup.app.xdist import join_workers
+    from skillup.app.request import RunRequest
     from skillup.reports.formats import parse_formats
 
     request = RunRequest(
@@ -150,29 +80,146 @@ def run(
         max_fail=max_fail,
         max_cost_usd=max_cost_usd,
         max_tokens=max_tokens,
-        time_limit=parse_seconds(time_limit, "--time-limit"),
+        time_limit=o.parse_seconds(time_limit, "--time-limit"),
         until_decided=until_decided,
         pass_rate=pass_rate,
-        rate_limit_wait=parse_seconds(rate_limit_wait, "--rate-limit-wait"),
+        rate_limit_wait=o.parse_seconds(rate_limit_wait, "--rate-limit-wait"),
         executor=executor,
         scheduler=scheduler,
         reports=parse_formats(report or ()),
         judge_model=judge_model,
         no_judge_cache=no_judge_cache,
     )
-    check_retrying(retry_errors=retry_errors, resume=resume)
-    unfinished = None if resume is None else run_path(resume, joined=False)
-    if unfinished is not None:
-        join_workers(unfinished)
-        request = requested_again(unfinished, request, out)
-    return run_session(
+    if retry_errors and resume is None:
+        raise UsageError(
+            "--retry-errors runs trials of an earlier run again, and no run was named",
+            hint="name it: --resume RUN --retry-errors; to retry within a run, there is "
+            "retry_policy in the suite",
+        )
+    shown = _Shown(quiet=quiet, verbose=verbose, as_json=as_json, index=index)
+    return shown.run(request, out, resume, retry_errors=retry_errors, keep=keep_workspaces)
+
+
+class _Shown:
+    """A run, and what is shown of it."""
+
+    def __init__(self, *, quiet: bool, verbose: bool, as_json: bool, index: str | None) -> None:
+        from skillup.reports.terminal.layout import make_console
+
+        self.quiet, self.verbose, self.as_json, self.index = quiet, verbose, as_json, index
+        self.console: Console = make_console()
+
+    def say(self, style: str | None = None) -> Callable[[str], None]:
+        return lambda text: self.console.print(text, style=style, markup=False, soft_wrap=True)
+
+    def run(
+        self,
+        request: RunRequest,
+        out: Path | None,
+        resume: str | None,
+        *,
+        retry_errors: bool,
+        keep: bool,
+    ) -> int:
+        """Open, run, conclude, show; the exit code."""
+        from skillup.app.executor import check_executor
+        from skillup.app.planning import plan_of
+        from skillup.app.resume import resume_command, retry_lines
+        from skillup.app.run_lookup import run_path
+        from skillup.app.run_session import RunSession
+        from skillup.app.shutdown import Shutdown
+        from skillup.reports.terminal.listing import shown_path
+        from skillup.reports.terminal.progress import reporter_for
+
+        earlier = None if resume is None else run_path(resume)
+        request = _completed(request, earlier, out)
+        check_executor(request, keep=keep)
+        plan, parallel = plan_of(request)
+        warn = self.say("yellow")
+        with RunSession.open(
+            request,
+            plan,
+            parallel=parallel,
+            path=out,
+            resume=earlier,
+            retry_errors=retry_errors,
+            keep=keep,
+            own_process=True,
+            warn=lambda text: warn(f"warning: {text}"),
+        ) as session:
+            if retry_errors:
+                for line in retry_lines(session.retried, until_decided=request.until_decided):
+                    self.say()(line)
+            command = resume_command(session.directory.path, request, self.index)
+            with reporter_for(
+                plan,
+                self.console,
+                quiet=self.quiet or self.as_json,
+                verbose=self.verbose,
+                mask=session.secrets.mask,
+                finished=session.directory.finished_jobs() if earlier is not None else (),
+            ) as reporter:
+                interrupted = Shutdown(reporter, command).run(lambda: session.run(reporter))
+            result = session.conclude(interrupted=interrupted)
+            for path in session.directory.set_aside:
+                what = "was not written by this run, or damaged, and was set aside"
+                warn(f"warning: {shown_path(path)} {what}")
+            # First of all: whoever reads what is printed may go away (`| head`), which ends us.
+            written = session.publish(result, self.index)
+        self._print(session, result, command, written)
+        return ExitCode.INTERRUPTED if interrupted else exit_code(result)
+
+    def _print(
+        self, session: RunSession, result: RunResult, command: str, written: list[Path]
+    ) -> None:
+        from skillup.app.resume import more_budget
+        from skillup.app.run_lookup import name_of_newest
+        from skillup.executors.retry_errors import worth_retrying
+        from skillup.reports.terminal.listing import shown_path
+        from skillup.reports.terminal.result import print_ending, print_look, print_result
+        from skillup.store.journal import to_json
+
+        path, console = session.directory.path, self.console
+        if self.as_json:
+            sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
+        else:
+            print_result(result, shown_path(path), console, verbose=self.verbose)
+        more = more_budget(result.stopped, session.options.stopping)
+        print_ending(result, command + more, console)
+        count = worth_retrying(result.cases)
+        if count:
+            met = "1 trial met an error" if count == 1 else f"{count} trials met an error"
+            self.say("yellow")(f"{met}; once that is mended: {command} --retry-errors")
+        if not self.quiet and not self.as_json:
+            print_look(written, name_of_newest(path), console)
+
+
+def _completed(request: RunRequest, earlier: Path | None, out: Path | None) -> RunRequest:
+    """The request with what the command line leaves to the run that is resumed, or to us."""
+    from dataclasses import replace
+
+    from skillup.app.request import default_paths
+    from skillup.app.resume import requested_again
+    from skillup.judges.models.client import FALLBACK_VARIABLE
+
+    if earlier is not None:
+        return requested_again(earlier, request, out)
+    return replace(
         request,
-        out=out,
-        resume=unfinished,
-        retry_errors=retry_errors,
-        quiet=quiet,
-        verbose=verbose,
-        as_json=as_json,
-        keep=keep_workspaces,
-        index=index,
+        paths=tuple(map(str, default_paths([Path(path) for path in request.paths]))),
+        directory=str(Path.cwd()),
+        judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
     )
+
+
+def exit_code(result: RunResult) -> ExitCode:
+    """Errors outrank failures, as does what kept trials from running, unless it was failures.
+
+    A trial without the skill that fails is no failure of the skill.
+    """
+    summary, baseline = result.summary, result.summary.baseline
+    errors = summary.error + (baseline.error if baseline is not None else 0)
+    by_failures = result.stopped is not None and result.stopped.kind == "max_fail"
+    if errors or (result.not_run and not by_failures):
+        return ExitCode.ERROR
+    return ExitCode.FAILED if summary.fail or result.not_run else ExitCode.PASSED

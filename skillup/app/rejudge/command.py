@@ -1,8 +1,7 @@
-"""One judging from the request to the screen or to `--json`."""
+"""One judging from the request to the screen or to `--json`; again whenever a file changes."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -13,11 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from skillup import __version__
-from skillup.app.rejudge.cases import CaseSelection, EditedCases, files_beside, load_edited, watched
-from skillup.app.rejudge.judging import Judged, JudgedRun, Rejudging, say_on_stderr
-from skillup.app.rejudge.secrets import hidden_of, masked_cases
-from skillup.app.rejudge.setup import routers_for
-from skillup.app.rejudge.share import cores
+from skillup.analysis import Observations
+from skillup.app.rejudge.cases import (
+    CaseSelection,
+    EditedCases,
+    files_beside,
+    load_edited,
+    masked_cases,
+    watched,
+)
+from skillup.app.rejudge.judging import Judged, Rejudging
+from skillup.app.rejudge.pool import cores
+from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
 from skillup.judges.rejudge.regrade import Regrader
@@ -33,10 +39,12 @@ from skillup.reports.terminal.rejudging import (
 )
 from skillup.reports.text import plain, shown_id
 from skillup.schema.grade import Grade
+from skillup.store import RunDirectory
 from skillup.trial.message import now
 
 _MOST_PROCESSES = 4
 """More would mostly wait for the one that shows what they find."""
+_LOOK_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,27 @@ class RejudgeRequest:
     last: dict[str, Grade] | None = None
     """The grades of the time before, which the new ones take the place of."""
 
+    def rejudging(self, *, compared: bool = False) -> Rejudging:
+        """Raises InvalidFilesError for edited cases that do not validate."""
+        edited = load_edited(self.cases) if self.cases else None
+        secrets = secrets_of(self.source, edited)
+        if edited is not None and self.source.is_masked:
+            edited = masked_cases(edited, secrets)
+        readers = readers_for(
+            self.source, secrets, compared=compared, edited=bool(self.cases or self.judge_model)
+        )
+        return Rejudging(
+            self.source,
+            self.selection,
+            Regrader(readers),
+            edited,
+            say=lambda note: print(plain(f"note: {secrets.mask(note)}"), file=sys.stderr),  # noqa: T201
+            workers=self.parallel or min(cores(), _MOST_PROCESSES),
+            judge_model=self.judge_model,
+            secrets=secrets,
+            last=self.last,
+        )
+
 
 def judge_once(request: RejudgeRequest) -> int:
     """Judge and show; the exit code.
@@ -62,59 +91,22 @@ def judge_once(request: RejudgeRequest) -> int:
     Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
     there to judge.
     """
-    edited = load_edited(request.cases) if request.cases else None
-    hidden = hidden_of(request.source, edited)
-    secrets = hidden.secrets(os.environ)
-    if edited is not None and request.source.is_masked:
-        edited = masked_cases(edited, secrets)
-    judging = Rejudging(
-        request.source,
-        request.selection,
-        Regrader(
-            routers_for(request.source, secrets, edited=bool(request.cases or request.judge_model))
-        ),
-        edited,
-        say=lambda note: say_on_stderr(secrets.mask(note)),
-        judge_model=request.judge_model,
-        hidden=hidden,
-        workers=_processes(request),
-        whole=request.as_json or not request.quiet,
-        last=request.last,
-    )
+    judging = request.rejudging()
     tally = RejudgeCounts(stopped_by_failures=request.source.stopped_by_failures)
     judged = judging.judge(tally)
-    run = _judged_run(request)
-    if run is not None:
-        judged = run.watch(judged)
-    head = secrets.mask_data(_head(request))
     if request.as_json:
-        analysis = run.analysis if run is not None else None
-        for chunk in judgement_chunks(head, judged, tally, analysis):
-            sys.stdout.write(chunk)
+        _write_json(judged, request, judging, tally)
     else:
-        _show(judged, request, tally, compared=request.source.kind not in ("session", "input"))
+        _show(judged, request, tally)
     if not tally.total and not tally.damaged:
-        raise _nothing(request, edited, tally)
+        raise _nothing(request, judging.edited, tally)
     return tally.exit_code()
 
 
-def _processes(request: RejudgeRequest) -> int:
-    if request.last is not None:
-        return 1  # whoever compares with the time before has to have every grade whole
-    return request.parallel or min(cores(), _MOST_PROCESSES)
-
-
-def _judged_run(request: RejudgeRequest) -> JudgedRun | None:
-    """Who makes the analysis of the run; None: it is no run, or nobody will see it."""
-    source = request.source
-    if source.is_single or source.run is None or not request.as_json:
-        return None
-    selected = bool(request.selection or request.cases)
-    return JudgedRun(source, selected=selected)
-
-
-def _head(request: RejudgeRequest) -> dict[str, Any]:
-    return {
+def _write_json(
+    judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging, tally: RejudgeCounts
+) -> None:
+    head: dict[str, Any] = {
         "schema_version": JUDGEMENT_VERSION,
         "judged_at": now(),
         "skillup_version": __version__,
@@ -124,11 +116,28 @@ def _head(request: RejudgeRequest) -> dict[str, Any]:
         "tags": list(request.selection.tags),
         "judge_model": request.judge_model,
     }
+    source, seen, observations = request.source, set[str](), Observations()
+
+    def observed() -> Iterator[Judged]:
+        for job_id, grade, change in judged:
+            observations.add(grade)
+            seen.add(job_id)
+            yield job_id, grade, change
+
+    def analysis() -> Any:
+        info = RunDirectory.open(source.path).run_info()
+        if request.selection or request.cases:  # what is missing was not chosen
+            return observations.analysis(info)
+        missing = sorted(source.planned - seen)
+        return observations.analysis(info, not_run=missing, not_needed=sorted(source.not_needed))
+
+    is_run = not source.is_single and source.run is not None
+    rows, of_run = (observed(), analysis) if is_run else (judged, None)
+    for chunk in judgement_chunks(judging.secrets.mask_data(head), rows, tally, of_run):
+        sys.stdout.write(chunk)
 
 
-def _show(
-    judged: Iterator[Judged], request: RejudgeRequest, tally: RejudgeCounts, *, compared: bool
-) -> None:
+def _show(judged: Iterator[Judged], request: RejudgeRequest, tally: RejudgeCounts) -> None:
     console, label = make_console(), _labels(request)
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
@@ -138,6 +147,7 @@ def _show(
         for line in unmet_lines(grade) if change is None else flip_lines(change):
             print_folded(console, line)
     if tally.total:
+        compared = request.source.kind not in ("session", "input")
         console.print()
         console.print(counts_line(tally, compared=compared), soft_wrap=True)
         if tally.took is not None:
@@ -175,11 +185,6 @@ def _nothing(
     )
 
 
-# Judging again whenever somebody saves a case.
-
-_SECONDS = 0.25
-
-
 def judge_on_changes(request: RejudgeRequest) -> int:
     """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt.
 
@@ -191,23 +196,18 @@ def judge_on_changes(request: RejudgeRequest) -> int:
     request = replace(request, last={})
     while True:
         # Looked at before it is read: what changes meanwhile is noticed the next time.
-        state = watched(request.cases, beside)
-        if state != seen:
+        if watched(request.cases, beside) != seen:
             beside = files_beside(request.cases)
             seen = watched(request.cases, beside)
-            _judge(request)
+            try:
+                judge_once(request)
+            except InvalidFilesError as error:
+                for problem in error.problems:
+                    sys.stderr.write(problem_line(problem) + "\n")
+            except SkillupError as error:
+                hint = f"\n  hint: {error.hint}" if error.hint else ""
+                sys.stderr.write(plain(f"error: {error.message}{hint}\n"))
             names = ", ".join(shown_path(path) for path in request.cases)
-            now = datetime.now().astimezone()
-            sys.stderr.write(plain(f"{now:%H:%M:%S}  watching {names} (Ctrl-C ends)\n\n"))
-        time.sleep(_SECONDS)
-
-
-def _judge(request: RejudgeRequest) -> None:
-    try:
-        judge_once(request)
-    except InvalidFilesError as error:
-        for problem in error.problems:
-            sys.stderr.write(problem_line(problem) + "\n")
-    except SkillupError as error:
-        hint = f"\n  hint: {error.hint}" if error.hint else ""
-        sys.stderr.write(plain(f"error: {error.message}{hint}\n"))
+            time_now = datetime.now().astimezone()
+            sys.stderr.write(plain(f"{time_now:%H:%M:%S}  watching {names} (Ctrl-C ends)\n\n"))
+        time.sleep(_LOOK_SECONDS)

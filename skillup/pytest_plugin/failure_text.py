@@ -19,7 +19,7 @@ def failure_text(grade: Grade, record: str) -> str:
 
 
 def error_text(grade: Grade, record: str) -> str:
-    """Of an ERROR: what kept it from being held or judged, the evidence, and the record's place."""
+    """Of an ERROR: what kept it from being run or judged, the evidence, and the record's place."""
     error = grade.error or {}
     kind, message = error.get("kind", "error"), error.get("message") or grade.reason
     lines = [f"{kind}: {message}", ""]
@@ -30,7 +30,7 @@ def error_text(grade: Grade, record: str) -> str:
 
 
 def _to_tell(grade: Grade, checks: Iterable[CheckResult]) -> list[CheckResult]:
-    """Those that are not met; of an ERROR, of which that says nothing, those not judged."""
+    """Those that failed; of an ERROR, of which that says nothing, those not judged."""
     if grade.status == "ERROR":
         return [check for check in checks if check.error]
     return [check for check in checks if not check.passed and check.evaluated]

@@ -64,7 +64,7 @@ def _is_installed() -> bool:
         return False
 
 
-def cluster_of(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
+def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
     """The cluster that holds the plan, with the files that are sent there; None: it is held here.
 
     Raises SkillupError if the files cannot be sent, or hold a credential of `environment`.

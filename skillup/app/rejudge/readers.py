@@ -1,0 +1,192 @@
+"""Who answers what only a judge can when records are judged again, and which secrets to mask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillup.app.engines import root_with_engines
+from skillup.app.rejudge.sources import RecordSource
+from skillup.errors import RunDirectoryError, SkillupError, UsageError
+from skillup.load.profiles import load_profile
+from skillup.redaction.secrets import Secrets
+from skillup.schema.case import Case
+from skillup.schema.profile import Profile
+from skillup.schema.record import Record
+from skillup.store import RunDirectory
+
+if TYPE_CHECKING:
+    from skillup.app.rejudge.cases import EditedCases
+    from skillup.judges.evaluate import Reader
+    from skillup.judges.router import JudgeRouter
+
+
+def readers_for(
+    source: RecordSource, hidden: Secrets, *, compared: bool = False, edited: bool = False
+) -> Callable[[Record, Case], AbstractAsyncContextManager[Reader]]:
+    """Makes the router for a record and the case it is judged by, the same one where it can be.
+
+    What a model answered when the run was judged is read from the run, before anybody is asked.
+    What a judge input says for its agent judges, they are taken to have said, unless judges are
+    `compared`. Written-down judges are read as they are now where judges are `compared` or cases
+    `edited`. `hidden` and the keys of the judges are masked.
+    """
+    routers: dict[tuple[frozenset[str], bool], JudgeRouter] = {}
+
+    def reader(record: Record, case: Case) -> AbstractAsyncContextManager[Reader]:
+        del record
+        keys = frozenset(keys_of_judges(case))
+        model = case.judge_model.model if case.judge_model is not None else ""
+        anew = (compared or edited) and model.startswith("scripted:")
+        if (keys, anew) not in routers:
+            routers[keys, anew] = _router(source, hidden, keys, anew=anew)
+        router, results = routers[keys, anew], None if compared else source.mock_results
+        return router if results is None else _answered_by(results, router)
+
+    return reader
+
+
+@asynccontextmanager
+async def _answered_by(
+    results: Sequence[Mapping[str, Any]], router: JudgeRouter
+) -> AsyncIterator[Reader]:
+    from skillup.importers.judge_debug import MockedJudge
+
+    async with router:
+        yield MockedJudge(results, router)
+
+
+def _router(
+    source: RecordSource, hidden: Secrets, keys: frozenset[str], *, anew: bool
+) -> JudgeRouter:
+    # Most runs are judged by rules alone: these are loaded only where they are needed.
+    from skillup.app.judges import answer_cache
+    from skillup.judges.models.cache import AnswerCache, AnswerFolder
+    from skillup.judges.models.client import ModelOptions, Models
+    from skillup.judges.router import JudgeRouter, RouterOptions
+
+    _register()
+    environment = dict(os.environ)
+    secrets = hidden.also_of(environment, keys)
+    if anew:
+        cache = AnswerCache(None, None)
+    elif source.run is None:
+        cache = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
+    else:
+        answers = RunDirectory.open(source.run).judge_answers
+        # The run may lie where nothing can be written.
+        cache = AnswerCache(AnswerFolder(answers, secrets.mask, needed=False), None)
+    models = Models(ModelOptions(environment, secrets.mask, cache))
+    options = RouterOptions(environment, secrets.mask, _profiles(source), secrets=secrets)
+    return JudgeRouter(models, options)
+
+
+@cache
+def _register() -> None:
+    """Known as a running skillup from now on: a later one ends what a kill of this one leaves."""
+    import atexit
+
+    from skillup.executors.orphans import default_register_dir, end_what_was_left
+    from skillup.process import ProcessRegister
+
+    end_what_was_left()
+    register = ProcessRegister(default_register_dir(), own_process=True)
+    try:
+        register.__enter__()
+    except OSError:
+        return  # no place for it: records can be judged all the same
+    atexit.register(register.__exit__, None, None, None)
+
+
+def _profiles(source: RecordSource) -> Callable[[str, Path], Profile]:
+    """The profiles as the run had them, else those of this workspace."""
+    from skillup.importers.judge_debug import INPUT_PROFILE
+
+    recorded = _profiles_of_run(_run_info(source))
+
+    def profile(name: str, root: Path) -> Profile:
+        del root  # the run has its profiles by their names
+        if name in recorded:
+            try:
+                return Profile.model_validate(recorded[name])
+            except ValueError:
+                pass  # of another version; the workspace may have one of that name
+        if source.kind == "input" and name == INPUT_PROFILE:
+            raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
+        here = Path.cwd()
+        return load_profile(name, root_with_engines(here, here), os.environ)
+
+    return profile
+
+
+def secrets_of(source: RecordSource, edited: EditedCases | None) -> Secrets:
+    """What a run of the cases of `source`, or of those that are `edited`, would mask.
+
+    Records are masked already; an edited case is as it stands in its file.
+    """
+    run_info = _run_info(source)
+    recorded = _profiles_of_run(run_info)
+    names = _texts(profile.get("api_key_env") for profile in recorded.values())
+    if edited is None:
+        secrets = Secrets.from_environment(os.environ, sorted(names))
+        return secrets.sparing(_names_of_run(run_info))
+    suites = {id(e.suite_settings): e.suite_settings for e in edited.cases if e.suite_settings}
+    users = [suite.user_simulator for suite in suites.values() if suite.user_simulator]
+    profiles = []
+    for name in sorted({*recorded, *_texts(user.engine for user in users)}):
+        try:  # as they are here: runs keep no values of keys
+            profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
+        except SkillupError:
+            continue  # of another workspace
+    names |= _texts(profile.api_key_env for profile in profiles)
+    secrets = Secrets.from_environment(os.environ, sorted(names))
+    for variables in (*(p.env for p in profiles), *(s.environment.env for s in suites.values())):
+        secrets = secrets.also_of(variables, sorted(names))
+    for profile in profiles:
+        from skillup.engines.registry import tokens_of
+
+        secrets = secrets.also(tokens_of(profile.engine, os.environ))
+    of_judges = {name for item in edited.cases for name in keys_of_judges(item.case)}
+    of_judges |= _texts(user.api_key_env for user in users)
+    if of_judges:
+        secrets = secrets.also_of(os.environ, sorted(of_judges))
+    return secrets.sparing(_names_of_run(run_info))
+
+
+def keys_of_judges(case: Case) -> set[str]:
+    """The variables that hold the keys of who judges the case."""
+    own = {case.judge_model.api_key_env} if case.judge_model is not None else set()
+    return _texts({*own, *(judge.api_key_env for judge in case.all_judges())})
+
+
+def _run_info(source: RecordSource) -> Mapping[str, Any]:
+    if source.run is None:
+        return {}
+    try:
+        return RunDirectory.open(source.run).run_info()
+    except RunDirectoryError:
+        return {}
+
+
+def _profiles_of_run(run_info: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    profiles = run_info.get("profiles")
+    found = profiles.items() if isinstance(profiles, dict) else ()
+    return {name: profile for name, profile in found if isinstance(profile, dict)}
+
+
+def _names_of_run(run_info: Mapping[str, Any]) -> list[str]:
+    """As :func:`skillup.app.planning.names_of_run` has them when a run begins."""
+    request, suites, jobs = (run_info.get(key) for key in ("request", "suites", "jobs"))
+    base = Path(str(request.get("directory") or ".") if isinstance(request, dict) else ".")
+    of_suites = suites.values() if isinstance(suites, dict) else ()
+    paths = _texts(suite.get("path") for suite in of_suites if isinstance(suite, dict))
+    names = {str(base.absolute()), *(str(base.absolute() / path) for path in paths)}
+    return sorted(names | _texts(jobs if isinstance(jobs, list) else ()))
+
+
+def _texts(values: Any) -> set[str]:
+    return {value for value in values if value and isinstance(value, str)}

@@ -1,0 +1,153 @@
+"""Which trials of a run `skillup show` prints, and where what it prints of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from skillup.errors import RunDirectoryError, UsageError
+from skillup.plan import is_named
+from skillup.reports.html.progress import progress_of
+from skillup.reports.html.raw_files import RawFiles
+from skillup.reports.terminal.conversation import ShownTrial
+from skillup.reports.terminal.listing import shown_path
+from skillup.reports.text import listed_ids, plain, shown_id
+from skillup.schema.grade import BASELINE
+from skillup.schema.record import Record
+from skillup.store import RunDirectory, trials
+from skillup.store.places import check_shape_of_run
+from skillup.store.run_directory import RUN_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFilter:
+    """Which trials to show."""
+
+    glob: str | None
+    """Of case ids."""
+    trial: int | None
+    only_failed: bool
+
+    def takes(self, job: str) -> bool:
+        """Whether the job matches, whatever it came to."""
+        case, _, _, trial = job.rsplit("/", maxsplit=3)
+        named = self.glob is None or is_named(case, case.partition("/")[0], (self.glob,))
+        return named and self.trial in (None, int(trial))
+
+
+@dataclass(slots=True)
+class ShownTrials:
+    """The trials that are shown."""
+
+    run: RunDirectory
+    run_id: str
+    ended: int
+    """How many trials match and have ended, failed or not."""
+    jobs: Mapping[str, Path]
+    """Those that are shown: their directories."""
+    labels: Mapping[str, str]
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""
+
+    def trials(self) -> Iterator[ShownTrial]:
+        """One at a time in memory."""
+        raw = RawFiles(self.run.path, progress_of(self.run.events()).forks)
+        for job, directory in self.jobs.items():
+            try:
+                record = trials.load_record(directory / trials.RECORD_FILE)
+            except trials.DamagedRecordError:
+                self.unreadable[job] = "its record is damaged; `skillup run --resume` runs it anew"
+                continue
+            except RunDirectoryError as error:
+                self.unreadable[job] = error.message
+                continue
+
+            def streams(turn: int, follow_up: int, job: str = job) -> list[Path]:
+                links = raw.of_turn(job, turn, follow_up)
+                paths = (unquote(link["href"], errors="surrogateescape") for link in links)
+                return [Path(shown_path(self.run.path / path)) for path in paths]
+
+            grade = trials.load_grade(directory / trials.GRADE_FILE)
+            if grade is None and (directory / trials.GRADE_FILE).exists():
+                self.unreadable[job] = "its grade is damaged; `skillup judge` derives it anew"
+            where, earlier = Path(shown_path(directory)), _earlier_attempts(directory)
+            yield ShownTrial(job, self.labels[job], where, record, grade, streams, earlier)
+
+
+def shown_trials(path: Path, chosen: TrialFilter) -> ShownTrials:
+    """The trials of the run at `path` that match, in the order of its plan.
+
+    Raises UsageError if no trial of that name has ended, and RunDirectoryError.
+    """
+    run = RunDirectory.open(path)
+    info = run.run_info()
+    check_shape_of_run(info, run.path / RUN_FILE)
+    planned = list(info.get("jobs") or ())
+    order = {job: place for place, job in enumerate(planned)}
+    ended = dict(trials.directories_with_records(run.path / "trials"))
+    jobs = sorted(filter(_is_job, ended), key=lambda job: order.get(job, len(order)))
+    taken = [job for job in jobs if chosen.takes(job)]
+    if not taken and (chosen.glob is not None or chosen.trial is not None):
+        raise _nothing(chosen, planned, jobs)
+    shown = [job for job in taken if not chosen.only_failed or _has_failed(ended[job])]
+    return ShownTrials(
+        run,
+        str(info.get("run_id") or run.path.name),
+        len(taken),
+        {job: ended[job] for job in shown},
+        _labels([*planned, *jobs]),
+    )
+
+
+def _is_job(job: str) -> bool:
+    parts = job.rsplit("/", maxsplit=3)
+    return len(parts) == 4 and parts[3].isdecimal()
+
+
+def _has_failed(directory: Path) -> bool:
+    """Or has no grade yet; without the skill a failure is what a baseline is there to show."""
+    grade = trials.load_grade(directory / trials.GRADE_FILE)
+    if grade is None:
+        return True
+    return grade.status == "ERROR" or (grade.status == "FAIL" and grade.variant != BASELINE)
+
+
+def _nothing(chosen: TrialFilter, planned: list[str], jobs: list[str]) -> UsageError:
+    what = "no trial" if chosen.trial is None else f"no trial {chosen.trial}"
+    what += "" if chosen.glob is None else f" of {chosen.glob}"
+    if any(_is_job(job) and chosen.takes(job) for job in planned):
+        what += " has ended: it was not run, or is running"
+    else:
+        what += " is in this run"
+    alike = [job for job in jobs if replace(chosen, trial=None).takes(job)]
+    if chosen.trial is not None and alike:
+        numbers = sorted({int(job.rsplit("/", 1)[1]) for job in alike})
+        hint = f"there are the trials {listed_ids([str(number) for number in numbers])}"
+    else:
+        cases = list(dict.fromkeys(job.rsplit("/", maxsplit=3)[0] for job in jobs))
+        hint = f"there are: {listed_ids(cases)}" if cases else "no trial of it has ended"
+    return UsageError(what, hint=hint)
+
+
+def _earlier_attempts(directory: Path) -> list[tuple[Path, Record]]:
+    """Those before the attempt that counts, as far as they can be read."""
+    found = []
+    for path in directory.glob("attempt-*.json*"):
+        with suppress(trials.DamagedRecordError, RunDirectoryError):
+            found.append((Path(shown_path(path)), trials.load_record(path)))
+    return sorted(found, key=lambda one: (one[1].started_at, one[0]))
+
+
+def _labels(jobs: list[str]) -> dict[str, str]:
+    """A trial in a few words: what tells it from the others of the run."""
+    parts = {job: job.rsplit("/", maxsplit=3) for job in jobs if _is_job(job)}
+    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)]
+    found = {}
+    for job, (case, engine, variant, trial) in parts.items():
+        words = [engine, variant.removesuffix("_skill"), f"#{trial}"]
+        told = [word for word, differs in zip(words, differ[1:], strict=True) if differs]
+        found[job] = plain(" ".join([shown_id(case), *told]))
+    return found
