@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from typing import Any
 
 from skillup.checks.context import listed, one_line, quoted
 from skillup.checks.json_values import shown
 from skillup.checks.tools import show_match
-from skillup.schema.check_specs import TextSet, ToolCount
+from skillup.schema.check_specs import JsonMatch, TextSet, ToolCount
 from skillup.schema.checks import CHECK_FIELDS, Check
 
 FOLLOW_UP = "follow_up"
@@ -46,53 +45,41 @@ def key_and_spec(check: Check) -> tuple[str, Any]:
 
 def expected(key: str, spec: Any) -> str:
     """What a check looks for, in one line."""
-    if spec is None:
-        return "a follow-up"
-    return _fitting(_ARGUMENTS.get(key, _plainly)(spec))
+    return "a follow-up" if spec is None else _one_line(_ARGUMENTS.get(key, str)(spec))
 
 
 def wanted(key: str, spec: Any) -> str:
     """What is to be there for the check to pass: ``no "deleted"`` of a ``not_contains``.
 
-    Beside the key :func:`expected` says enough; by itself it would say the opposite.
+    Beside the key :func:`expected` is enough; by itself it would mean the opposite.
     """
     negation = _NEGATED.get(key)
-    return expected(key, spec) if negation is None else _fitting(negation(spec))
+    return expected(key, spec) if negation is None else _one_line(negation(spec))
 
 
-def _fitting(text: str) -> str:
+def _one_line(text: str) -> str:
     text = one_line(text)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _plainly(spec: Any) -> str:
-    return str(spec)
-
-
-def _texts(spec: Sequence[str]) -> str:
-    return listed(map(quoted, spec))
-
-
-def _one_of(spec: Sequence[str]) -> str:
-    return quoted(spec[0]) if len(spec) == 1 else f"any of {_texts(spec)}"
-
-
-def _text_set(spec: TextSet) -> str:
-    parts = [_texts(spec.all)] if spec.all else []
-    parts += [_one_of(spec.any)] if spec.any else []
-    parts += [f"none of {_texts(spec.none)}"] if spec.none else []
-    return "; ".join(parts)
-
-
-def _patterns(spec: TextSet) -> str:
-    parts = [_slashed(spec.all)] if spec.all else []
-    parts += [f"any of {_slashed(spec.any)}"] if spec.any else []
-    parts += [f"none of {_slashed(spec.none)}"] if spec.none else []
-    return "; ".join(parts)
+def _texts(texts: Sequence[str]) -> str:
+    return listed(map(quoted, texts))
 
 
 def _slashed(patterns: Sequence[str]) -> str:
     return listed(f"/{pattern}/" for pattern in patterns)
+
+
+def _text_set(spec: TextSet, show: Callable[[Sequence[str]], str] = _texts) -> str:
+    single = show is _texts and len(spec.any or ()) == 1
+    parts = [show(spec.all)] if spec.all else []
+    parts += [show(spec.any) if single else f"any of {show(spec.any)}"] if spec.any else []
+    parts += [f"none of {show(spec.none)}"] if spec.none else []
+    return "; ".join(parts)
+
+
+def _patterns(spec: TextSet) -> str:
+    return _text_set(spec, _slashed)
 
 
 def _tool_count(spec: ToolCount) -> str:
@@ -101,7 +88,7 @@ def _tool_count(spec: ToolCount) -> str:
     return show_match(spec) + least + most
 
 
-def _json(spec: Any) -> str:
+def _json(spec: JsonMatch) -> str:
     if "equals" in spec.model_fields_set:
         return f"{spec.path} = {shown(spec.equals)}"
     if spec.matches is not None:
@@ -114,9 +101,8 @@ def _json(spec: Any) -> str:
 
 
 def _turn_contains(spec: Any) -> str:
-    parts = [_texts(spec.contains_all)] if spec.contains_all else []
-    parts += [_one_of(spec.contains_any)] if spec.contains_any else []
-    return f"turn {spec.turn}: {'; '.join(parts)}"
+    texts = TextSet.model_construct(all=spec.contains_all, any=spec.contains_any, none=None)
+    return f"turn {spec.turn}: {_text_set(texts)}"
 
 
 def _file(spec: Any) -> str:
@@ -133,18 +119,17 @@ def _check_list(spec: Sequence[Check]) -> str:
 
 
 _ARGUMENTS: dict[str, Callable[[Any], str]] = {
-    "contains": _text_set,
-    "not_contains": _texts,
-    "matches": _patterns,
-    "glob": _texts,
-    "not_glob": _texts,
-    "equals": quoted,
+    **dict.fromkeys(("contains", "output_contains"), _text_set),
+    **dict.fromkeys(("matches", "output_matches"), _patterns),
+    **dict.fromkeys(("not_contains", "glob", "not_glob", "must_not_contain"), _texts),
+    **dict.fromkeys(("must_contain", "must_contain_all", "must_contain_any"), _texts),
+    **dict.fromkeys(("any_of", "all_of", "none_of"), _check_list),
+    **dict.fromkeys(("files_exist", "files_not_exist"), listed),
+    **dict.fromkeys(("equals", "expected_output"), quoted),
     "json": _json,
     "tool_called": _tool_count,
     "tool_not_called": show_match,
     "tool_sequence": lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}",
-    "files_exist": listed,
-    "files_not_exist": listed,
     "file_contains": lambda s: "; ".join(map(_file, s)),
     "golden_file": lambda s: f"{s.file or 'the answer'} = {s.path}",
     "max_cost_usd": lambda s: f"${s:g}",
@@ -152,18 +137,8 @@ _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     "script": lambda s: s.path,
     "rubric": lambda s: listed(quoted(line.outcome) for line in s.criteria),
     "similar": lambda s: f"{quoted(s.to)} ≥ {s.threshold:g}",
-    "expected_output": quoted,
     "answer_quality": lambda s: f"{', '.join(s.aspects)} ≥ {s.threshold:g}",
     "relevance": lambda s: f"≥ {s.threshold:g} in windows of {s.window_size}",
-    "any_of": _check_list,
-    "all_of": _check_list,
-    "none_of": _check_list,
-    "must_contain": _texts,
-    "must_contain_all": _texts,
-    "must_contain_any": _texts,
-    "must_not_contain": _texts,
-    "output_contains": _text_set,
-    "output_matches": _patterns,
     "turn_response_contains": _turn_contains,
     "turn_response_not_contains": lambda s: f"turn {s.turn}: {_texts(s.not_contains)}",
     "tool_called_in_turn": lambda s: f"turn {s.turn}: {_tool_count(s)}",
@@ -182,40 +157,16 @@ _NEGATED: dict[str, Callable[[Any], str]] = {
 }
 
 
-# A check and what it found, as one phrase that says nothing twice.
-
-_OF_NO_ACCOUNT = (
-    "a all and answer any are contain contains does found in is it match matches no none not of "
-    "text the there was were ~"
-)
-_EMPTY = frozenset(_OF_NO_ACCOUNT.split())
-"""Words that tell what came of a check, and not what it is about."""
-_MARKS = "\"'“”‘’`,;:.()"
-
-
 def in_words(name: str, found: str) -> str:
-    """``contains "yes": not found``, where `found` is ``not found: "yes"``; by its first line.
+    """A check and the first line of what it found, which does not repeat what the name says.
 
-    Where `found` is a sentence about all that `name` is about, it stands alone: of
-    ``file_contains a.md ~ /x/`` that is ``/x/ is not in a.md``.
+    ``contains "yes": not found``, where `found` is ``not found: "yes"``.
     """
     first = next(iter(found.strip().splitlines()), "")
-    if not first:
-        return name
-    kind, _, wanted = name.partition(" ")
-    about = _about(wanted) or _about(kind)
-    if not about or _about(first) != about:
-        return f"{name}: {first}"
-    came_of_it = " ".join(takewhile(lambda word: not _about(word), first.split()))
-    return f"{name}: {came_of_it.rstrip(':').removesuffix(' of')}" if came_of_it else first
+    short = first.removesuffix(f" {name.partition(' ')[2]}").rstrip(": ")
+    return f"{name}: {short or first}" if first else name
 
 
 def beside_found(found: str) -> str:
     """`found` for where the word stands before it already: ``"yes"``, of ``found "yes"``."""
     return found.removeprefix("found ")
-
-
-def _about(text: str) -> set[str]:
-    # Within quotation marks the same words are what it is about.
-    parts = (part.strip("(),:;") for part in text.split())
-    return {word for part in parts if part not in _EMPTY and (word := part.strip(_MARKS))}

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from skillup.checks import (
-    compound,
     files,
     json_values,
-    limits,
     skills,
     text,
     tools,
 )
 from skillup.checks.context import CheckSubject, Finding, not_assertable
 from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
-from skillup.schema.grade import CheckResult
 from skillup.schema.record import TurnRecord
 
 
@@ -33,6 +31,44 @@ def _none(spec: Sequence[str], subject: CheckSubject) -> Finding:
     return text.contains(subject, none_of=spec)
 
 
+_AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
+    "output_tokens": (
+        lambda turn: None if turn.usage is None else turn.usage.output_tokens,
+        "{:g} output tokens",
+        "the engine did not report its output tokens",
+    ),
+    "cost_usd": (lambda turn: turn.cost_usd, "${:.6g}", "the engine did not report its cost"),
+    "seconds": (lambda turn: turn.duration_ms / 1000, "{:.3f} s", ""),
+}
+"""An amount of a turn, as it is shown, and why it may not be known."""
+
+
+def _limit(
+    name: str, within: Callable[[float, float], bool]
+) -> Callable[[Any, CheckSubject], Finding]:
+    """A check of the sum of an amount over the turns."""
+    amount, shown, unknown = _AMOUNTS[name]
+
+    def limit(spec: float, subject: CheckSubject) -> Finding:
+        values = [value for turn in subject.turns if (value := amount(turn)) is not None]
+        if len(values) < len(subject.turns):
+            return not_assertable(unknown)
+        # Sums of cents are not exact in binary: 0.1 + 0.2 must still be within 0.3.
+        total = round(sum(values), 9)
+        return Finding(within(total, spec), shown.format(total))
+
+    return limit
+
+
+def _exit_code(spec: int, subject: CheckSubject) -> Finding:
+    """The agent's process (of the last turn) ended with this code."""
+    process = subject.last.process
+    if process is None or process.exit_code is None:
+        signal = f": it was ended by signal {process.signal}" if process and process.signal else ""
+        return not_assertable(f"the agent's process has no exit code{signal}")
+    return Finding(process.exit_code == spec, f"exit code {process.exit_code}")
+
+
 LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "contains": _text_set,
     "not_contains": _none,
@@ -40,8 +76,8 @@ LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "glob": text.glob,
     "not_glob": text.not_glob,
     "equals": text.equals,
-    "min_tokens": limits.min_tokens,
-    "max_tokens": limits.max_tokens,
+    "min_tokens": _limit("output_tokens", operator.ge),
+    "max_tokens": _limit("output_tokens", operator.le),
     "json": json_values.json_value,
     "tool_called": tools.tool_called,
     "tool_not_called": tools.tool_not_called,
@@ -52,9 +88,9 @@ LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "files_not_exist": files.files_not_exist,
     "file_contains": files.file_contains,
     "golden_file": files.golden_file,
-    "exit_code": limits.exit_code,
-    "max_cost_usd": limits.max_cost_usd,
-    "max_duration_seconds": limits.max_duration_seconds,
+    "exit_code": _exit_code,
+    "max_cost_usd": _limit("cost_usd", operator.le),
+    "max_duration_seconds": _limit("seconds", operator.le),
     "must_contain": _all,
     "must_contain_all": _all,
     "must_contain_any": lambda spec, subject: text.contains(subject, any_of=spec),
@@ -175,11 +211,7 @@ def _forbids(key: str, spec: Any) -> bool:
     return key in _FORBIDDING or getattr(spec, "exists", None) is False
 
 
-COMBINING: dict[str, Callable[[Sequence[CheckResult]], Finding]] = {
-    "any_of": compound.any_of,
-    "all_of": compound.all_of,
-    "none_of": compound.none_of,
-}
+COMBINING = frozenset({"any_of", "all_of", "none_of"})
 """Checks made of checks."""
 
 ASKING = frozenset(

@@ -7,17 +7,14 @@ engine's tool loaded the skill or read its file, or that the file's own lines st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from skillup.checks.context import CheckSubject, Finding, listed, not_assertable, plain
 from skillup.checks.files import text_of
 from skillup.checks.text import folded
-from skillup.checks.tools import argument_text, show_call, show_calls
+from skillup.checks.tools import Argument, show_call, show_calls
 from skillup.schema.record import ToolCall, ToolResult
 
-_TYPED = "command"
-_NAMING = ("skill", "name", _TYPED)
 _FILE = "/SKILL.md"
 _LINES_IN_A_ROW = 3
 _FEWEST_LETTERS = 4
@@ -36,149 +33,119 @@ def skill_not_used(spec: str, subject: CheckSubject) -> Finding:
 
 
 def _find(spec: str, subject: CheckSubject, *, wanted: bool) -> Finding:
-    skill = _Skill.of(spec, subject)
+    skill = _Skill(spec, subject)
     doubtful: ToolCall | None = None
-    named: list[str] = []
-    for call, result in _calls(subject):
-        if skill.is_used_by(call, result):
-            where = subject.whole_call(call)
-            return Finding(wanted, "used", show_call(call, 200), spans=where)
-        if call.kind == "skill" and result is not None and result.status != "error":
-            named.extend(_names(call, True))
-        if doubtful is None and skill.may_be_used_by(call, result):
-            doubtful = call
+    others: list[str] = []
     for turn in subject.turns:
-        for place, item in enumerate(turn.transcript):  # also of one whose call is not known
-            result = item.tool_result
-            if result is not None and skill.is_shown_by(result):
+        results = {result.call_id: result for result in turn.tool_results}
+        for call in turn.tool_calls:
+            result = results.get(call.id)
+            if skill.is_used_by(call, result):
+                spans = subject.whole_call(call)
+                return Finding(wanted, "used", show_call(call, 200), spans=spans)
+            if call.kind == "skill" and result is not None and result.status != "error":
+                others.extend(_names(call, True))
+            if doubtful is None and skill.may_be_used_by(call, result):
+                doubtful = call
+    for turn in subject.turns:
+        for place, item in enumerate(turn.transcript):  # also results whose call is not known
+            if item.tool_result is not None and skill.is_shown_by(item.tool_result):
                 where = (subject.span(turn, "result", item=place),)
-                return Finding(wanted, "used", result.content[:200], spans=where)
+                return Finding(wanted, "used", item.tool_result.content[:200], spans=where)
     if doubtful is not None:
         why = "what it printed is not known, or not what the skill's file holds"
         return not_assertable(f"{show_call(doubtful)} may have read the skill: {why}")
-    others = listed(dict.fromkeys(named), nothing="")
-    found = f"not used; used instead: {others}" if others and wanted else "not used"
+    instead = listed(dict.fromkeys(others), nothing="") if wanted else ""
+    found = f"not used; used instead: {instead}" if instead else "not used"
     return Finding(not wanted, found, show_calls(subject.calls))
 
 
-@dataclass(frozen=True, slots=True)
 class _Skill:
-    """A skill as checks name it."""
+    """A skill as a check names it, and what shows its use."""
 
-    names: tuple[str, ...]
-    """`plugin:name` is in the directory `name`; a name of its own may have a colon, too."""
-    case_sensitive: bool
-    lines: tuple[str, ...]
-    """Of its SKILL.md, as far as no other skill has them and the agent cannot know them unread."""
-
-    @classmethod
-    def of(cls, spec: str, subject: CheckSubject) -> _Skill:
-        wanted = folded(spec.strip(), case_sensitive=subject.case_sensitive)
-        names = tuple(dict.fromkeys((wanted, wanted.rpartition(":")[2])))
+    def __init__(self, spec: str, subject: CheckSubject) -> None:
+        self._case_sensitive = subject.case_sensitive
+        name = self._folded(spec.strip())
+        # `plugin:name` is in the directory `name`; a name of its own may have a colon, too.
+        self._names = tuple(dict.fromkeys((name, name.rpartition(":")[2])))
         own: dict[str, None] = {}
         others: set[str] = set()
         for path, state in (subject.record.initial_files or {}).items():
             directory, _, file = path.rpartition("/")
-            if file != "SKILL.md":
-                continue
-            text = plain(text_of(state, subject) or "")
-            name = folded(directory.rpartition("/")[2], case_sensitive=subject.case_sensitive)
-            if name in names or _titled(text, names, subject.case_sensitive):
-                own.update(dict.fromkeys(_telling_lines(text)))
-            else:
-                others.update(_telling_lines(text))
-        lines = tuple(line for line in own if line not in others)
-        return cls(names, subject.case_sensitive, lines)
+            if file == "SKILL.md":
+                front, body = _parts(plain(text_of(state, subject) or ""))
+                keys = (line.partition(":") for line in front)
+                titles = [v.strip().strip("'\"") for k, _, v in keys if k.strip() == "name"]
+                titles.append(directory.rpartition("/")[2])
+                lines = dict.fromkeys(_characteristic_lines(front, body))
+                is_it = any(self._folded(title) in self._names for title in titles)
+                (own if is_it else others).update(lines)
+        # As far as no other skill has them and the agent cannot know them unread.
+        self._lines = [line for line in own if line not in others]
+
+    def _folded(self, text: str) -> str:
+        return folded(text, case_sensitive=self._case_sensitive)
 
     def is_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:
-        """Whether the call loaded the skill, or was shown what its file holds."""
+        """Whether the call loaded the skill, or gave what its file holds."""
         if result is None:
             return False
-        if result.status != "error":
-            if call.kind == "skill" and self._is_named_by(call):
-                return True
-            if call.kind == "read" and self._has_its_file(call):
-                return True
+        if result.status != "error" and self._is_named_by(call):
+            return True
         return self.is_shown_by(result)
 
     def is_shown_by(self, result: ToolResult) -> bool:
-        """Whether the lines of its file stand in the result."""
-        return self._stands_in(plain(result.content))
-
-    def may_be_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:
-        """Whether nobody can tell: it is about the skill, and what it gave is not all known."""
-        if call.kind == "skill":
-            return result is None and self._is_named_by(call)
-        if call.kind == "read":
-            return result is None and self._has_its_file(call)
-        texts = list(self._arguments(call))
-        if result is None or any(mark in result.content for mark in _LEFT_OUT):
-            words = (folded(_FILE[1:], case_sensitive=self.case_sensitive), *self.names)
-            return any(word in text for text in texts for word in words)
-        if self.lines or result.status == "error" or not result.content.strip():
-            return False
-        return any(f"/{name}/" in f"/{text}" for text in texts for name in self.names)
-
-    def _is_named_by(self, call: ToolCall) -> bool:
-        return any(
-            self.names[0] in (name, name.rpartition(":")[2])
-            for name in _names(call, self.case_sensitive)
-        )
-
-    def _has_its_file(self, call: ToolCall) -> bool:
-        file = folded(_FILE, case_sensitive=self.case_sensitive)
-        return any(
-            f"/{text}".endswith(f"/{name}{file}")
-            for text in self._arguments(call)
-            for name in self.names
-        )
-
-    def _arguments(self, call: ToolCall) -> Iterator[str]:
-        for value in call.arguments.values():
-            path = argument_text(value).replace("\\", "/")
-            yield folded(path, case_sensitive=self.case_sensitive)
-
-    def _stands_in(self, content: str) -> bool:
-        """Whether some lines that follow each other in the file are in what a call gave.
+        """Whether some lines that follow each other in its file are in the result.
 
         One alone may have been found by a search; all of a shorter file have to be there.
         """
+        content = plain(result.content)
         row = 0
-        for line in self.lines:
+        for line in self._lines:
             row = row + 1 if line in content else 0
-            if row >= min(_LINES_IN_A_ROW, len(self.lines)):
+            if row >= min(_LINES_IN_A_ROW, len(self._lines)):
                 return True
         return False
 
+    def may_be_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:
+        """Whether nobody can say: it is about the skill, and what it gave is not all known."""
+        if call.kind in ("skill", "read"):
+            return result is None and self._is_named_by(call)
+        texts = self._arguments(call)
+        if result is None or any(mark in result.content for mark in _LEFT_OUT):
+            words = (self._folded(_FILE[1:]), *self._names)
+            return any(word in text for text in texts for word in words)
+        if self._lines or result.status == "error" or not result.content.strip():
+            return False
+        return any(f"/{name}/" in f"/{text}" for text in texts for name in self._names)
 
-def _calls(subject: CheckSubject) -> Iterator[tuple[ToolCall, ToolResult | None]]:
-    for turn in subject.turns:
-        results = {result.call_id: result for result in turn.tool_results}
-        yield from ((call, results.get(call.id)) for call in turn.tool_calls)
+    def _is_named_by(self, call: ToolCall) -> bool:
+        """Whether the engine's tool for skills, or for reading files, was called with it."""
+        if call.kind == "skill":
+            called = list(_names(call, self._case_sensitive))
+            return any(self._names[0] in (name, name.rpartition(":")[2]) for name in called)
+        ends = tuple(f"/{name}{self._folded(_FILE)}" for name in self._names)
+        return call.kind == "read" and any(f"/{t}".endswith(ends) for t in self._arguments(call))
+
+    def _arguments(self, call: ToolCall) -> list[str]:
+        texts = (Argument(name, value).text for name, value in call.arguments.items())
+        return [self._folded(text.replace("\\", "/")) for text in texts]
 
 
 def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
-    for key in _NAMING:
+    for key in ("skill", "name", "command"):
         value = call.arguments.get(key)
         if isinstance(value, str) and value.strip():
             # A name may have blanks in it. `command` is what a user would type: "/name and more".
-            name = value.strip() if key != _TYPED else value.split()[0]
+            name = value.strip() if key != "command" else value.split()[0]
             yield folded(name.removeprefix("/"), case_sensitive=case_sensitive)
 
 
-def _titled(text: str, names: Iterable[str], case_sensitive: bool) -> bool:
-    front, _ = _parts(text)
-    keys = (line.partition(":") for line in front)
-    titles = (value.strip().strip("'\"") for key, _, value in keys if key.strip() == "name")
-    return any(folded(title, case_sensitive=case_sensitive) in names for title in titles)
-
-
-def _telling_lines(text: str) -> list[str]:
-    """What the agent knows only by reading: its front matter is told to it in any case."""
-    front, body = _parts(text)
-    told = [line.strip() for line in body if _letters(line) >= _FEWEST_LETTERS]
-    enough = sum(map(_letters, told)) >= _FEWEST_LETTERS_OF_ALL
-    return told if enough else [*(line.strip() for line in front if line.strip()), *told]
+def _characteristic_lines(front: list[str], body: list[str]) -> list[str]:
+    """What the agent knows only by reading: its front matter is given to it in any case."""
+    lines = [line.strip() for line in body if _letters(line) >= _FEWEST_LETTERS]
+    enough = sum(map(_letters, lines)) >= _FEWEST_LETTERS_OF_ALL
+    return lines if enough else [*(line.strip() for line in front if line.strip()), *lines]
 
 
 def _letters(line: str) -> int:
@@ -186,6 +153,7 @@ def _letters(line: str) -> int:
 
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
+    """Front matter and body."""
     lines = text.splitlines()
     if lines and lines[0].rstrip() == "---":
         for number, line in enumerate(lines[1:], start=1):

@@ -1,6 +1,6 @@
-"""A turn's checks and their follow-ups: which checks stand at a level, and what is asked next.
+"""A turn's checks and their follow-ups: which checks stand at a level, and what is sent next.
 
-A level is a list of checks and the answer they are asked of. Beside its checks it has follow-ups: a
+A level is a list of checks and the answer they look at. Beside its checks it has follow-ups: a
 check may carry one of its own, and a `prompt` may stand alone. When a check fails, the follow-ups
 are taken in this order: those of failing checks, in the order of the checks, then those that stand
 alone. Each answer is a level again. A level that passes heals what failed, but for required checks.
@@ -14,46 +14,40 @@ from dataclasses import dataclass
 
 from skillup.checks.context import CheckContext
 from skillup.checks.describe import FOLLOW_UP
-from skillup.checks.evaluate import evaluate, question_of
+from skillup.checks.evaluate import evaluate, prepared
 from skillup.checks.scoring import speaks_for_it, unmet
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, deciding
 from skillup.schema.record import TurnRecord
 
-CreatedSession = tuple[int, Check]
-"""A check and its place in its list, from 0."""
-
-
-def own_checks(checks: Sequence[Check]) -> list[CreatedSession]:
-    """The level's checks; prompts that stand alone are none."""
-    return [(place, check) for place, check in enumerate(checks) if not _stands_alone(check)]
-
 
 def evaluate_level(checks: Sequence[Check], context: CheckContext) -> list[CheckResult]:
-    """The results of :func:`own_checks`, in order."""
+    """The results of the level's checks, in order; prompts that stand alone are none."""
     return [evaluate(check, context) for check in checks if not _stands_alone(check)]
 
 
-def follow_ups(checks: Sequence[Check], results: Sequence[CheckResult]) -> Iterator[CreatedSession]:
-    """What is asked next, in order; nothing if no check failed.
+def follow_ups(
+    checks: Sequence[Check], results: Sequence[CheckResult]
+) -> Iterator[tuple[int, Check]]:
+    """What is sent next, in order, each with its place in `checks`; nothing if no check failed.
 
-    `results` are those of :func:`evaluate_level`. A check that could not be evaluated asks nothing:
-    that is trouble of ours, not the agent's.
+    `results` are those of :func:`evaluate_level`. A check that could not be evaluated sends
+    nothing: that is trouble of ours, not the agent's.
     """
+    own = [(place, check) for place, check in enumerate(checks) if not _stands_alone(check)]
     failed = [
         placed
-        for placed, result in zip(own_checks(checks), results, strict=True)
+        for placed, result in zip(own, results, strict=True)
         if not result.passed and result.error is None
     ]
-    if not failed:
-        return
-    yield from ((place, check) for place, check in failed if check.prompt is not None)
-    yield from ((n, check) for n, check in enumerate(checks) if _stands_alone(check))
+    if failed:
+        yield from ((place, check) for place, check in failed if check.prompt is not None)
+        yield from ((n, check) for n, check in enumerate(checks) if _stands_alone(check))
 
 
 def _stands_alone(check: Check) -> bool:
     """Whether it is a prompt without a check beside it."""
-    return check.prompt is not None and question_of(check).key == FOLLOW_UP
+    return check.prompt is not None and prepared(check)[0].key == FOLLOW_UP
 
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -70,7 +64,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """The first answer's results, and those of its follow-ups in the order they were held."""
+    """The first answer's results, and those of its follow-ups in the order they were sent."""
 
     results: tuple[CheckResult, ...]
     levels: tuple[Level, ...]
@@ -80,16 +74,16 @@ class TurnResult:
         """The label of the follow-up that the turn passed on; None: there is none."""
         if not unmet(self.results):
             return None
-        asked = [*self.results, *(r for level in self.levels for r in level.results)]
-        if any(result.required and not result.passed for result in asked):
+        every = [*self.results, *(r for level in self.levels for r in level.results)]
+        if any(result.required and not result.passed for result in every):
             return None
         return next((level.label for level in self.levels if passes(level.results)), None)
 
     @property
     def deciding(self) -> list[CheckResult]:
-        """The results that the turn stands or falls by."""
-        held = [(level.label, level.results) for level in self.levels]
-        return deciding(self.results, held, self.passed_on)
+        """The results that the turn passes or fails by."""
+        levels = [(level.label, level.results) for level in self.levels]
+        return deciding(self.results, levels, self.passed_on)
 
 
 def passes(results: Sequence[CheckResult]) -> bool:
@@ -98,25 +92,22 @@ def passes(results: Sequence[CheckResult]) -> bool:
 
 
 def judge_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext) -> TurnResult:
-    """`turn` and its follow-ups, judged by the turn's `checks` and those nested in them.
+    """`turn` and its follow-ups, by the turn's `checks` and those nested in them.
 
     `context` is the conversation's.
     """
-    levels = tuple(
-        Level(
-            label=_ordinal(number),
-            answer=answer,
-            results=tuple(evaluate_level(nested, context.about(answer))),
-        )
-        for number, (answer, nested) in enumerate(_answers(checks, turn), start=1)
-    )
-    return TurnResult(tuple(evaluate_level(checks, context.about(turn))), levels)
+    levels = []
+    for number, (answer, nested) in enumerate(_answers(checks, turn), start=1):
+        word = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
+        results = tuple(evaluate_level(nested, context.about(answer)))
+        levels.append(Level(f"{word} follow-up", answer, results))
+    return TurnResult(tuple(evaluate_level(checks, context.about(turn))), tuple(levels))
 
 
 def _answers(
     checks: Sequence[Check], turn: TurnRecord
 ) -> Iterator[tuple[TurnRecord, Sequence[Check]]]:
-    """Every follow-up and the checks that its answer is asked, in the order they were held.
+    """Every follow-up and the checks of its answer, in the order they were sent.
 
     One that is no longer in the case has none.
     """
@@ -125,8 +116,3 @@ def _answers(
         nested = checks[place].assertions if 0 <= place < len(checks) else None
         yield answer, nested or []
         yield from _answers(nested or [], answer)
-
-
-def _ordinal(number: int) -> str:
-    word = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
-    return f"{word} follow-up"

@@ -105,7 +105,7 @@ def test_a_run_that_was_written_elsewhere_has_its_past(tmp_path: Path, out: str)
     assert project.run("report", out, "--report", "html").exit_code == 0
     page = page_of(elsewhere / "report.html")
     assert [len(case["marks"]) for case in page.index["history"]] == [2, 2]
-    b = project.run("compare", "--json").data["b"]["run_id"]
+    b = project.run("compare", out, "last", "--json").data["b"]["run_id"]
     assert b == project.latest_run().name != page.index["run"]["run_id"]
     assert b in project.run("show").stderr
 

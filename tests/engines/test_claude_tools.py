@@ -76,7 +76,9 @@ def test_a_check_finds_portable_arguments_in_claudes_call(kind: ToolKind, portab
 
     assert own_kind == kind
     as_recorded = ToolCall(id=call_id, name=shown, kind=own_kind, arguments=read)
-    assert argument(as_recorded, portable) == "value"
+    found = argument(as_recorded, portable)
+    assert found is not None
+    assert found.value == "value"
 
 
 @given(st.text())

@@ -371,7 +371,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (2, GRADING, "if not all(result.passed for result in results):", "if False:"),
     (2, GRADING, 'context = replace(context, withheld="not asked: `expect` did not hold")', "pass"),
     (2, EVALUATE, "assertable=False, evaluated=False", "assertable=False"),
-    (2, "skillup.checks.compound", "evaluated=absent.evaluated,", ""),
+    (2, EVALUATE, "replace(finding, evaluated=absent.evaluated)", "finding"),
     (3, MERGE, "if _decides(base) else {}", "if _decides(base) and not has_checks(case) else {}"),
     (3, MERGE, "if not _decides(judge) and", "if False and"),
     (3, MERGE, 'return {"judge": _fill(case.judge, base)}', 'return {"judge": base}'),
@@ -428,7 +428,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (20, REGISTRY, "(forbidden, True)]\n    return", "]\n    return"),
     (20, SCOPE, "turn.executed() if turn.follow_ups else (turn,)", "(turn,)"),
     (20, SCOPE, "steps = tuple(turn.executed())", "steps = (turn.last_answer(),)"),
-    (21, EVALUATE, "negated=not manner.negated", "negated=False"),
+    (21, EVALUATE, "negated=not mode.negated", "negated=False"),
     (21, GRADING, 'role="failure", negated=True', 'role="failure"'),
     (21, REGISTRY, "if forbids != negated else", "if forbids or negated else"),
     (22, REGISTRY, "_nothing_done(subject) if nothing else None", "None"),
@@ -452,7 +452,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (26, LEVELS, "if passes(level.results)), None)", "if False), None)"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
-    (28, LEVELS, "if any(result.required and not result.passed for result in asked):", "if False:"),
+    (28, LEVELS, "if any(result.required and not result.passed for result in every):", "if False:"),
     (28, LEVELS, "*(r for level in self.levels for r in level.results)", ""),
 ]  # fmt: skip
 """The rule that it breaks, the module, what stands there, and what stands there instead."""
