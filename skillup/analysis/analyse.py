@@ -1,107 +1,30 @@
-"""From a run's grades, as they come, to all that they say together."""
+"""From a run's grades, as they come, to all that they say together: ``schema.analysis``."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from skillup.analysis.observation import Observation, observed
-from skillup.analysis.reliability import rate_of, reliability
-from skillup.analysis.triggering import triggering
-from skillup.analysis.uplift import uplifts
+from skillup.analysis.observation import Observation, ObservedTurn, observed
+from skillup.analysis.uplift import rate_of, uplifts
 from skillup.executors.early_stopping import threshold_of
 from skillup.history.runs import WITH_SKILL, CaseKey, planned_key
-from skillup.schema.analysis import Analysis, Decision, EngineColumn, Overall
+from skillup.schema.analysis import (
+    Analysis,
+    AtK,
+    CaseReliability,
+    Decision,
+    EngineColumn,
+    Overall,
+    Triggering,
+    TurnReliability,
+)
 from skillup.schema.grade import Grade, RunResult
 from skillup.stats.paired import interval_over_cases
+from skillup.stats.proportions import at_each_k
 from skillup.stats.sequential import ERROR_RATE, decide
-
-# The run's pass rate, and how sure it is where cases were held several times.
-
-
-def overall(trials: Iterable[Observation], confidence: float) -> Overall | None:
-    """Of the verdicts with the skill; None: there is none. A case on several engines is one."""
-    cases: dict[tuple[str, str], list[bool]] = {}
-    for trial in trials:
-        if trial.is_verdict and trial.key.variant == WITH_SKILL:
-            cases.setdefault((trial.key.suite, trial.key.case_id), []).append(trial.passed)
-    counts = [(sum(held), len(held)) for held in cases.values()]
-    interval = interval_over_cases(counts, confidence)
-    if interval is None:
-        return None
-    passed, held = (sum(numbers) for numbers in zip(*counts, strict=True))
-    return Overall(
-        passed=passed,
-        held=held,
-        rate=passed / held,
-        low=interval.low,
-        high=interval.high,
-        cases=len(cases),
-    )
-
-
-# Engines side by side: each over all cases of a suite, with the skill.
-
-
-def engine_columns(trials: Iterable[Observation], confidence: float) -> list[EngineColumn]:
-    """In the order in which suites and engines come."""
-    groups: dict[tuple[str, str], list[Observation]] = {}
-    for trial in trials:
-        if trial.key.variant == WITH_SKILL:
-            groups.setdefault((trial.key.suite, trial.key.engine), []).append(trial)
-    return [_column(*place, group, confidence) for place, group in groups.items()]
-
-
-def _column(suite: str, engine: str, trials: list[Observation], confidence: float) -> EngineColumn:
-    verdicts = [trial for trial in trials if trial.is_verdict]
-    return EngineColumn(
-        suite=suite,
-        engine=engine,
-        rate=rate_of(sum(trial.passed for trial in verdicts), len(verdicts), confidence),
-        error=sum(trial.status == "ERROR" for trial in trials),
-        score=_mean([trial.score for trial in verdicts]),
-        turns=_mean([len(trial.turns) for trial in verdicts]),
-        tokens=_mean([trial.tokens for trial in verdicts]),
-        cost_usd=_mean([trial.cost_usd for trial in verdicts]),
-        duration_ms=_mean([trial.duration_ms for trial in verdicts]),
-    )
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
-# What the sequential test of `--until-decided` came to, case by case.
-
-
-def decision_of(
-    key: CaseKey, trials: Sequence[Observation], saved: int, run_info: Mapping[str, Any]
-) -> Decision | None:
-    """The decision on a case; None: the run did not ask for any, or there is no verdict.
-
-    Also None where suites of the same name have a case of the same id: grades do not tell them
-    apart, and the run decided each by itself.
-    """
-    request = run_info.get("request") or {}
-    if len({trial.trial for trial in trials}) < len(trials):
-        return None
-    # As in the run: up to the first trial that is missing, since what is slow is missing first.
-    unbroken = [trial for number, trial in enumerate(trials, start=1) if trial.trial == number]
-    verdicts = [trial.passed for trial in unbroken if trial.is_verdict]
-    if not request.get("until_decided") or not verdicts:
-        return None
-    threshold = threshold_of(key.suite, run_info)
-    verdict = decide(verdicts, threshold, ERROR_RATE)
-    return Decision(
-        verdict=verdict.side,
-        threshold=threshold,
-        error_rate=ERROR_RATE,
-        trials=verdict.trials,
-        saved=saved,
-    )
-
 
 CONFIDENCE = 0.95
 
@@ -109,13 +32,13 @@ CONFIDENCE = 0.95
 def analyse(result: RunResult, run_info: Mapping[str, Any]) -> Analysis:
     """What the trials of `result` say together; `run_info` is what `run.json` holds.
 
-    Of `run_info` only `suites` and `request` are looked at; without them gates, distractors and
+    Of `run_info` only `suites` and `request` matter; without them ({}) gates, distractors and
     sequential tests are not known, and the rest is.
     """
-    seen = Observations()
+    observations = Observations()
     for grade in result.cases:
-        seen.add(grade)
-    return seen.analysis(run_info, not_run=result.not_run, not_needed=result.not_needed)
+        observations.add(grade)
+    return observations.analysis(run_info, not_run=result.not_run, not_needed=result.not_needed)
 
 
 def with_analysis(result: RunResult, run_info: Mapping[str, Any]) -> RunResult:
@@ -126,7 +49,7 @@ def with_analysis(result: RunResult, run_info: Mapping[str, Any]) -> RunResult:
 
 
 class Observations:
-    """Takes grades one at a time and keeps only what counts of each."""
+    """Takes grades one at a time and keeps only what counts of each, for runs of any size."""
 
     def __init__(self) -> None:
         self._groups: dict[CaseKey, list[Observation]] = {}
@@ -145,57 +68,199 @@ class Observations:
     ) -> Analysis:
         """All of it, in the order of the plan; `not_run` and `not_needed` are ids of jobs."""
         suites: Mapping[str, Any] = run_info.get("suites") or {}
-        missing = _counted(not_run, suites)
-        saved = _counted(not_needed, suites)
+        missing = Counter(planned_key(job, suites)[0] for job in not_run)
+        saved = Counter(planned_key(job, suites)[0] for job in not_needed)
         groups = {
             key: sorted(self._groups.get(key, ()), key=lambda trial: trial.trial)
             for key in _in_order([*self._groups, *missing, *saved], suites)
         }
-        trials = [trial for group in groups.values() for trial in group]
+        with_skill = [t for group in groups.values() for t in group if t.key.variant == WITH_SKILL]
         return Analysis(
             confidence=CONFIDENCE,
-            overall=overall(trials, CONFIDENCE),
+            overall=_overall(with_skill),
             cases=[
-                reliability(
-                    key,
-                    group,
-                    not_run=missing.get(key, 0),
-                    decision=decision_of(key, group, saved.get(key, 0), run_info),
-                    confidence=CONFIDENCE,
-                    suites=suites,
-                )
+                _reliability(key, group, missing[key], saved[key], run_info)
                 for key, group in groups.items()
             ],
             uplift=uplifts(groups, CONFIDENCE),
-            triggering=triggering(trials, suites),
-            engines=engine_columns(trials, CONFIDENCE),
+            triggering=_triggering(with_skill, suites),
+            engines=_engine_columns(with_skill),
         )
-
-
-def _counted(jobs: Iterable[str], suites: Mapping[str, Any]) -> dict[CaseKey, int]:
-    counts: dict[CaseKey, int] = {}
-    for job in jobs:
-        key, _ = planned_key(job, suites)
-        counts[key] = counts.get(key, 0) + 1
-    return counts
 
 
 def _in_order(keys: Iterable[CaseKey], suites: Mapping[str, Any]) -> list[CaseKey]:
     """Each key once, as planned: `run.json` lists suites and cases in that order."""
     once = list(dict.fromkeys(keys))
-    places: dict[tuple[str, str], int] = {}
-    for name, about in suites.items():
-        for case_id in (about.get("cases") or {}).values():
-            places.setdefault((name, str(case_id)), len(places))
-    for key in once:
-        places.setdefault((key.suite, key.case_id), len(places))
+    planned = [
+        (name, str(case_id))
+        for name, about in suites.items()
+        for case_id in (about.get("cases") or {}).values()
+    ]
+    cases = list(dict.fromkeys([*planned, *(key[:2] for key in once)]))
+    places = {case: place for place, case in enumerate(cases)}
     engines = list(dict.fromkeys(key.engine for key in once))
-    variants = sorted({key.variant for key in once})  # with_skill comes first
-    return sorted(
-        once,
-        key=lambda key: (
-            places[key.suite, key.case_id],
-            engines.index(key.engine),
-            variants.index(key.variant),
-        ),
+    # Of variants, with_skill sorts first.
+    return sorted(once, key=lambda k: (places[k[:2]], engines.index(k.engine), k.variant))
+
+
+def _overall(trials: Iterable[Observation]) -> Overall | None:
+    """The run's pass rate, with the skill. A case on several engines is one."""
+    cases: dict[tuple[str, str], list[bool]] = {}
+    for trial in trials:
+        if trial.is_verdict:
+            cases.setdefault(trial.key[:2], []).append(trial.passed)
+    counts = [(sum(passes), len(passes)) for passes in cases.values()]
+    interval = interval_over_cases(counts, CONFIDENCE)
+    if interval is None:
+        return None
+    passed, held = (sum(numbers) for numbers in zip(*counts, strict=True))
+    rate, (low, high) = passed / held, interval
+    return Overall(passed=passed, held=held, rate=rate, low=low, high=high, cases=len(cases))
+
+
+def _engine_columns(trials: Iterable[Observation]) -> list[EngineColumn]:
+    """Each suite on each engine, with the skill, in the order in which they come."""
+    groups: dict[tuple[str, str], list[Observation]] = {}
+    for trial in trials:
+        groups.setdefault((trial.key.suite, trial.key.engine), []).append(trial)
+    columns = []
+    for (suite, engine), group in groups.items():
+        verdicts = [trial for trial in group if trial.is_verdict]
+        passed = sum(trial.passed for trial in verdicts)
+        columns.append(
+            EngineColumn(
+                suite=suite,
+                engine=engine,
+                rate=rate_of(passed, len(verdicts), CONFIDENCE),
+                error=sum(trial.status == "ERROR" for trial in group),
+                score=_mean(trial.score for trial in verdicts),
+                turns=_mean(len(trial.turns) for trial in verdicts),
+                tokens=_mean(trial.tokens for trial in verdicts),
+                cost_usd=_mean(trial.cost_usd for trial in verdicts),
+                duration_ms=_mean(trial.duration_ms for trial in verdicts),
+            )
+        )
+    return columns
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+# How often each case passes, as a whole and turn by turn.
+
+
+def _reliability(
+    key: CaseKey,
+    trials: Sequence[Observation],
+    not_run: int,
+    saved: int,
+    run_info: Mapping[str, Any],
+) -> CaseReliability:
+    verdicts = [trial for trial in trials if trial.is_verdict]
+    passed = sum(trial.passed for trial in verdicts)
+    numbers = sorted({turn.number for trial in verdicts for turn in trial.turns})
+    suites = run_info.get("suites") or {}
+    return CaseReliability(
+        **key._asdict(),
+        rate=rate_of(passed, len(verdicts), CONFIDENCE),
+        error=sum(trial.status == "ERROR" for trial in trials),
+        skip=sum(trial.status == "SKIP" for trial in trials),
+        not_run=not_run,
+        flaky=0 < passed < len(verdicts),
+        at_k=_at_k(passed, len(verdicts)),
+        turns=[_turn(number, verdicts, suites) for number in numbers],
+        decision=_decision(key, trials, saved, run_info),
     )
+
+
+def _at_k(passed: int, held: int) -> list[AtK]:
+    return [AtK(**one._asdict()) for one in at_each_k(passed, held)]
+
+
+def _turn(
+    number: int, verdicts: Sequence[Observation], suites: Mapping[str, Any]
+) -> TurnReliability:
+    # Where trials share a turn, it was run once, and counts once.
+    turns: dict[tuple[CaseKey, int], ObservedTurn] = {}
+    for trial in verdicts:
+        for turn in trial.turns:
+            if turn.number == number:
+                owner = (trial.key, trial.trial)
+                if turn.held_by is not None:
+                    owner = planned_key(turn.held_by, suites)
+                turns.setdefault(owner, turn)
+    passed = sum(turn.passed for turn in turns.values())
+    firsts = [trial.first_failed_turn for trial in verdicts]
+    unfailed = sum(first is None or first > number for first in firsts)
+    return TurnReliability(
+        turn_number=number,
+        rate=rate_of(passed, len(turns), CONFIDENCE),
+        at_k=_at_k(passed, len(turns)),
+        first_failures=firsts.count(number),
+        unfailed=unfailed / len(firsts),
+    )
+
+
+def _decision(
+    key: CaseKey, trials: Sequence[Observation], saved: int, run_info: Mapping[str, Any]
+) -> Decision | None:
+    """What `--until-decided` decided; None: it was not asked for, or there is no verdict.
+
+    Also None where suites of the same name have a case of the same id: grades do not tell them
+    apart, and the run decided each by itself.
+    """
+    numbers = [trial.trial for trial in trials]
+    # As in the run: up to the first trial that is missing, since what is slow is missing first.
+    unbroken = [trial for place, trial in enumerate(trials, start=1) if trial.trial == place]
+    verdicts = [trial.passed for trial in unbroken if trial.is_verdict]
+    asked = (run_info.get("request") or {}).get("until_decided")
+    if not asked or not verdicts or len(set(numbers)) < len(numbers):
+        return None
+    threshold = threshold_of(key.suite, run_info)
+    verdict = decide(verdicts, threshold, ERROR_RATE)
+    return Decision(
+        verdict=verdict.side,
+        threshold=threshold,
+        error_rate=ERROR_RATE,
+        trials=verdict.trials,
+        saved=saved,
+    )
+
+
+# Whether skills are used when they should be, and only then.
+
+
+def _triggering(trials: Iterable[Observation], suites: Mapping[str, Any]) -> list[Triggering]:
+    """Each suite, engine and skill, from trials with the skill that have a verdict."""
+    uses: dict[tuple[str, str, str], Counter[tuple[bool, bool]]] = {}
+    spelled: dict[str, str] = {}
+    for trial in trials:
+        for skill, expected, used in trial.skills:
+            spelled.setdefault(skill.casefold(), skill)
+            place = (trial.key.suite, trial.key.engine, skill.casefold())
+            uses.setdefault(place, Counter())[expected, used] += 1
+    found = []
+    for (suite, engine, name), counts in uses.items():
+        hits, misses = counts[True, True], counts[True, False]
+        false, rest = counts[False, True], counts[False, False]
+        about = suites.get(suite) or {}
+        installed = [str(n) for key in ("skills", "distractors") for n in about.get(key) or ()]
+        found.append(
+            Triggering(
+                suite=suite,
+                engine=engine,
+                skill=spelled[name],
+                used_rightly=hits,
+                not_used_wrongly=misses,
+                used_wrongly=false,
+                not_used_rightly=rest,
+                precision=hits / (hits + false) if hits + false else None,
+                recall=hits / (hits + misses) if hits + misses else None,
+                # 2PR/(P+R), written so that it is 0 where nothing was right.
+                f1=2 * hits / (2 * hits + misses + false) if hits + misses else None,
+                distractors=[one for one in installed if one.casefold() != name],
+            )
+        )
+    return found

@@ -10,17 +10,24 @@ from statistics import fmean
 from typing import NamedTuple
 
 from skillup.analysis.observation import Observation
-from skillup.analysis.reliability import rate_of
 from skillup.history.runs import WITH_SKILL, CaseKey
-from skillup.schema.analysis import Difference, Uplift
+from skillup.schema.analysis import Difference, Rate, Uplift
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import bootstrap_interval, mean_difference
-from skillup.stats.proportions import Interval
+from skillup.stats.proportions import Interval, wilson
 
 WITHOUT_SKILL = "without_skill"
 _LEAST_CASES = 5
 """For an interval of what trials took: of fewer values, the true middle lies outside all of them
 more often than once in ten times, and a bootstrap never looks beyond them."""
+
+
+def rate_of(passed: int, held: int, confidence: float) -> Rate:
+    """`passed` of `held`, with Wilson's interval; nothing but the counts if `held` is 0."""
+    if not held:
+        return Rate(passed=0, held=0, rate=None, low=None, high=None)
+    low, high = wilson(passed, held, confidence)
+    return Rate(passed=passed, held=held, rate=passed / held, low=low, high=high)
 
 
 class VariantPair(NamedTuple):
@@ -33,22 +40,22 @@ class VariantPair(NamedTuple):
     @property
     def counts(self) -> PassCounts:
         """Without, then with the skill."""
-        a, b = self._told
+        a, b = self._apart
         return PassCounts(sum(a), len(a), sum(b), len(b))
 
     @property
-    def is_told(self) -> bool:
+    def comparable(self) -> bool:
         """Whether there is in both a verdict on more than whether the skill was used."""
-        return all(self._told)
+        return all(self._apart)
 
     @property
-    def _told(self) -> list[list[bool]]:
+    def _apart(self) -> list[list[bool]]:
         sides = (self.without, self.with_skill)
         return [[t.apart for t in side if t.apart is not None] for side in sides]
 
 
 def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) -> list[Uplift]:
-    """Of each suite and engine, then of its cases; empty if nothing was held without the skill."""
+    """Of each suite and engine, then of its cases; empty if nothing was run without the skill."""
     found: list[Uplift] = []
     for (suite, engine), pairs in _pairs(groups).items():
         found.append(_uplift(suite, engine, None, pairs, confidence))
@@ -74,9 +81,9 @@ def _pairs(
 def _uplift(
     suite: str, engine: str, case_id: str | None, pairs: Sequence[VariantPair], confidence: float
 ) -> Uplift:
-    told = [pair for pair in pairs if pair.is_told]
+    comparable = [pair for pair in pairs if pair.comparable]
     held = [pair for pair in pairs if pair.without and pair.with_skill]
-    counts = [pair.counts for pair in told]
+    counts = [pair.counts for pair in comparable]
     interval = uplift_interval(counts, confidence)
     # A single case shows how many verdicts it has, even where they cannot be compared.
     shown = counts if case_id is None else [pair.counts for pair in pairs]
@@ -91,8 +98,8 @@ def _uplift(
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         p=stratified(counts).p if counts else None,
-        cases=len(told),
-        not_counted=[pair.case_id for pair in pairs if not pair.is_told],
+        cases=len(comparable),
+        not_counted=[pair.case_id for pair in pairs if not pair.comparable],
         turns=_quantity(held, lambda trial: len(trial.turns), confidence),
         tokens=_quantity(held, lambda trial: trial.tokens, confidence),
         cost_usd=_quantity(held, lambda trial: trial.cost_usd, confidence),

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillup.checks.context import (
     CannotEvaluateError,
@@ -21,10 +21,6 @@ from skillup.checks.text import Searcher, folded
 from skillup.schema.check_specs import JsonMatch
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.patterns import compiled_path, compiled_pattern
-
-if TYPE_CHECKING:
-    from jsonpath_ng import JSONPath
-
 
 # Values against a JSON Schema of the suite's.
 
@@ -66,41 +62,40 @@ def violation(schema: Any, value: Any) -> str | None:
     return f"{worst.json_path}: {message}"
 
 
-def _found(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     try:
         return compiled_pattern(pattern, False).search(text, timeout=_SECONDS) is not None
     except ValueError as trouble:
         raise CannotEvaluateError(str(trouble)) from None
     except TimeoutError:
-        raise CannotEvaluateError(
-            f"the pattern /{pattern}/ of the JSON Schema took too long"
-        ) from None
+        message = f"the pattern /{pattern}/ of the JSON Schema took too long"
+        raise CannotEvaluateError(message) from None
+
+
+# The keywords with patterns, which jsonschema would hand to `re`: that has no time limit.
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
     from jsonschema.exceptions import ValidationError
 
-    if isinstance(value, str) and not _found(pattern, value):
+    if isinstance(value, str) and not _matches(pattern, value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
-    if not isinstance(value, dict):
-        return
-    for pattern, wanted in patterns.items():
-        for key, item in value.items():
-            if _found(pattern, key):
-                yield from validator.descend(item, wanted, path=key, schema_path=pattern)
+    if isinstance(value, dict):
+        for pattern, wanted in patterns.items():
+            for key, item in value.items():
+                if _matches(pattern, key):
+                    yield from validator.descend(item, wanted, path=key, schema_path=pattern)
 
 
 def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
     from jsonschema.exceptions import ValidationError
 
-    if not isinstance(value, dict):
-        return
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    for key, item in value.items():
-        if key in known or any(_found(pattern, key) for pattern in patterns):
+    for key, item in value.items() if isinstance(value, dict) else ():
+        if key in known or any(_matches(pattern, key) for pattern in patterns):
             continue
         if wanted is False:
             yield ValidationError(f"{key!r} is not one of the properties")
@@ -208,19 +203,15 @@ def as_text(value: Any) -> str:
 
 def find_values(path: str, root: Any) -> list[Any]:
     """All values at `path`. Raises CannotEvaluateError for a bad path."""
-    compiled = _compiled(path)
+    try:
+        compiled = compiled_path(path)
+    except ValueError as trouble:
+        raise CannotEvaluateError(str(trouble)) from None
     try:
         return [match.value for match in compiled.find(root)]
     except Exception as trouble:  # noqa: BLE001 - jsonpath-ng fails in many ways on odd data
         what = f"{type(trouble).__name__}: {trouble}"
         raise CannotEvaluateError(f"the JSONPath {path} could not be followed: {what}") from None
-
-
-def _compiled(path: str) -> JSONPath:
-    try:
-        return compiled_path(path)
-    except ValueError as trouble:
-        raise CannotEvaluateError(str(trouble)) from None
 
 
 def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
@@ -231,55 +222,43 @@ def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
 def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
     """A value inside the answer, read as JSON; an answer that holds none fails."""
     is_json, root = root_of(spec, subject.answer)
+    values = find_values(spec.path, root if is_json else {})
     if not is_json:
-        _compiled(spec.path)
         what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"
         return Finding(False, what, beginning(subject.answer))
-    values = find_values(spec.path, root)
+    if not values:
+        whole = not spec.model_fields_set & {"equals", "matches", "json_schema"}
+        passed = whole and spec.exists is False
+        return Finding(passed, "nothing at this path", beginning(as_text(root)))
+    if "json_schema" in spec.model_fields_set:
+        problems = [violation(spec.json_schema, value) for value in values]
+        valid = next((v for v, p in zip(values, problems, strict=True) if p is None), None)
+        if None in problems:
+            return Finding(True, "valid by the JSON Schema", beginning(as_text(valid)))
+        return Finding(
+            False, f"not valid by the JSON Schema: {problems[0]}", beginning(as_text(root))
+        )
+    if spec.matches is not None:
+        searcher = Searcher()
+        for value in values:
+            text = plain(as_text(value))
+            match = searcher.search(spec.matches, text)
+            if match is not None:
+                found, excerpt = f"found {beginning(text, 80)}", around(text, match.span())
+                return Finding(True, found, excerpt, spans=_in_answer(subject, match[0]))
+    hits = []
     if "equals" in spec.model_fields_set:
         exact = subject.case_sensitive
-        hit = [one for one in values if same_value(spec.equals, one, case_sensitive=exact)]
-        return _say(subject, bool(hit), values, hit, root)
-    if spec.matches is not None:
-        return _matching(spec.matches, subject, values, root)
-    if "json_schema" in spec.model_fields_set:
-        return _valid(spec.json_schema, values, root)
-    return _say(subject, (spec.exists is not False) == bool(values), values, values, root)
-
-
-def _matching(pattern: str, subject: CheckSubject, values: list[Any], root: Any) -> Finding:
-    searcher = Searcher()
-    for value in values:
-        text = plain(as_text(value))
-        match = searcher.search(pattern, text)
-        if match is not None:
-            excerpt = around(text, match.span())
-            spans = _in_answer(subject, match[0])
-            return Finding(True, f"found {beginning(text, 80)}", excerpt, spans=spans)
-    return _say(subject, False, values, [], root)
-
-
-def _valid(schema: Any, values: list[Any], root: Any) -> Finding:
-    broken = ""
-    for value in values:
-        found = violation(schema, value)
-        if found is None:
-            return Finding(True, "valid by the JSON Schema", beginning(as_text(value)))
-        broken = broken or f"not valid by the JSON Schema: {found}"
-    return Finding(False, broken or "nothing at this path", beginning(as_text(root)))
+        hits = [one for one in values if same_value(spec.equals, one, case_sensitive=exact)]
+    elif spec.matches is None and spec.exists is not False:
+        hits = values
+    shown = listed((beginning(as_text(value), 80) or '""' for value in values), longest=200)
+    text = as_text((hits or values)[0])
+    spans = _in_answer(subject, text)
+    return Finding(bool(hits), f"found {shown}", beginning(text), spans=spans)
 
 
 def _in_answer(subject: CheckSubject, text: str) -> tuple[EvidenceSpan, ...]:
     """Where the text of a value stands in the answer first; empty where it is spelled otherwise."""
     at = plain(subject.answer).find(text)
     return () if at < 0 else subject.in_answer((at, at + len(text)))
-
-
-def _say(
-    subject: CheckSubject, passed: bool, values: list[Any], hits: list[Any], root: Any
-) -> Finding:
-    if not values:
-        return Finding(passed, "nothing at this path", beginning(as_text(root)))
-    shown = listed((beginning(as_text(value), 80) or '""' for value in values), longest=200)
-    text = as_text((hits or values)[0])
-    return Finding(passed, f"found {shown}", beginning(text), spans=_in_answer(subject, text))

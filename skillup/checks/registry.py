@@ -115,21 +115,25 @@ OF_ANSWERS = frozenset(
     }
 )
 """Checks of what was said: where there are several answers, :func:`look` chooses among them."""
-
 _FORBIDDING = frozenset(
     {
         *("not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"),
         *("tool_not_called", "tool_not_called_in_turn", "skill_not_used", "files_not_exist"),
     }
 )
-
-_OF_CALLS = frozenset(
+NAMES_ITS_TURN = frozenset(
     {
-        *("tool_called", "tool_called_in_turn", "tool_not_called", "tool_not_called_in_turn"),
-        *("tool_sequence", "skill_used", "skill_not_used"),
+        *("turn_response_contains", "turn_response_not_contains"),
+        *("tool_called_in_turn", "tool_not_called_in_turn"),
     }
 )
-"""Checks of what the engine's events tell."""
+"""Checks whose arguments have a `turn` of their own."""
+COMBINING = frozenset({"any_of", "all_of", "none_of"})
+"""Checks made of checks."""
+ASKING = frozenset(
+    {"script", "rubric", "similar", "expected_output", "relevance", "answer_quality"}
+)
+"""Checks that need a judge."""
 
 
 def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
@@ -142,8 +146,7 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
         found = ask(spec, subject)
         nothing = _forbids(key, spec) != negated and found.passed != negated
         unknown = _nothing_done(subject) if nothing else None
-        if unknown is None and key in _OF_CALLS and _for_want_of_a_call(key, spec, found):
-            unknown = _unread(subject)
+        unknown = unknown or _unread(key, spec, subject, found)
         return found if unknown is None else not_assertable(unknown)
     findings = []
     for part, forbids in _parts(key, spec):
@@ -180,15 +183,13 @@ def _without(subject: CheckSubject, has_some: Callable[[TurnRecord], bool]) -> s
     return f" in turn {turn.turn_number}" if len(subject.turns) > 1 else ""
 
 
-def _for_want_of_a_call(key: str, spec: Any, found: Finding) -> bool:
-    """Whether another call could have changed what was found."""
-    if _forbids(key, spec):
-        return found.passed
+def _unread(key: str, spec: Any, subject: CheckSubject, found: Finding) -> str | None:
+    """That calls may be in lines that could not be read, where one more could change the result."""
+    if not key.startswith(("tool_", "skill_")):
+        return None
     most = getattr(spec, "max", None) is not None or getattr(spec, "mode", None) == "exact"
-    return most or not found.passed
-
-
-def _unread(subject: CheckSubject) -> str | None:
+    if not (found.passed if _forbids(key, spec) else most or not found.passed):
+        return None
     lines = sum(turn.unread_lines for turn in subject.turns)
     if lines == 0:
         return None
@@ -209,22 +210,3 @@ def _forbids(key: str, spec: Any) -> bool:
     if isinstance(spec, ToolCount):  # `max: 0`, or `min: 0` with a `max`, holds without a call
         return spec.max == 0 or spec.min == 0
     return key in _FORBIDDING or getattr(spec, "exists", None) is False
-
-
-COMBINING = frozenset({"any_of", "all_of", "none_of"})
-"""Checks made of checks."""
-
-ASKING = frozenset(
-    {"script", "rubric", "similar", "expected_output", "relevance", "answer_quality"}
-)
-"""Checks that need a judge; the context says whom to ask."""
-
-NAMES_ITS_TURN = frozenset(
-    {
-        "turn_response_contains",
-        "turn_response_not_contains",
-        "tool_called_in_turn",
-        "tool_not_called_in_turn",
-    }
-)
-"""Checks whose arguments have a `turn` of their own."""

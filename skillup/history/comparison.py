@@ -48,7 +48,7 @@ in B, because of an error or the run's end; or by the case's own rules. `still_f
 often, and not always passed."""
 
 THREEFOLD = 3
-"""What a p of Fisher's test counts for where runs were held `--until-decided`. The test takes the
+"""What a p of Fisher's test counts for where runs used `--until-decided`. The test takes the
 numbers of trials as given, but there they depend on the outcomes: with up to 150 in each, p <= x
 then is up to 2.8 times as likely as x for an unchanged case. That is counted out, not estimated."""
 
@@ -66,7 +66,7 @@ class CaseChange:
     confidence. False there: it counts as it was observed."""
     p: float | None = None
     """Of Fisher's one-sided test in the direction seen, threefold where trials depended on their
-    outcomes; None: held once in each run, or equal."""
+    outcomes; None: one trial in each run, or equal."""
     p_corrected: float | None = None
     """By Holm for all cases tested; None: no result of its could have been sure."""
 
@@ -85,25 +85,50 @@ def changes(
 ) -> list[CaseChange]:
     """Every case of either run: those of B in its order, then those that only A has.
 
-    A case held once in each run changes as observed. With more trials, it is newly failing if its
+    A case run once in each run changes as observed. With more trials, it is newly failing if its
     pass rate is surely lower: Fisher's exact test, one-sided, corrected by Holm over the cases that
     could come out at all. A case that passed every time before and fails every time now always
     counts; where so few trials could not make that sure, it counts as observed. `until_decided`:
-    how often a case was held, in one of the runs or both, depended on how it did.
+    how often a case was run, in one of the runs or both, depended on how it did.
     """
     keys = [*after, *(key for key in before if key not in after)]
-    pairs = [(key, before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys]
-    tested = [pair for pair in pairs if pair[1].judged and pair[2].judged]
-    counts = [_counts(a, b) for _, a, b in tested]
+    pairs = {key: (before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys}
+    counts = {
+        key: PassCounts(a.passed, a.judged, b.passed, b.judged)
+        for key, (a, b) in pairs.items()
+        if a.judged and b.judged
+    }
     times = THREEFOLD if until_decided else 1
     alpha = _alpha(confidence)
     worse = _corrected(counts, alpha, times)
-    better = _corrected([swapped(c) for c in counts], alpha, times)
-    corrected = {
-        key: (down, up) for (key, _, _), down, up in zip(tested, worse, better, strict=True)
-    }
-    none = (None, None)
-    return [_change(key, a, b, corrected.get(key, none), alpha, times) for key, a, b in pairs]
+    better = _corrected({key: swapped(own) for key, own in counts.items()}, alpha, times)
+    found = []
+    for key, (a, b) in pairs.items():
+        if a.rate is None or b.rate is None:
+            found.append(CaseChange(key, a, b, _without_verdict(a, b)))
+        elif a.rate == b.rate:
+            same: Change = "still_passing" if a.rate == 1 else "still_failing"
+            found.append(CaseChange(key, a, b, same))
+        else:
+            down = b.rate < a.rate
+            change: Change = "newly_failing" if down else "newly_passing"
+            if a.judged == b.judged == 1:
+                found.append(CaseChange(key, a, b, change))
+                continue
+            p = min(1.0, times * fisher_lower(counts[key] if down else swapped(counts[key])))
+            corrected = (worse if down else better).get(key)
+            sure = corrected is not None and corrected <= alpha
+            flipped = {a.rate, b.rate} == {0.0, 1.0}
+            change = change if sure or flipped else "unsure"
+            found.append(CaseChange(key, a, b, change, sure, p, corrected))
+    return found
+
+
+def _without_verdict(a: CaseTally, b: CaseTally) -> Change:
+    states = {a.state, b.state}
+    if "absent" in states:
+        return "only_in_b" if a.state == "absent" else "only_in_a"
+    return "skipped" if "skip" in states and not states & {"error", "not_held"} else "not_run"
 
 
 def _alpha(confidence: float) -> float:
@@ -111,52 +136,18 @@ def _alpha(confidence: float) -> float:
     return 1 - confidence + 1e-9
 
 
-def _counts(a: CaseTally, b: CaseTally) -> PassCounts:
-    return PassCounts(a.passed, a.judged, b.passed, b.judged)
+def _corrected(
+    counts: Mapping[CaseKey, PassCounts], alpha: float, times: int
+) -> dict[CaseKey, float]:
+    """Corrected p that each case got worse, of those tested. `times`: what a p counts for.
 
-
-def _corrected(counts: Sequence[PassCounts], alpha: float, times: int) -> list[float | None]:
-    """Corrected p that each case got worse; None: it was not tested. `times`: what a p counts for.
-
-    Held once in each run, nothing about a single case can be sure.
+    With one trial in each run, nothing about a single case can be sure.
     """
-    several = [i for i, c in enumerate(counts) if c.held_a > 1 or c.held_b > 1]
-    kept = worth_testing([times * least_fisher_lower(counts[i]) for i in several], alpha)
-    chosen = [i for i, keep in zip(several, kept, strict=True) if keep]
-    result: list[float | None] = [None] * len(counts)
-    p_values = holm([times * fisher_lower(counts[i]) for i in chosen])
-    for i, p in zip(chosen, p_values, strict=True):
-        result[i] = p
-    return result
-
-
-def _change(
-    key: CaseKey,
-    a: CaseTally,
-    b: CaseTally,
-    corrected: tuple[float | None, float | None],
-    alpha: float,
-    times: int,
-) -> CaseChange:
-    if a.state == "absent" or b.state == "absent":
-        return CaseChange(key, a, b, "only_in_b" if a.state == "absent" else "only_in_a")
-    rate_a, rate_b = a.rate, b.rate
-    if rate_a is None or rate_b is None:
-        skipped = "skip" in (a.state, b.state) and not {"error", "not_held"} & {a.state, b.state}
-        return CaseChange(key, a, b, "skipped" if skipped else "not_run")
-    if rate_a == rate_b:
-        return CaseChange(key, a, b, "still_passing" if rate_a == 1 else "still_failing")
-    down = rate_b < rate_a
-    change: Change = "newly_failing" if down else "newly_passing"
-    if a.judged == b.judged == 1:
-        return CaseChange(key, a, b, change)
-    counts = _counts(a, b)
-    p = min(1.0, times * fisher_lower(counts if down else swapped(counts)))
-    p_corrected = corrected[0] if down else corrected[1]
-    sure = p_corrected is not None and p_corrected <= alpha
-    if sure or {rate_a, rate_b} == {0.0, 1.0}:
-        return CaseChange(key, a, b, change, sure, p, p_corrected)
-    return CaseChange(key, a, b, "unsure", False, p, p_corrected)
+    several = {key: own for key, own in counts.items() if own.held_a > 1 or own.held_b > 1}
+    least = [times * least_fisher_lower(own) for own in several.values()]
+    kept = [k for k, keep in zip(several, worth_testing(least, alpha), strict=True) if keep]
+    p_values = holm([times * fisher_lower(several[key]) for key in kept])
+    return dict(zip(kept, p_values, strict=True))
 
 
 def could_be_sure(
@@ -187,7 +178,7 @@ class Verdicts:
     """Cases with a lower pass rate in B."""
     better: int
     test: ExactTest | None
-    """None: only one of the runs was held `--until-decided`, so their rates are no equals."""
+    """None: only one of the runs was run `--until-decided`, so their rates are no equals."""
     name: str
     """Of the test."""
 
@@ -240,7 +231,7 @@ class Comparison:
     earlier: Mapping[CaseKey, str]
     """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
     until_decided: bool
-    """Whether how often a case was held depended on how it did, in one of the runs or more."""
+    """Whether how often a case was run depended on how it did, in one of the runs or more."""
     notes: tuple[str, ...] = ()
     """What to know when reading the rest, in a sentence each."""
     edited: tuple[tuple[str, str], ...] = ()
@@ -274,7 +265,7 @@ def compare_runs(
 
     `earlier`: for cases that A did not run, skipped or did not plan, the id of an earlier run and
     what it says; so that an error in one night, or a run of a few cases in between, does not hide
-    what broke. `earlier_until_decided`: ids of those that were held so.
+    what broke. `earlier_until_decided`: ids of those that were run so.
     """
     before, after = by_case(a.trials), by_case(b.trials)
     variants = {key.variant for key in before} & {key.variant for key in after}

@@ -14,6 +14,7 @@ from skillup.history.comparison import (
     DEFAULT_CONFIDENCE,
     CaseChange,
     Comparison,
+    Means,
     means,
     suites_of,
 )
@@ -31,7 +32,7 @@ class GateResult:
     """The key: `max_new_failures`, …"""
     limit: float
     found: float | None
-    """None: it cannot be told, and then the gate is not met."""
+    """None: not known, and then the gate fails."""
     met: bool
     said: str
     """What was found, in words."""
@@ -55,7 +56,7 @@ def given_gates(rules: Sequence[str]) -> dict[str, Any]:
 
 
 def gates_by_suite(run: RunOutcomes, given: Mapping[str, Any]) -> dict[str, Gates]:
-    """The gates that hold for each suite of `run`: as recorded when it was held, under `given`.
+    """The gates of each suite of `run`: as recorded when it was run, under `given`.
 
     Raises UsageError if the recorded ones are of another version.
     """
@@ -67,7 +68,7 @@ def gates_by_suite(run: RunOutcomes, given: Mapping[str, Any]) -> dict[str, Gate
         except ValidationError:
             raise UsageError(
                 f"this skillup cannot read the gates that {run.run_id} recorded for {suite}",
-                hint="compare with the version of skillup that held the run",
+                hint="compare with the version of skillup that ran it",
             ) from None
     return found
 
@@ -79,7 +80,7 @@ def confidence_of(gates: Mapping[str, Gates]) -> float:
 
 
 def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[GateResult]:
-    """Every gate of every suite that B held."""
+    """Every gate of every suite that B ran."""
     results = []
     for suite in suites_of(comparison.counted):
         cases = [case for case in comparison.counted if case.key.suite == suite]
@@ -89,49 +90,43 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
 
 
 def _of_suite(suite: str, cases: list[CaseChange], gates: Gates) -> list[GateResult]:
-    results = []
+    new = [case for case in cases if case.change == "newly_failing"]
+    sure = sum(case.sure for case in new)
     missing = sum(not case.b.judged and case.b.not_run > 0 for case in cases)
-    if gates.max_new_failures is not None:
-        new = [case for case in cases if case.change == "newly_failing"]
-        sure = sum(case.sure for case in new)
-        said = f"{len(new)} newly failing" + (f", {sure} of them surely" if sure else "")
-        said += f"; {missing} not run" if missing else ""
-        results.append(_at_most(suite, "max_new_failures", gates.max_new_failures, len(new), said))
-    if gates.min_pass_rate is not None:
-        results.append(_pass_rate(suite, cases, gates.min_pass_rate))
-    if gates.max_cost_increase is not None:
-        results.append(_cost(suite, cases, gates.max_cost_increase))
-    if gates.max_not_run is not None:
-        said = f"{missing} without a verdict, for an error or the run's end"
-        results.append(_at_most(suite, "max_not_run", gates.max_not_run, missing, said))
+    failing = f"{len(new)} newly failing" + (f", {sure} of them surely" if sure else "")
+    # Each case counts the same: with `--until-decided`, good ones have far more trials.
+    rates = [rate for case in cases if (rate := case.b.rate) is not None]
+    cost = means(cases, lambda tally: tally.cost_usd)
+    found: dict[str, tuple[float | None, str]] = {
+        "max_new_failures": (len(new), failing + (f"; {missing} not run" if missing else "")),
+        "min_pass_rate": _pass_rate(rates, gates.min_pass_rate or 0.0),
+        "max_cost_increase": _cost(cost, gates.max_cost_increase or 0.0),
+        "max_not_run": (missing, f"{missing} without a verdict, for an error or the run's end"),
+    }
+    results = []
+    for gate, (value, said) in found.items():
+        limit: float | None = getattr(gates, gate)
+        if limit is not None:
+            above = value is not None and value >= limit - 1e-9
+            below = value is not None and value <= limit + 1e-9
+            met = above if gate.startswith("min_") else below
+            results.append(GateResult(suite, gate, limit, value, met, said))
     return results
 
 
-def _pass_rate(suite: str, cases: list[CaseChange], limit: float) -> GateResult:
-    """Each case counts the same: with `--until-decided`, good ones are held far more often."""
-    rates = [rate for case in cases if (rate := case.b.rate) is not None]
-    rate = fmean(rates) if rates else None
-    if rate is None:
-        said = "no verdict in B"
-    else:
-        said = f"{_beside(rate, limit, percent)} passed" + (
-            f", the mean of {len(rates)} cases" if rates[1:] else ""
-        )
-    met = rate is not None and rate >= limit - 1e-9
-    return GateResult(suite, "min_pass_rate", limit, rate, met, said)
+def _pass_rate(rates: Sequence[float], limit: float) -> tuple[float | None, str]:
+    if not rates:
+        return None, "no verdict in B"
+    mean = f", the mean of {len(rates)} cases" if rates[1:] else ""
+    return fmean(rates), f"{_beside(fmean(rates), limit, percent)} passed{mean}"
 
 
-def _cost(suite: str, cases: list[CaseChange], limit: float) -> GateResult:
-    cost = means(cases, lambda tally: tally.cost_usd)
-    increase = cost.increase if cost is not None else None
+def _cost(cost: Means | None, limit: float) -> tuple[float | None, str]:
     if cost is None:
-        said = "no case tells its cost in both runs"
-    elif increase is None:
-        said = "A cost nothing, B does"
-    else:
-        said = f"{_beside(increase, limit, _signed)} a trial"
-    met = increase is not None and increase <= limit + 1e-9
-    return GateResult(suite, "max_cost_increase", limit, increase, met, said)
+        return None, "the cost of no case is known in both runs"
+    if cost.increase is None:
+        return None, "A cost nothing, B does"
+    return cost.increase, f"{_beside(cost.increase, limit, '{:+.{}%}'.format)} a trial"
 
 
 def _beside(found: float, limit: float, show: Callable[[float, int], str]) -> str:
@@ -140,11 +135,3 @@ def _beside(found: float, limit: float, show: Callable[[float, int], str]) -> st
     while digits < 4 and abs(found - limit) > 1e-9 and show(found, digits) == show(limit, digits):
         digits += 1
     return show(found, digits)
-
-
-def _signed(increase: float, digits: int) -> str:
-    return f"{increase:+.{digits}%}"
-
-
-def _at_most(suite: str, gate: str, limit: float, found: int, said: str) -> GateResult:
-    return GateResult(suite, gate, limit, found, found <= limit, said)

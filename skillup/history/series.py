@@ -154,7 +154,7 @@ def _in_one_word(tallies: Iterable[CaseTally]) -> SuiteState:
     if states & {"fail", "mixed"}:
         if states & {"error", "not_held"}:
             return "fail_and_not_run"
-        return "fail" if not states & {"pass", "mixed"} else "mixed"
+        return "mixed" if states & {"pass", "mixed"} else "fail"
     order: tuple[State, ...] = ("error", "not_held", "pass", "skip")
     return next((state for state in order if state in states), "absent")
 
@@ -187,11 +187,10 @@ def _case(
     key: CaseKey, shown: tuple[CaseTally, ...], runs: Sequence[tuple[RunHead, CaseTally]]
 ) -> CaseHistory:
     """`runs`: all that are indexed. That a baseline fails is nobody's regression."""
-    if key.variant != WITH_SKILL:
-        return CaseHistory(key, shown, None, None)
-    if any(own.judged > 1 for _, own in runs):
-        return CaseHistory(key, shown, None, fell_at(runs))
-    return CaseHistory(key, shown, failing_since(runs), None)
+    several = any(own.judged > 1 for _, own in runs)
+    counted = key.variant == WITH_SKILL
+    failing = failing_since(runs) if counted and not several else None
+    return CaseHistory(key, shown, failing, fell_at(runs) if counted and several else None)
 
 
 def failing_since(runs: Iterable[tuple[RunHead, CaseTally]]) -> FailingSince | None:
@@ -238,37 +237,30 @@ def fell_at(runs: Iterable[tuple[RunHead, CaseTally]]) -> ChangePoint | None:
     )
 
 
-# Which cases of a long history a person wants to see first.
-
-_STEADY = 4
-
-
 def most_telling(cases: Sequence[CaseHistory], most: int) -> list[CaseHistory]:
     """`most` of the cases, all in their own order if there are no more than that.
 
     Else the worst come first: those that fail or fell, the latest to begin before the others; then
-    what failed in its newest run, had no verdict there, or did not always pass. The rest, and what
-    was held without the skill, is as it was.
+    what failed in its newest run, had no verdict there, or did not always pass.
     """
     if len(cases) <= most:
         return list(cases)
-    latest_first = sorted(cases, key=_began, reverse=True)
-    return sorted(latest_first, key=_rank)[:most]
 
+    def began(case: CaseHistory) -> str:
+        worse = case.failing or case.fell
+        return worse.first.started_at if worse else ""
 
-def _began(case: CaseHistory) -> str:
-    worse = case.failing or case.fell
-    return worse.first.started_at if worse else ""
+    def rank(case: CaseHistory) -> int:
+        if case.key.variant != WITH_SKILL:
+            return 4
+        newest = next((own.state for own in case.tallies[::-1] if own.state != "absent"), "absent")
+        ranks = (
+            bool(case.failing or case.fell),
+            newest in ("fail", "mixed"),
+            newest in ("error", "not_held"),
+            bool(case.total.failed),
+            True,
+        )
+        return ranks.index(True)
 
-
-def _rank(case: CaseHistory) -> int:
-    if case.key.variant != WITH_SKILL:
-        return _STEADY
-    if case.failing or case.fell:
-        return 0
-    newest = next((own.state for own in case.tallies[::-1] if own.state != "absent"), "absent")
-    if newest in ("fail", "mixed"):
-        return 1
-    if newest in ("error", "not_held"):
-        return 2
-    return 3 if case.total.failed else _STEADY
+    return sorted(sorted(cases, key=began, reverse=True), key=rank)[:most]

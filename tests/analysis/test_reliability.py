@@ -12,7 +12,8 @@ from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
 
 def analysed(*grades: Grade, **more: list[str]) -> Analysis:
-    return analyse(a_result(grades, **more), {})
+    suites = {"demo": {"cases": {"c": "c"}}}
+    return analyse(a_result(grades, **more), {"suites": suites})
 
 
 def only(*grades: Grade, **more: list[str]) -> CaseReliability:
