@@ -13,44 +13,23 @@ from skillup.schema.conversation import Capture
 from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord, Usage
 
-# The turn as JSONPath sees it (design §4, Capture).
 
+def turn_view(turn: TurnRecord) -> dict[str, Any]:
+    """The turn as JSONPath sees it.
 
-def turn_view(turns: Sequence[TurnRecord], answer: str | None = None) -> dict[str, Any]:
-    """``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
-
-    Of several turns: the last answer (or the one given), all calls and results, the sum of the
-    usage (null where a turn did not tell).
+    ``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
     """
-    answer = turns[-1].response if answer is None else answer
-    view: dict[str, Any] = {"response": answer}
-    is_json, value = answer_json(answer)
+    view: dict[str, Any] = {"response": turn.response}
+    is_json, value = answer_json(turn.response)
     if is_json:
         view["response_json"] = value
+    call, result = {"id", "name", "kind", "arguments"}, {"call_id", "status", "content"}
     view["transcript"] = {
-        "tool_calls": [
-            {"id": call.id, "name": call.name, "kind": call.kind, "arguments": call.arguments}
-            for turn in turns
-            for call in turn.tool_calls
-        ],
-        "tool_results": [
-            {"call_id": result.call_id, "status": result.status, "content": result.content}
-            for turn in turns
-            for result in turn.tool_results
-        ],
+        "tool_calls": [one.model_dump(include=call) for one in turn.tool_calls],
+        "tool_results": [one.model_dump(include=result) for one in turn.tool_results],
     }
-    view["usage"] = {name: _sum(turns, name) for name in Usage.model_fields}
+    view["usage"] = {name: getattr(turn.usage, name, None) for name in Usage.model_fields}
     return view
-
-
-def _sum(turns: Sequence[TurnRecord], name: str) -> int | None:
-    total = 0
-    for turn in turns:
-        value: int | None = getattr(turn.usage, name, None)
-        if value is None:
-            return None
-        total += value
-    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +80,7 @@ def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
 
 def _value(rule: Capture, turn: TurnRecord) -> str | None:
     if rule.jsonpath is not None:
-        values = find_values(rule.jsonpath, turn_view((turn,)))
+        values = find_values(rule.jsonpath, turn_view(turn))
         return as_text(values[0]) if values else None
     pattern = rule.pattern or ""
     match = Searcher().search(pattern, plain(turn.response))
