@@ -31,10 +31,10 @@ from skillup.reports.benchmark import (
     markdown_of,
     places,
     run_notes,
-    total_tokens,
 )
 from skillup.reports.markdown import escape
 from skillup.reports.text import plain
+from skillup.reports.view_model import total_tokens
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record, TranscriptItem, TurnRecord
 from skillup.store import RunDirectory
@@ -144,7 +144,7 @@ def _write_trial(where: Path, record: Record, grade: Grade, run: RunDirectory) -
     files = _write_files(outputs, record, run)
     transcript = transcript_text(record)
     _write_text(where / "transcript.md", transcript)
-    tokens, seconds = total_tokens(grade), round(grade.duration_ms / 1000, 3)
+    tokens, seconds = total_tokens(grade.usage), round(grade.duration_ms / 1000, 3)
     items = [i for turn in record.turns for m in (turn, *turn.follow_ups) for i in m.transcript]
     called = Counter(item.tool_call.name for item in items if item.tool_call is not None)
     failed = sum(i.tool_result is not None and i.tool_result.status == "error" for i in items)

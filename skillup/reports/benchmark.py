@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skillup.reports.markdown import escape
+from skillup.reports.view_model import total_tokens
 from skillup.schema.grade import CheckResult, Grade, RunResult
 from skillup.stats.proportions import percent
 
@@ -110,18 +111,10 @@ def counts(expected: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"passed": passed, "failed": total - passed, "total": total, "pass_rate": rate}
 
 
-def total_tokens(grade: Grade) -> int | None:
-    """Input and output; None if the engine did not tell."""
-    usage = grade.usage or {}
-    known = [usage.get(name) for name in ("input_tokens", "output_tokens")]
-    told = [count for count in known if count is not None]
-    return sum(told) if told else None
-
-
 def run_notes(grade: Grade) -> list[str]:
     """What whoever reads the numbers of a run should know."""
     notes = list(grade.warnings)
-    if total_tokens(grade) is None:
+    if total_tokens(grade.usage) is None:
         notes.append("the engine did not tell how many tokens it took")
     return notes
 
@@ -149,21 +142,17 @@ def markdown_of(data: Mapping[str, Any]) -> str:
         ("time_seconds", "Time", 1, ".1f", "s"),
         ("tokens", "Tokens", 1, ".0f", ""),
     ):
-        cells = [
-            f"{_mean(summary[name][metric]['mean'], scale, form, unit)} ± "
-            f"{summary[name][metric]['stddev'] * scale:{form}}{unit}"
-            for name in names
-        ]
+        cells = []
+        for name in names:
+            mean, spread = summary[name][metric]["mean"], summary[name][metric]["stddev"] * scale
+            shown = percent(mean) if unit == "%" else f"{mean * scale:{form}}{unit}"
+            cells.append(f"{shown} ± {spread:{form}}{unit}")
         if summary["delta"]:
             cells.append(summary["delta"][metric] + ("s" if metric == "time_seconds" else ""))
         lines.append("| " + " | ".join([title, *cells]) + " |")
     if data["notes"]:
         lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
     return "\n".join(lines)
-
-
-def _mean(mean: float, scale: int, form: str, unit: str) -> str:
-    return percent(mean) if unit == "%" else f"{mean * scale:{form}}{unit}"
 
 
 def _evals(runs: Sequence[Mapping[str, Any]], configurations: Sequence[str]) -> str:
@@ -213,7 +202,7 @@ def _run(
     outcome = {
         **{name: summary[name] for name in ("pass_rate", "passed", "failed", "total")},
         "time_seconds": round(grade.duration_ms / 1000, 3),
-        "tokens": total_tokens(grade) or 0,
+        "tokens": total_tokens(grade.usage) or 0,
     }
     if tool_calls is not None:
         calls, failed = tool_calls[place]

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel
+
 from skillup import __version__
 from skillup.errors import ExitCode
-from skillup.judges.rejudge.changes import CheckChange, GradeChange
+from skillup.judges.rejudge.changes import GradeChange
 from skillup.judges.rejudge.judges_compared import (
     Agreement,
     Disagreement,
@@ -21,24 +23,22 @@ from skillup.judges.rejudge.judges_compared import (
 from skillup.judges.rejudge.labels import Confusion, Label, Score
 from skillup.reports.result import summary_of
 from skillup.schema.analysis import Analysis
-from skillup.schema.grade import BASELINE, CheckResult, Grade, Judging, Summary
+from skillup.schema.grade import BASELINE, Grade, Judging, Summary
 from skillup.schema.record import Usage
 from skillup.stats.proportions import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
+PANEL_VERSION = "skillup.panel/1"
+_STATUSES = ("PASS", "FAIL", "ERROR", "SKIP")
 
 
 @dataclass(slots=True)
 class RejudgeCounts:
     """What the grades so far come to."""
 
-    statuses: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
-    )
+    statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATUSES, 0))
     """Of the trials with the skill."""
-    without: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("PASS", "FAIL", "ERROR", "SKIP"), 0)
-    )
+    without: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATUSES, 0))
     """Of the baseline."""
     changed: int = 0
     """Trials with any change."""
@@ -104,17 +104,6 @@ class RejudgeCounts:
         return ExitCode.FAILED if self.statuses["FAIL"] or self.not_run else ExitCode.PASSED
 
 
-def change_as_dict(change: GradeChange) -> dict[str, Any]:
-    """What changed about one trial; a check that is new or gone is null on one side."""
-    before, after = change.before, change.after
-    return {
-        "status": {"before": before.status, "after": after.status},
-        "score": {"before": before.score, "after": after.score},
-        "reason": {"before": before.reason, "after": after.reason},
-        "checks": [_flip_as_dict(flip) for flip in change.flips],
-    }
-
-
 def judgement_chunks(
     head: Mapping[str, Any],
     judged: Iterator[tuple[str, Grade, GradeChange | None]],
@@ -123,7 +112,7 @@ def judgement_chunks(
 ) -> Iterator[str]:
     """``{…head, cases: [{job_id, grade, changes}], summary, changes, …}``, case by case.
 
-    `analysis` is asked at the end, when all of `judged` has come.
+    `analysis` is called at the end, when all of `judged` has come.
     """
     opening = json.dumps(dict(head), ensure_ascii=False, indent=2).removesuffix("\n}")
     yield f'{opening},\n  "cases": ['
@@ -131,39 +120,46 @@ def judgement_chunks(
     for job_id, grade, change in judged:
         data = {
             "job_id": job_id,
-            "grade": grade.model_dump(mode="json", by_alias=True),
-            "changes": change_as_dict(change) if change else None,
+            "grade": _dump(grade),
+            "changes": _change(change) if change else None,
         }
         yield separator + json.dumps(data, ensure_ascii=False)
         separator = ",\n"
     end = {
-        "summary": tally.summary().model_dump(mode="json", by_alias=True),
+        "summary": _dump(tally.summary()),
         "changes": tally.changes(),
-        "judging": tally.took.model_dump(mode="json") if tally.took is not None else None,
-        "left_out": tally.left_out,
-        "not_run": tally.not_run,
-        "damaged": tally.damaged,
-        "analysis": analysis().model_dump(mode="json") if analysis is not None else None,
+        "judging": _dump(tally.took),
+        **{name: getattr(tally, name) for name in ("left_out", "not_run", "damaged")},
+        "analysis": _dump(analysis()) if analysis is not None else None,
     }
     yield "\n  ],\n" + json.dumps(end, ensure_ascii=False, indent=2).removeprefix("{\n") + "\n"
 
 
-def _flip_as_dict(flip: CheckChange) -> dict[str, Any]:
+def _change(change: GradeChange) -> dict[str, Any]:
+    """What changed about one trial; a check that is new or gone is null on one side."""
+    before, after = change.before, change.after
     return {
-        "change": flip.change,
-        "where": flip.where,
-        "before": _check_as_dict(flip.before),
-        "after": _check_as_dict(flip.after),
+        **{
+            name: {"before": getattr(before, name), "after": getattr(after, name)}
+            for name in ("status", "score", "reason")
+        },
+        "checks": [
+            {
+                "change": flip.change,
+                "where": flip.where,
+                "before": _dump(flip.before),
+                "after": _dump(flip.after),
+            }
+            for flip in change.flips
+        ],
     }
 
 
-def _check_as_dict(check: CheckResult | None) -> dict[str, Any] | None:
-    return None if check is None else check.model_dump(mode="json", by_alias=True)
+def _dump(model: BaseModel | None) -> dict[str, Any] | None:
+    return None if model is None else model.model_dump(mode="json", by_alias=True)
 
 
-# Judges side by side as JSON.
-
-PANEL_VERSION = "skillup.panel/1"
+# Judges side by side.
 
 
 def panel_as_json(
@@ -189,19 +185,15 @@ def panel_as_json(
 
 
 def _judge(seat: JudgeColumn, score: Score | None) -> dict[str, Any]:
-    said = [verdict.passed for verdict in seat.read().values()]
-    failures = [
-        {**_item(item), "reason": reason}
-        for reason, items in seat.failures().items()
-        for item in items
-    ]
+    verdicts = [verdict.passed for verdict in seat.read().values()]
+    failures = seat.failures().items()
     return {
         "name": seat.name,
-        "items": len(said),
-        "passed": said.count(True),
-        "failed": said.count(False),
-        "errors": failures,
-        "judging": seat.took.model_dump(mode="json") if seat.took is not None else None,
+        "items": len(verdicts),
+        "passed": verdicts.count(True),
+        "failed": verdicts.count(False),
+        "errors": [{**_item(i), "reason": reason} for reason, items in failures for i in items],
+        "judging": _dump(seat.took),
         "labels": _score(score) if score is not None else None,
     }
 
@@ -221,50 +213,45 @@ def _pair(pair: JudgePair) -> dict[str, Any]:
 
 
 def _figures(found: Agreement) -> dict[str, Any]:
-    return {
-        "items": found.items,
-        "agreed": found.agreed,
-        "agreement": found.share,
-        "kappa": found.kappa,
-    }
+    figures = {"items": found.items, "agreed": found.agreed, "agreement": found.share}
+    return {**figures, "kappa": found.kappa}
 
 
 def _score(score: Score) -> dict[str, Any]:
+    wrong = [
+        {
+            **_item(item),
+            **_verdict(verdict),
+            "label": "pass" if label.passed else "fail",
+            "line": label.line,
+        }
+        for item, verdict, label in score.wrong
+    ]
+    contradicted = [
+        {**_item(item), "lines": [label.line for label in labels]}
+        for item, labels in score.contradicted
+    ]
     return {
         **_counts(score.counts),
         "by_check": {check: _counts(counts) for check, counts in score.by_check.items()},
-        "wrong": [
-            {**_item(item), **_verdict(verdict), "label": _word(label), "line": label.line}
-            for item, verdict, label in score.wrong
-        ],
+        "wrong": wrong,
         "unanswered": [_item(item) for item in score.unanswered],
-        "unmatched": [
-            {"line": label.line, "job": label.job, "turn": label.turn, "check": label.check}
-            for label in score.unmatched
-        ],
-        "contradicted": [
-            {**_item(item), "lines": [label.line for label in labels]}
-            for item, labels in score.contradicted
-        ],
+        "unmatched": [{**_item(label), "line": label.line} for label in score.unmatched],
+        "contradicted": contradicted,
     }
 
 
 def _counts(counts: Confusion) -> dict[str, Any]:
     """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
-    shares = counts.shares()
+    shares = counts.shares().items()
+    cells = ("true_pass", "false_pass", "true_fail", "false_fail")
     return {
-        **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
+        **{name: part / whole if whole else None for name, (part, whole) in shares},
         "intervals": {
-            name: list(wilson(part, whole)) if whole else None
-            for name, (part, whole) in shares.items()
+            name: list(wilson(part, whole)) if whole else None for name, (part, whole) in shares
         },
         "kappa": counts.kappa,
-        "confusion": {
-            "true_pass": counts.true_pass,
-            "false_pass": counts.false_pass,
-            "true_fail": counts.true_fail,
-            "false_fail": counts.false_fail,
-        },
+        "confusion": {name: getattr(counts, name) for name in cells},
     }
 
 
@@ -272,13 +259,9 @@ def _both(one: Disagreement) -> dict[str, Any]:
     return {**_item(one.item), "first": _verdict(one.first), "second": _verdict(one.second)}
 
 
-def _item(item: JudgedItem) -> dict[str, Any]:
+def _item(item: JudgedItem | Label) -> dict[str, Any]:
     return {"job": item.job, "turn": item.turn, "check": item.check}
 
 
 def _verdict(verdict: JudgeVerdict) -> dict[str, Any]:
     return {"passed": verdict.passed, "reason": verdict.reason, "quote": verdict.quote}
-
-
-def _word(label: Label) -> str:
-    return "pass" if label.passed else "fail"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from skillup.reports.benchmark import benchmark, benchmark_json, markdown_of
-from skillup.reports.result import build_result
+from skillup.reports.benchmark import benchmark, markdown_of
 from skillup.schema.grade import CheckResult, Grade
 from tests.reports.test_junit import make_grade
 
@@ -98,13 +96,6 @@ def test_the_table_holds_nothing_of_an_agents_markup() -> None:
     assert "| Pass Rate | 100% ± 0% |\n" in text
 
 
-def test_one_configuration_alone_differs_from_nothing() -> None:
-    data = benchmark([graded("a", 1, 0)], timestamp=WHEN)
-
-    assert data["run_summary"]["delta"] == {}
-    assert "Delta" not in markdown_of(data)
-
-
 def test_a_variant_that_only_another_version_knows_stands_behind_ours() -> None:
     other = graded("a", 2, 2, variant="with <b>half</b>")
     data = benchmark(
@@ -118,13 +109,6 @@ def test_a_variant_that_only_another_version_knows_stands_behind_ours() -> None:
     assert "<b>" not in markdown_of(data).replace("\\<", "")
     alone = benchmark([other, graded("a", 4, 0)], timestamp=WHEN)
     assert alone["run_summary"]["delta"] == {}, "ours differ from each other only"
-
-
-def test_the_report_of_a_run_is_json() -> None:
-    grade = graded("a", 1, 0)
-    result = build_result("run", WHEN, {"a": grade}, ["a"], 10)
-
-    assert json.loads(benchmark_json(result))["runs"][0]["result"]["passed"] == 1
 
 
 def test_the_page_says_how_many_runs_each_eval_has() -> None:

@@ -49,11 +49,6 @@ def test_many_small_losses_are_told_together() -> None:
     assert "9 passed less often (each may be chance); all together passed less often by" in text
 
 
-def test_a_gain_over_all_is_no_loss() -> None:
-    before: dict[str | CaseKey, str] = {f"c{n}": "ppf" for n in range(9)}
-    assert "all together" not in sentence(before, dict.fromkeys(before, "ppp"))
-
-
 def test_a_lower_score_under_the_same_verdict_is_something() -> None:
     a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "p"})
     b = replace(b, trials=tuple(replace(trial, score=0.7) for trial in b.trials))
@@ -79,13 +74,6 @@ def test_sure_and_observed_are_told_apart_with_the_engine_where_there_are_severa
 )
 def test_the_cost_is_told_or_that_it_is_not(cost: tuple[Cost, Cost], said: str) -> None:
     assert said in sentence({"x": "pp"}, {"x": "pp"}, cost)
-
-
-def test_a_cost_that_is_told_in_part_says_so() -> None:
-    a, b = a_run("a", {"x": "pp"}), a_run("b", {"x": "pp"}, cost=0.5)
-    b = replace(b, trials=(replace(b.trials[0], cost_usd=None), b.trials[1]))
-    text = in_a_sentence(compare_runs(a, b, 0.95))
-    assert "; the agent cost $0.50 in B as far as 1 of 2 trials tell; " in text
 
 
 def test_what_was_not_run_is_told_of_the_baseline_too() -> None:

@@ -37,16 +37,6 @@ def test_no_terminal_control_and_no_markup_of_others_reaches_the_terminal(
     assert "to [/b]" in outcome.stderr
 
 
-def test_what_looks_like_the_name_of_a_picture_stays_as_it_is_written(project: Project) -> None:
-    case = "input: {prompt: go}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
-    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": case})
-
-    outcome = project.run("run", ".", "--out", "to:key:", "--report", "markdown")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert "report: to:key:/summary.md" in outcome.stderr
-
-
 ALIKE = """
     input:
       turns:

@@ -44,11 +44,6 @@ def test_nearly_all_is_not_all_of_them() -> None:
     assert "| 99.7% |" in page
 
 
-def test_engine_variant_and_trial_are_columns_only_where_they_differ() -> None:
-    assert "| case | turns |" in written(make_grade())
-    assert "| case | engine | turns |" in written(make_grade(engine="x"), make_grade(engine="y"))
-
-
 @given(st.text())
 def test_nothing_that_an_agent_wrote_is_markdown_or_html(text: str) -> None:
     line = escape(text)

@@ -47,17 +47,6 @@ def test_costs_stand_beside_each_judge() -> None:
     assert lines[3].split() == ["b:y", "1", "0", "1", "0", "3", "3", "0", "$0"]
 
 
-def test_long_reasons_are_folded_in_their_column() -> None:
-    [pair] = pairs_of([seat("a:x", True), seat("b:y", False, text=LONG)])
-    lines = shown(pair_lines(pair))
-    assert max(len(line) for line in lines) <= 80
-    start = next(line for line in lines if "b:y" in line and "fail" in line)
-    column = start.index("It says")
-    folded = lines[lines.index(start) + 1]
-    assert folded[:column].strip() == ""
-    assert folded[column] != " "
-
-
 def test_hostile_text_does_not_reach_the_terminal() -> None:
     seats = [seat(EVIL, True, text=EVIL), seat("b", False, text=EVIL), seat("c", None, text=EVIL)]
     label = Label(2, JOB, 0, "rubric", passed=False)

@@ -45,15 +45,6 @@ def test_it_adds_up_what_running_and_ended_trials_took(tmp_path: Path) -> None:
     assert standing.spent() == (133, 0.75)
 
 
-def test_what_nobody_told_is_not_zero(tmp_path: Path) -> None:
-    standing, (one, *_) = standing_of(tmp_path)
-    standing.start(one, 1)
-    standing.add(TrialEvent(one.id, "turn_ended", 1, 2))
-    standing.end(one, make_grade(usage={"input_tokens": None, "output_tokens": None}))
-
-    assert standing.spent() == (None, None)
-
-
 def test_another_attempt_keeps_what_the_first_one_took(tmp_path: Path) -> None:
     standing, (one, *_) = standing_of(tmp_path)
     standing.start(one, 1)
@@ -76,18 +67,6 @@ def test_a_trial_that_goes_on_after_shared_turns_counts_them_once(tmp_path: Path
 
     standing.end(one, make_grade(usage={"input_tokens": 140, "output_tokens": None}))
     assert standing.spent() == (140, None)
-
-
-def test_a_follow_up_and_the_judging_are_told(tmp_path: Path) -> None:
-    standing, (one, *_) = standing_of(tmp_path)
-    standing.start(one, 1)
-    standing.add(TrialEvent(one.id, "message_sent", 1, text="Sure?", source="follow_up"))
-    assert standing.running[one.id].doing == "follow-up: Sure?"
-    standing.add(TrialEvent(one.id, "activity", text="rate limit: waiting 2 s"))
-    standing.add(TrialEvent(one.id, "message_sent", 1, text="Sure?", source="again"))
-    assert standing.running[one.id].doing == "waiting for the agent"
-    standing.add(TrialEvent(one.id, "turn_ended", 2, 2))
-    assert standing.running[one.id].doing == "judging"
 
 
 def test_a_message_that_was_sent_is_no_longer_being_sent(tmp_path: Path) -> None:
@@ -127,13 +106,3 @@ def test_how_long_it_will_go_on_comes_from_the_trials_that_ended(tmp_path: Path)
     standing.end(two, make_grade())
 
     assert standing.seconds_left() == 7.5  # one waits, and one is half done
-
-
-def test_a_skipped_trial_says_nothing_of_how_long_trials_take(tmp_path: Path) -> None:
-    standing, jobs = standing_of(tmp_path)
-    for job in jobs[:3]:
-        standing.start(job, 1)
-        standing.end(job, make_grade(status="SKIP"))
-
-    assert standing.seconds_left() is None
-    assert standing.counts == {"SKIP": 3}

@@ -63,15 +63,6 @@ def test_messages_calls_and_results_are_blocks_with_the_trials_name() -> None:
     )
 
 
-def test_a_tool_that_gave_nothing_is_told_so() -> None:
-    heard = Heard()
-    heard.item(call())
-    heard.item(answer(""))
-    heard.item(answer("\n", "error"))
-
-    assert heard.text.endswith("a  Bash gave nothing\na  Bash failed, without a word\n")
-
-
 def test_on_a_terminal_long_lines_go_on_below_where_they_began() -> None:
     file = io.StringIO()
     console = Console(file=file, width=30, highlight=False, force_terminal=True, color_system=None)
@@ -79,24 +70,6 @@ def test_on_a_terminal_long_lines_go_on_below_where_they_began() -> None:
     ConversationStream(console).add(TrialEvent(JOB, "item", item=item), "a")
 
     assert file.getvalue() == "a  agent\n    A deletion takes two\n    confirmations.\n"
-
-
-def test_who_wrote_a_message_is_told() -> None:
-    heard = Heard()
-    heard.message("Sure?", source="follow_up")
-    heard.message("Hi", source="simulator")
-    heard.message("Hi", source="again")
-
-    assert "user, follow-up\n    Sure?" in heard.text
-    assert "simulated user\n    Hi" in heard.text
-    assert "user, sent again\n    Hi" in heard.text
-
-
-def test_several_arguments_are_named() -> None:
-    heard = Heard()
-    heard.item(call(file="a.txt", limit=3))
-
-    assert "    file: a.txt\n    limit: 3\n" in heard.text
 
 
 def test_an_argument_of_several_lines_stands_below_its_name() -> None:
@@ -152,26 +125,6 @@ def test_checks_are_told_turn_by_turn_when_the_trial_has_ended() -> None:
         "a  checks of turn 1\n    met      asks\n"
         "a  checks of the conversation\n    NOT MET  polite: rude\n"
     )
-
-
-def test_a_turn_that_did_not_complete_is_told() -> None:
-    heard = Heard()
-    heard.stream.add(TrialEvent(JOB, "turn_ended", 1, 1, "error"), "a")
-
-    assert heard.text == "a  the turn ended: error\n"
-
-
-def test_checks_that_are_not_met_look_different() -> None:
-    file = io.StringIO()
-    console = Console(file=file, width=80, highlight=False, force_terminal=True, no_color=False,
-                      color_system="standard")  # fmt: skip
-    met = CheckResult(name="asks", kind="contains", passed=True, score=1)
-    not_met = CheckResult(name="polite", kind="contains", passed=False, score=0, found="rude")
-    ConversationStream(console).checks("a", "checks", [met, not_met])
-
-    _, asks, polite = file.getvalue().splitlines()
-    assert "\x1b[31m" in polite
-    assert "\x1b[31m" not in asks
 
 
 def test_what_was_expected_and_found_is_not_said_twice() -> None:

@@ -49,12 +49,6 @@ def test_a_newest_run_without_any_failure_is_told_with_the_fall() -> None:
     assert text.splitlines()[3].endswith("; the newest run passed 1/1")
 
 
-def test_a_run_of_one_case_has_a_mark_of_its_own() -> None:
-    lines = said([{"a": "p", "b": "p"}, {"b": "p"}]).splitlines()
-    assert lines[2].split()[:2] == ["(all)", "✓◐"]
-    assert "◐ passed, but not all cases were in it" in lines[-1]
-
-
 def test_an_error_beside_a_failure_is_told_from_passing_in_part() -> None:
     lines = said([{"a": "p", "b": "f", "c": "p"}, {"a": "p", "b": "f", "c": "e"}]).splitlines()
     assert lines[1].split() == ["runs", "passed", "rate", "95", "%", "not", "run", "score", "time"]
@@ -62,10 +56,6 @@ def test_an_error_beside_a_failure_is_told_from_passing_in_part() -> None:
     assert lines[2].split()[5:] == ["1", "0.60", "1.0", "s"]
     assert [line.split()[5] for line in lines[3:6]] == ["–", "–", "1"]
     assert "! failed, and not all was run" in lines[-1]
-
-
-def test_where_everything_was_run_no_column_says_so() -> None:
-    assert "not run" not in said([{"a": "p", "b": "s"}, {"a": "f", "b": "p"}])
 
 
 def test_the_line_of_all_cases_has_what_they_cost() -> None:

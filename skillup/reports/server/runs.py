@@ -54,15 +54,19 @@ def in_short(path: Path) -> dict[str, Any] | None:
     result = _head_of_result(path) if writer_of(path) is None else None
     if result is None:
         return None
-    summary = result["summary"]
+    summary, started_at = result["summary"], info.get("started_at")
+    suites, engines = (
+        [str(name) for name in value] if isinstance(value, dict) else []
+        for value in (info.get("suites"), info.get("profiles"))
+    )
     names = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
     return {
         "run_id": str(info.get("run_id") or path.name),
-        "started_at": _text_or_none(info.get("started_at")),
+        "started_at": started_at if isinstance(started_at, str) else None,
         "status": "finished" if result.get("finished") is True else "unfinished",
         "problem": None,
-        "suites": _names(info.get("suites")),
-        "engines": _names(info.get("profiles")),
+        "suites": suites,
+        "engines": engines,
         "planned": len(planned_jobs(info)),
         # Verdicts are those with the skill; how far the run is, all trials say.
         "done": (summary.get("total") or 0) + ((summary.get("baseline") or {}).get("total") or 0),
@@ -95,15 +99,6 @@ def of_data(data: RunData) -> dict[str, Any]:
         "duration_ms": summary.get("duration_ms"),
         "cost_usd": summary.get("cost_usd"),
     }
-
-
-def _text_or_none(value: Any) -> str | None:
-    """Runs are sorted by when they began: a damaged one must not stand out by its type."""
-    return value if isinstance(value, str) else None
-
-
-def _names(value: Any) -> list[str]:
-    return [str(name) for name in value] if isinstance(value, dict) else []
 
 
 def _head_of_result(run: Path) -> dict[str, Any] | None:

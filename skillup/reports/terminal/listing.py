@@ -14,7 +14,7 @@ from skillup.engines.session_entries import SessionEntry, SessionSummary
 from skillup.errors import Problem
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.terminal.layout import make_console, print_table
-from skillup.reports.text import one_line, plain, shown_id
+from skillup.reports.text import count, one_line, plain, shown_id
 from skillup.schema.suite import lead_of
 from skillup.trial.transcript import turns_of
 
@@ -36,6 +36,9 @@ class ListedSession:
     whole: bool
 
 
+_OF_SUMMARY = ("turns", "first_words", "title", "model", "version")
+
+
 def session_as_dict(row: ListedSession) -> dict[str, Any]:
     """For ``--json``; `turns` are those of the head if `turns_complete` is false."""
     summary = row.summary
@@ -44,12 +47,8 @@ def session_as_dict(row: ListedSession) -> dict[str, Any]:
         "session_id": row.session_id,
         "modified": datetime.fromtimestamp(row.modified, UTC).isoformat(timespec="seconds"),
         "project": summary.cwd,
-        "turns": summary.turns,
         "turns_complete": row.whole,
-        "first_words": summary.first_words,
-        "title": summary.title,
-        "model": summary.model,
-        "version": summary.version,
+        **{name: getattr(summary, name) for name in _OF_SUMMARY},
         "size": row.size,
         "path": str(row.path),
     }
@@ -132,12 +131,12 @@ def transcript_lines(entries: Iterable[SessionEntry], *, full: bool = False) -> 
 def foot_lines(summary: SessionSummary, *, full: bool, sub_agents: Iterable[Path]) -> Iterator[str]:
     """What stands below it: counts, and all that was left out or not understood."""
     yield ""
-    yield _count(summary.turns, "turn")
+    yield count(summary.turns, "turn")
     if summary.left_entries and not full:
-        left = _count(summary.left_entries, "entry", "entries")
+        left = f"{summary.left_entries} entr{'y' if summary.left_entries == 1 else 'ies'}"
         yield f"{left} on branches that were gone back from: --full shows them"
     if summary.unknown_lines:
-        yield f"{_count(summary.unknown_lines, 'line')} not understood"
+        yield f"{count(summary.unknown_lines, 'line')} not understood"
     if summary.truncated:
         yield "the last line is cut off: the session is being written, or its writer was stopped"
     for path in sub_agents:
@@ -159,12 +158,8 @@ def json_chunks(
 
 def entry_as_dict(entry: SessionEntry) -> dict[str, Any]:
     """For ``--json``: what does not apply is left out."""
-    data: dict[str, Any] = {
-        "line": entry.line,
-        "timestamp": entry.timestamp,
-        "turn": entry.turn,
-        "role": entry.role,
-    }
+    fields = ("line", "timestamp", "turn", "role")
+    data: dict[str, Any] = {name: getattr(entry, name) for name in fields}
     if entry.tool_call is not None:
         data["tool_call"] = entry.tool_call.model_dump()
     elif entry.tool_result is not None:
@@ -211,11 +206,7 @@ def _block(prefix: str, text: str, full: bool) -> Iterator[str]:
     yield f"{prefix}{kept[0]}".rstrip()
     yield from (f"    {line}".rstrip() for line in kept[1:])
     if left_out:
-        yield f"    … {_count(left_out, 'more line')} …"
-
-
-def _count(number: int, word: str, words: str | None = None) -> str:
-    return f"{number} {word if number == 1 else words or word + 's'}"
+        yield f"    … {count(left_out, 'more line')} …"
 
 
 # Validation problems, for people and for programs.
@@ -237,14 +228,10 @@ def problem_line(problem: Problem) -> str:
 
 def problem_as_dict(problem: Problem) -> dict[str, Any]:
     """For ``--json``."""
+    fields = ("line", "column", "field", "message", "fix", "severity")
     return {
         "file": shown_path(problem.file),
-        "line": problem.line,
-        "column": problem.column,
-        "field": problem.field,
-        "message": problem.message,
-        "fix": problem.fix,
-        "severity": problem.severity,
+        **{name: getattr(problem, name) for name in fields},
     }
 
 
@@ -255,15 +242,11 @@ def print_problems(problems: Sequence[Problem], counts: Mapping[str, int]) -> No
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     counted = ", ".join(
-        _many(count, kind) for kind, count in counts.items() if count or kind != "profile"
+        count(number, kind) for kind, number in counts.items() if number or kind != "profile"
     )
-    found = f"{_many(errors, 'error')}, {_many(warnings, 'warning')}"
+    found = f"{count(errors, 'error')}, {count(warnings, 'warning')}"
     verdict = "ok" if not errors else "not valid"
     sys.stderr.write(f"{counted}: {verdict} ({found})\n" if problems else f"{counted}: ok\n")
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 _MESSAGE = 80
@@ -279,14 +262,14 @@ def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
         "branch_of": loaded.branch_of,
         "title": case.title,
         "tags": case.tags,
-        "turns": turn_count(loaded),
+        "turns": turncount(loaded),
         "trials": case.trials or 1,
         "depends_on": case.depends_on,
         "file": shown_path(loaded.path),
     }
 
 
-def turn_count(loaded: LoadedCase) -> int | None:
+def turncount(loaded: LoadedCase) -> int | None:
     """How many turns the case has; None if a simulated user decides."""
     if lead_of(loaded.case) is not None:
         return None
@@ -309,7 +292,7 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
     table.add_column("title")
     for suite, cases in suites:
         for loaded in cases:
-            turns = turn_count(loaded)
+            turns = turncount(loaded)
             table.add_row(
                 Text(one_line(suite.name)),
                 Text(shown_id(loaded.case.id)),

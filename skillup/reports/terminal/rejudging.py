@@ -16,8 +16,15 @@ from skillup.judges.rejudge.judges_compared import (
 )
 from skillup.judges.rejudge.labels import Confusion, Label, Score
 from skillup.reports.rejudging_json import RejudgeCounts
-from skillup.reports.text import money, one_line, tokens
-from skillup.reports.view_model import STYLE, baseline_words
+from skillup.reports.terminal.layout import make_table
+from skillup.reports.text import count, money, one_line, tokens
+from skillup.reports.view_model import (
+    STYLE,
+    baseline_words,
+    count_parts,
+    row_of,
+    total_tokens,
+)
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.stats.proportions import wilson
 
@@ -33,19 +40,20 @@ _EVIDENCE = 160
 
 
 def grade_line(label: str, grade: Grade, change: GradeChange | None) -> Text:
-    """``FAIL   case  3/4 checks  0.75  why``; a status that is new says what it was."""
+    """``FAIL   case  3/4 checks  0.75  why``; a status that is new with what it was."""
     from rich.text import Text
 
+    row = row_of(grade)
     line = Text()
     if change is not None and change.is_flip:
-        line.append(change.before.status, style="dim")
-        line.append(" → ")
+        line.append(change.before.status, style="dim").append(" → ")
     line.append(grade.status, style=STYLE[grade.status])
     line.append(f"  {one_line(label, 200)}")
-    checks = [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions
-    line.append(f"  {sum(check.passed for check in checks)}/{len(checks)} checks", style="dim")
-    if grade.status in ("PASS", "FAIL"):
-        line.append(f"  {_score(grade, change)}", style="dim")
+    line.append(f"  {row.passed_checks}/{len(row.checks)} checks", style="dim")
+    if row.score is not None:
+        before = grade.score if change is None else change.before.score
+        was = "" if before == grade.score else f"{before:.2f} → "
+        line.append(f"  {was}{grade.score:.2f}", style="dim")
     if grade.status != "PASS":
         line.append(f"  {one_line(grade.reason, 300)}")
     return line
@@ -69,17 +77,16 @@ def flip_lines(change: GradeChange) -> Iterator[Text]:
 
 
 def unmet_lines(grade: Grade) -> Iterator[Text]:
-    """A line for each check that did not pass, with what was found."""
+    """A line for each check that failed, with what was found."""
     from rich.text import Text
 
-    placed = [(f"turn {turn.turn_number}", check) for turn in grade.turns for check in turn.checks]
-    for where, check in [*placed, *(("conversation", check) for check in grade.assertions)]:
-        if not check.passed and check.evaluated:
-            line = Text("  ")
-            line.append(f"{_verdict(check):<7}", style="red")
+    for failure in row_of(grade).failures:
+        check = failure.check
+        if check is not None:
+            where = failure.where.removesuffix(": ") or "conversation"
+            line = Text("  ").append(f"{_verdict(check):<7}", style="red")
             line.append(f"{where}: ", style="dim")
-            line.append(one_line(_described(check, where), _NAME))
-            yield line
+            yield line.append(one_line(_described(check, where), _NAME))
             yield Text(f"      {_evidence(check)}", style="dim")
 
 
@@ -87,21 +94,11 @@ def counts_line(tally: RejudgeCounts, *, compared: bool) -> Text:
     """``8 judged: 7 passed, 1 failed; 2 changed (1 verdict), 6 as before``."""
     from rich.text import Text
 
+    summary = tally.summary()
+    parts = count_parts(summary, not_run=tally.not_run, damaged=tally.damaged)
     line = Text(f"{tally.total} judged: ")
-    counts = tally.statuses
-    parts = [
-        (f"{counts['PASS']} passed", "green"),
-        (f"{counts['FAIL']} failed", "red"),
-        (f"{counts['ERROR']} error{'s' if counts['ERROR'] > 1 else ''}", "bold magenta"),
-        (f"{counts['SKIP']} skipped", "yellow"),
-        (f"{tally.not_run} not run", "yellow"),
-        (f"{tally.damaged} damaged", "bold magenta"),
-    ]
-    shown = [part for part in parts if not part[0].startswith("0 ") or part[1] == "green"]
-    for number, (text, style) in enumerate(shown):
-        line.append(", " if number else "")
-        line.append(text, style=style)
-    baseline = baseline_words(tally.summary().baseline)
+    line.append_text(Text(", ").join(Text(text, style=style) for text, style in parts))
+    baseline = baseline_words(summary.baseline)
     if baseline is not None:
         line.append(f"; {baseline}")
     if compared:
@@ -146,12 +143,6 @@ def _evidence(check: CheckResult) -> str:
     return one_line(found, _EVIDENCE) + excerpt + notes
 
 
-def _score(grade: Grade, change: GradeChange | None) -> str:
-    if change is None or change.before.score == grade.score:
-        return f"{grade.score:.2f}"
-    return f"{change.before.score:.2f} → {grade.score:.2f}"
-
-
 # Judges side by side, for a terminal: what each said, where they part, and why.
 
 _NAME_PANEL = 48
@@ -174,11 +165,11 @@ def panel_lines(seats: Sequence[JudgeColumn], trials: int) -> Group:
         name = one_line(seat.name, _NAME_PANEL)
         rows.append((name, str(len(said)), passed, failed, broken, *took_words(seat.took)))
         for reason, items in seat.failures().items():
-            line = _text(f"{name} failed on {_count(len(items), 'item')}: ")
+            line = _text(f"{name} failed on {count(len(items), 'item')}: ")
             line.stylize("bold magenta")
             line.append(one_line(reason, _REASON), style="not bold default")
             failures += [indented(line), indented(_list_of(items), 6)]
-    head = _text(_count(trials, "trial"), "bold")
+    head = _text(count(trials, "trial"), "bold")
     return Group(head, indented(figures(rows)), *failures)
 
 
@@ -242,19 +233,11 @@ _WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold
 
 
 def figures(rows: Sequence[Sequence[str]]) -> Table:
-    """A table without lines: a head, names on the left, figures on the right of their columns.
-
-    Where there is no room, names are folded.
-    """
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(overflow="fold")
-    for _ in rows[0][1:]:
-        table.add_column(justify="right", no_wrap=True)
-    for number, row in enumerate(rows):
+    """A table: a head, names on the left, figures on the right of their columns."""
+    table = make_table(*rows[0])
+    for row in rows[1:]:
         # As Text: a string would be read as markup.
-        table.add_row(*map(_text, row), style="" if number else "dim")
+        table.add_row(*map(_text, row))
     return table
 
 
@@ -273,10 +256,11 @@ def share(value: float | None) -> str:
 def _apart(found: Agreement) -> list[str]:
     lines = []
     if found.unanswered:
-        lines.append(f"{_count(len(found.unanswered), 'item')} left out: a judge failed there")
+        lines.append(f"{count(len(found.unanswered), 'item')} left out: a judge failed there")
     if found.only_one:
-        count = _count(len(found.only_one), "item")
-        lines.append(f"{count} left out: only one of the two was asked")
+        lines.append(
+            f"{count(len(found.only_one), 'item')} left out: only one of the two was asked"
+        )
     return lines
 
 
@@ -284,12 +268,10 @@ def took_words(took: Judging | None) -> tuple[str, str, str, str]:
     """Calls, those of them that were stored, tokens and cost."""
     if took is None:
         return "0", "0", "–", "–"
-    known = [(took.usage or {}).get(name) for name in ("input_tokens", "output_tokens")]
-    told = [count for count in known if count is not None]
-    free = took.calls == took.cached_calls
-    cost = "$0" if free else money(took.cost_usd)
-    total = "0" if free else tokens(sum(told) if told else None)
-    return str(took.calls), str(took.cached_calls), total, cost
+    if took.calls == took.cached_calls:
+        return str(took.calls), str(took.cached_calls), "0", "$0"
+    used = tokens(total_tokens(took.usage))
+    return str(took.calls), str(took.cached_calls), used, money(took.cost_usd)
 
 
 def _list_of(items: Sequence[JudgedItem]) -> Text:
@@ -297,10 +279,6 @@ def _list_of(items: Sequence[JudgedItem]) -> Text:
     if len(items) > _SHOWN:
         shown.append(_text(f"and {len(items) - _SHOWN} more", "dim"))
     return _text("\n").join(shown)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -44,12 +44,6 @@ def test_a_plain_run_has_nothing_to_add() -> None:
     assert shown(a_grade("a", assertions=[used]), a_grade("b", "f"), a_grade("d", "e")) == ""
 
 
-def test_nothing_at_all_is_said_of_a_result_without_analysis() -> None:
-    stream = io.StringIO()
-    print_analysis(None, Console(file=stream))
-    assert stream.getvalue() == ""
-
-
 def test_several_trials_make_a_table_and_name_what_wavers() -> None:
     text = shown(*grades_of("wavers", "ppfe"), *grades_of("steady", "pppp"))
 
@@ -78,13 +72,6 @@ def test_decisions_and_what_they_saved_are_told() -> None:
     text = shown(*grades_of("c", "p" * 30), until_decided=True)
 
     assert "above 80%" in text
-
-
-@pytest.mark.parametrize(("marks", "said"), [("p" * 16, True), ("ppff", False)])
-def test_it_is_said_that_rates_of_decided_cases_are_biased(marks: str, said: bool) -> None:
-    text = shown(*grades_of("c", marks), until_decided=True)
-
-    assert ("further from the threshold than the truth" in text) is said
 
 
 def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
@@ -117,22 +104,6 @@ def test_skills_show_how_often_they_were_used_when_wanted_and_when_not() -> None
     )
 
     assert ["log", "1/2", "0/1", "50%", "50%", "0.50"] in [x.split() for x in text.splitlines()]
-
-
-def test_skills_of_several_suites_fit_a_usual_terminal_in_one_table() -> None:
-    grades = []
-    for suite in ("log-keeper", "reading-list-of-the-team"):
-        for case, kind in (("uses", "skill_used"), ("leaves", "skill_not_used")):
-            check = a_check(kind, expected=f"{suite}-skill", passed=True)
-            grades.append(a_grade(case, suite=suite, assertions=[check]))
-
-    lines = shown(*grades, width=80).splitlines()
-
-    assert max(map(cell_len, lines)) <= 80
-    heads = _words("skill used left alone precision recall F1")
-    assert [line.split() for line in lines].count(heads) == 1
-    narrow = shown(*grades, width=60).splitlines()
-    assert max(map(cell_len, narrow)) <= 60
 
 
 def engines(count: int) -> list[Grade]:
@@ -216,18 +187,6 @@ def test_a_run_that_was_stopped_early_does_not_list_all_that_it_did_not_hold() -
     assert lines.count("not shown: 60 cases of which no trial was held") == 2
 
 
-def test_curves_stand_below_each_other_whatever_their_names_are_made_of() -> None:
-    wide = [
-        g.model_copy(update={"case_id": "名前"})
-        for g in (conversation(1, "pf"), conversation(2, "pp"))
-    ]
-    text = shown(conversation(1, "pf"), conversation(2, "pp"), *wide)
-
-    curves = [line for line in text.splitlines() if "turn 1 100%" in line]
-    assert len({cell_len(line.partition("turn 1")[0]) for line in curves}) == 1
-    assert len(curves) == 2
-
-
 def test_a_terminal_that_has_no_such_marks_gets_others() -> None:
     text = shown(*engines(2), encoding="ascii")
 
@@ -244,13 +203,3 @@ def test_whatever_names_are_nothing_of_theirs_steers_the_terminal(name: str, wid
 
     assert "\x1b" not in text
     assert "\x07" not in text
-
-
-def test_cases_of_which_nothing_was_held_are_one_line() -> None:
-    stream = io.StringIO()
-    not_run = [f"c{case}/e/with_skill/{n}" for case in range(13) for n in (1, 2)]
-    print_analysis(analyse(a_result(grades_of("held", "pf"), not_run=not_run), {}),
-                   Console(file=stream, width=100))  # fmt: skip
-
-    assert "not shown: 13 cases of which no trial was held" in stream.getvalue()
-    assert "c1 " not in stream.getvalue()

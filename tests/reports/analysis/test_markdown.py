@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skillup.analysis import with_analysis
 from skillup.reports.markdown import markdown
 from skillup.schema.grade import Grade
-from tests.support.graded import a_grade, a_result, a_turn, grades_of
+from tests.support.graded import a_result, grades_of
 
 
 def page(*grades: Grade) -> str:
@@ -28,19 +28,6 @@ def test_tables_and_lines_stand_between_the_trials_and_what_failed() -> None:
     )
     assert "| wavers | 2/3 | 67% | 21%–94% | 100% | 33% |" in text
     assert "- flaky: wavers (2/3)" in text
-
-
-def test_what_is_aligned_on_a_terminal_is_told_apart_here_too() -> None:
-    turns = [a_turn(1), a_turn(2, passed=False)]
-    text = page(
-        a_grade("c", "p", 1, turns=[a_turn(1), a_turn(2)]), a_grade("c", "f", 2, turns=turns)
-    )
-
-    assert "- c: turn 1 100% → turn 2 50%" in text
-
-
-def test_a_plain_run_has_no_more_than_its_trials() -> None:
-    assert "## Trials" not in page(a_grade("a"), a_grade("b", "f"))
 
 
 @given(st.text(alphabet=st.sampled_from("|`*_<>[]\\\n\r a")))
