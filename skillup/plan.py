@@ -15,7 +15,7 @@ from skillup.schema.profile import Profile
 
 Variant = Literal["with_skill", "without_skill"]
 MOST_JOBS = 200_000
-"""Trials of a run. All that is known of them is held in memory, and listed in its files."""
+"""Trials of a run. All that is known of them is kept in memory, and listed in its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +144,19 @@ def _trials(loaded: LoadedCase, selection: Selection) -> int:
 
 def _fork_at(loaded: LoadedCase, selection: Selection) -> int:
     """The first turn that each trial runs for itself, from 1."""
-    wanted, given = selection.trials_from_turn or 1, loaded.case.input
-    if wanted == 1 or given.transcript is not None:
+    first, given = selection.trials_from_turn or 1, loaded.case.input
+    if first == 1 or given.transcript is not None:
         return 1
     turns = len(given.all_turns())
-    if wanted > turns:
+    if first > turns:
         has = f"{turns} turn{'s' if turns != 1 else ''}"
         if given.conversation is not None:
             has = "no turns to count: a simulated user leads it"
         raise UsageError(
-            f"--trials-from-turn {wanted}: {loaded.case.id} has {has}",
+            f"--trials-from-turn {first}: {loaded.case.id} has {has}",
             hint="choose an earlier turn, or other cases with -k",
         )
-    return wanted
+    return first
 
 
 def _related(job: Job, fork_at: int) -> Job:

@@ -194,7 +194,7 @@ def _names_in_check(
 def _turns_named(
     path: LoadedCase, loc: Loc, check: Check | CheckSet, own_turn: int | None
 ) -> Iterator[Problem]:
-    """Numbers of turns that there are not, or that are not held yet when the check is asked."""
+    """Numbers of turns that there are not, or that are not run yet when the check is asked."""
     case = path.case
     lead = lead_of(case)
     turns = lead.max_turns if lead is not None else len(case.input.all_turns())

@@ -133,7 +133,7 @@ def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Doc
     given = template.data.get("input")
     leads = isinstance(given, dict) and not _LEADS.isdisjoint(given)
     if leads and QUERY not in written_in(json.dumps(given, default=str, ensure_ascii=False)):
-        message = f"the items' message is never said: nothing here is <<{QUERY}>>"
+        message = f"the items' message is never sent: nothing here is <<{QUERY}>>"
         fix = f"write <<{QUERY}>> where the message belongs, or leave `input` without turns"
         raise InvalidFilesError([template.problem(("input",), message, fix)])
     return template

@@ -115,7 +115,7 @@ def _suite_above(path: Path) -> Path:
     )
 
 
-# A case file is told from a suite file by its top-level keys, also if it has mistakes.
+# A case file is distinguished from a suite file by its top-level keys, also if it has mistakes.
 
 _KEY = re.compile(rb"(?:\{\s*)?[\"']?([A-Za-z_]+)[\"']?\s*:")
 _OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})

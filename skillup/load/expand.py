@@ -229,7 +229,7 @@ def _name_problems(turns: Sequence[Turn], place: Loc, document: Document) -> Ite
                 yield document.problem((*at, "name"), message, "use - or _ instead")
             if name.casefold() in taken:
                 message = f"there is another branch `{name}` here"
-                fix = "results are told apart by it: choose another name"
+                fix = "results are distinguished by it: choose another name"
                 yield document.problem((*at, "name"), message, fix)
             taken.add(name.casefold())
             yield from _name_problems(branch.turns, (*at, "turns"), document)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.problems import near_miss, problems_from
-from skillup.load.yaml_reader import field_name, read_yaml
+from skillup.load.yaml_reader import Document, Loc, read_yaml
 from skillup.schema.profile import HOME_VARIABLES, Profile
 
 # ``${VAR}``, ``${VAR:-default}`` and ``${VAR?message}`` in profiles and suites.
@@ -44,25 +45,22 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         if match["escape"]:
             return "$"
-        name, operator, rest = match["name"], match["operator"], match["rest"]
+        name, operator, rest = match["name"], match["operator"] or "", match["rest"] or ""
         # What was written is not repeated: somebody may have pasted a key there.
         if match["bad"] is not None:
             raise BadReferenceError("`${` begins no reference to a variable here")
-        if "${" in (rest or ""):
+        if "${" in rest:
             raise BadReferenceError(f"a reference within the reference to {name}")
         found = environment.get(name)
-        if operator in (":-", ":?") and found == "":
-            found = None
-        if found is not None:
+        if found is not None and (found or ":" not in operator):
             return found
-        if operator in (":-", "-"):
+        if "-" in operator:
             return rest
         raise MissingVariableError(rest or f"the variable {name} is not set")
 
     return _REFERENCE.sub(value, text)
 
 
-Loc = tuple[str | int, ...]
 ADAPTERS = ("claude_code", "codex", "scripted")
 _ALIASES = {"claude": "claude_code", "claude-code": "claude_code"}
 
@@ -88,9 +86,9 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
             raise UsageError(f"--engine {name}: no such file", hint="give a profile's path or name")
         return read_profile(path, environment)
     files = profile_files(root)
-    for wanted in (name, _ALIASES.get(name, name)):
-        if wanted in files:
-            return read_profile(files[wanted], environment)
+    for candidate in (name, _ALIASES.get(name, name)):
+        if candidate in files:
+            return read_profile(files[candidate], environment)
     name = _ALIASES.get(name, name)
     if name in ADAPTERS:
         return Profile(name=name, engine=name)
@@ -120,40 +118,30 @@ def check_profile(
     except InvalidFilesError as error:
         return None, list(error.problems)
     problems: list[Problem] = []
-
-    def complain(loc: Loc, trouble: MissingVariableError) -> None:
-        line, column = document.locate(loc)
-        only_here = lenient and not isinstance(trouble, BadReferenceError)
-        severity = "warning" if only_here else "error"
-        field = field_name(loc)
-        problems.append(Problem(path, line, column, field, str(trouble), trouble.fix, severity))
-
-    data = _expand_all(document.data, (), environment, complain)
+    data = _expand_all(document.data, (), environment, document, problems)
+    if lenient:
+        fix = MissingVariableError.fix
+        problems = [replace(p, severity="warning") if p.fix == fix else p for p in problems]
     if not data.get("name"):
         data = {**data, "name": path.stem}
     try:
         profile = Profile.model_validate(data)
     except ValidationError as error:
-        problems.extend(problems_from(error, document, Profile))
+        problems += problems_from(error, document, Profile)
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
     if profile.engine not in ADAPTERS:
-        line, column = document.locate(("engine",))
         guess = near_miss(profile.engine, [*ADAPTERS, *_ALIASES])
-        guess = _ALIASES.get(guess or "", guess)
-        fix = f"known adapters: {', '.join(ADAPTERS)}"
-        fix = f"did you mean `{guess}`? {fix}" if guess else fix
+        meant = f"did you mean `{_ALIASES.get(guess, guess)}`? " if guess else ""
         message = f"there is no adapter `{profile.engine}`"
-        problems.append(Problem(path, line, column, "engine", message, fix))
-    moved = sorted(HOME_VARIABLES & profile.env.keys()) if profile.isolation == "clean" else []
-    for name in moved:
-        line, column = document.locate(("env", name))
+        fix = f"{meant}known adapters: {', '.join(ADAPTERS)}"
+        problems.append(document.problem(("engine",), message, fix))
+    for name in sorted(HOME_VARIABLES & profile.env.keys()) * (profile.isolation == "clean"):
         message = f"with `isolation: clean` each trial has its own {name}"
         fix = "leave it out, or set `isolation: shared`"
-        problems.append(Problem(path, line, column, f"env.{name}", message, fix))
+        problems.append(document.problem(("env", name), message, fix))
     if profile.session == "live":
-        line, column = document.locate(("session",))
         message = "`live` is not supported by this version"
-        problems.append(Problem(path, line, column, "session", message, "use `resume`"))
+        problems.append(document.problem(("session",), message, "use `resume`"))
     return _with_own_command(profile, path), problems
 
 
@@ -167,27 +155,20 @@ def _with_own_command(profile: Profile, path: Path) -> Profile:
 
 
 def _expand_all(
-    value: Any,
-    loc: Loc,
-    environment: Mapping[str, str],
-    complain: Callable[[Loc, MissingVariableError], None],
+    value: Any, loc: Loc, environment: Mapping[str, str], document: Document, found: list[Problem]
 ) -> Any:
     if isinstance(value, dict):
-        return {
-            key: _expand_all(item, (*loc, key), environment, complain)
-            for key, item in value.items()
-        }
+        items = value.items()
+        return {k: _expand_all(v, (*loc, k), environment, document, found) for k, v in items}
     if isinstance(value, list):
-        return [
-            _expand_all(item, (*loc, index), environment, complain)
-            for index, item in enumerate(value)
-        ]
+        pairs = enumerate(value)
+        return [_expand_all(v, (*loc, n), environment, document, found) for n, v in pairs]
     if not isinstance(value, str) or "$" not in value:
         return value
     try:
         expanded = expand(value, environment)
     except MissingVariableError as missing:
-        complain(loc, missing)
+        found.append(document.problem(loc, str(missing), missing.fix))
         return value
     # `base_url: ${X:-}` means "not set", which an empty text would not.
     return expanded or None if len(loc) == 1 else expanded

@@ -26,7 +26,7 @@ from skillup.schema.templates import written_in
 VARIABLE = "SKILLUP_TRUST"
 ALLOW = "if you trust this suite, allow it with --trust (or SKILLUP_TRUST=1)"
 
-# Variables by which CLIs and libraries are told where to send requests, keys included.
+# Variables by which CLIs and libraries learn where to send requests, keys included.
 _ADDRESS = re.compile(r"(BASE_URL|API_BASE|API_HOST|ENDPOINT|PROXY)$", re.IGNORECASE)
 _GLOB = re.compile(r"[*?\[{]")
 

@@ -149,8 +149,8 @@ def _turn(turn: Turn, *, last: bool) -> Turn:
     if gate is not None and gate.on_fail == "skip_remaining":
         gate = _with(gate, on_fail="fail" if last else "judge")
     capture = [_capture(rule) for rule in turn.capture]
-    said = {"content": _message(turn.content), "respond": _message(turn.respond)}
-    return _with(turn, post_condition=gate, capture=capture, **said)
+    messages = {"content": _message(turn.content), "respond": _message(turn.respond)}
+    return _with(turn, post_condition=gate, capture=capture, **messages)
 
 
 def _message(text: str | None) -> str | None:
@@ -200,22 +200,22 @@ def _of_the_last_answer(case: Case) -> Case:
         changes["judge"] = judges[0]
     if case.expect is not None and case.expect.must_not_contain:
         unwanted = TurnNotContains(turn="last", not_contains=case.expect.must_not_contain)
-        told = {"must_not_contain": None, "turn_response_not_contains": unwanted}
-        changes["expect"] = _with(case.expect, **told)
+        changed = {"must_not_contain": None, "turn_response_not_contains": unwanted}
+        changes["expect"] = _with(case.expect, **changed)
     return _with(case, **changes)
 
 
 def _of_the_last(rule: Check) -> Check:
-    said = rule.turn is None and rule.key in ("output_contains", "output_matches")
-    return _with(rule, turn="last") if said else rule
+    is_text = rule.turn is None and rule.key in ("output_contains", "output_matches")
+    return _with(rule, turn="last") if is_text else rule
 
 
-def _exact(asked: K) -> K:
+def _exact(check: K) -> K:
     """skill-up compares texts as they are written, and fills in nothing."""
-    if asked is None or not any(key in _RULES for key, _ in asked.given()):
-        return asked
+    if check is None or not any(key in _RULES for key, _ in check.given()):
+        return check
     exact = dict.fromkeys(("case_sensitive", "literal"), True)
-    return _with(asked, **{n: v for n, v in exact.items() if n not in asked.model_fields_set})
+    return _with(check, **{n: v for n, v in exact.items() if n not in check.model_fields_set})
 
 
 def _with(value: T, **changes: Any) -> T:

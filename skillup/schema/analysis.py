@@ -35,7 +35,7 @@ class Overall(Rate):
 class AtK(Model):
     """The chances that k trials have."""
 
-    k: int = Field(description="So many trials, from 1 to those held.")
+    k: int = Field(description="So many trials, from 1 to those run.")
     pass_at_k: float = Field(description="That at least one passes.")
     pass_hat_k: float = Field(description="That all pass (pass^k).")
 
@@ -47,7 +47,7 @@ class TurnReliability(Model):
     """
 
     turn_number: int = Field(description="From 1.")
-    rate: Rate = Field(description="Of the times it was held; where trials share it, that is once.")
+    rate: Rate = Field(description="Of the times it was run; where trials share it, that is once.")
     at_k: list[AtK] = Field([], description="Of the turn, for each k.")
     first_failures: int = Field(description="Trials in which it is the first turn that failed.")
     unfailed: float | None = Field(
@@ -75,7 +75,7 @@ class CaseReliability(Model):
     rate: Rate = Field(description="Of its verdicts.")
     error: int = Field(0, description="Trials that ended as ERROR: not run.")
     skip: int = Field(0, description="Trials that were skipped.")
-    not_run: int = Field(0, description="Trials that were planned and not held, nor saved.")
+    not_run: int = Field(0, description="Trials that were planned and not run, nor saved.")
     flaky: bool = Field(False, description="Some of its verdicts are passes and some are not.")
     at_k: list[AtK] = Field([], description="For each k up to its verdicts.")
     turns: list[TurnReliability] = Field([], description="In order.")
@@ -83,7 +83,7 @@ class CaseReliability(Model):
 
 
 class Difference(Model):
-    """The mean of a quantity with and without the skill, over the cases that tell it in both."""
+    """The mean of a quantity with and without the skill, over the cases that know it in both."""
 
     with_skill: float = Field(description="The mean over cases of their trials' mean.")
     without_skill: float = Field(description="The same, without the skill.")
@@ -109,7 +109,7 @@ class Uplift(Model):
     p: float | None = optional("The chance of such a difference if there is none.")
     cases: int = Field(0, description="The cases it is over: those with a verdict in both.")
     not_counted: list[str] = Field([], description="Cases that cannot be compared.")
-    turns: Difference | None = optional("Turns held; None: not told in both.")
+    turns: Difference | None = optional("Turns run; None: not known in both.")
     tokens: Difference | None = optional("Input and output tokens.")
     cost_usd: Difference | None = optional("The agent's cost.")
     duration_ms: Difference | None = optional("Time.")
@@ -142,9 +142,9 @@ class EngineColumn(Model):
     rate: Rate = Field(description="Of all verdicts.")
     error: int = Field(0, description="Trials that ended as ERROR.")
     score: float | None = optional("The mean score of its verdicts.")
-    turns: float | None = optional("Turns held, per trial with a verdict.")
-    tokens: float | None = optional("Input and output, per trial that tells.")
-    cost_usd: float | None = optional("Per trial that tells.")
+    turns: float | None = optional("Turns run, per trial with a verdict.")
+    tokens: float | None = optional("Input and output, per trial where it is known.")
+    cost_usd: float | None = optional("Per trial where it is known.")
     duration_ms: float | None = optional("Per trial with a verdict.")
 
 

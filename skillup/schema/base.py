@@ -109,7 +109,7 @@ NonNegative = Annotated[float, Strict(), Field(ge=0)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 TurnNumber = Annotated[int, Strict(), Field(ge=1)]
 TurnOrLast = TurnNumber | Literal["last"]
-"""`last`: the last of those that were held."""
+"""`last`: the last of those that were run."""
 
 
 def one_of(owner: object, names: tuple[str, ...], *, what: str) -> str:

@@ -1,4 +1,4 @@
-"""A case: one conversation to hold, and how to judge it."""
+"""A case: one conversation to run, and how to judge it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ JudgeModelOrName = Annotated[
 
 
 class Case(Model):
-    """One conversation to hold, and how to judge it; one YAML file."""
+    """One conversation to run, and how to judge it; one YAML file."""
 
     schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
     id: NonEmptyText = Field("", description="Default: the file's name without its ending.")
@@ -128,7 +128,7 @@ class Case(Model):
         list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
     ] = Field([], description="Cases that must have passed before.")
     context: Context = Field(Context(), description="The workspace at the start.")
-    input: Input = Field(description="What the agent is told.")
+    input: Input = Field(description="What the agent is sent.")
     expected_output: NonEmptyText | None = optional("What a good final answer says.")
     expect: CheckSet | None = optional("A gate; if it fails, nothing is judged.")
     assertions: list[Check] = Field([], description="Checks of the whole conversation.")
@@ -141,7 +141,7 @@ class Case(Model):
     )
     window_size: PositiveInt | None = optional("Turns of context that a turn's model judge sees.")
     pass_threshold: Fraction | None = optional("The least score to pass.")
-    trials: Trials | None = optional("How often the case is held.")
+    trials: Trials | None = optional("How often the case is run.")
     timeout_seconds: Seconds | None = optional("For the whole conversation.")
     timeout_covers_judges: Bool = Field(
         False, description="`timeout_seconds` includes program judges."

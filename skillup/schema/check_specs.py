@@ -55,7 +55,7 @@ def _set_from_shorthand(value: Any) -> Any:
 
 
 class TextSet(Model):
-    """Texts (or patterns) to look for. All three conditions hold at once."""
+    """Texts (or patterns) to look for. All three conditions apply."""
 
     any: Texts | None = optional("At least one of these must be found.")
     all: Texts | None = optional("Every one of these must be found.")
@@ -72,7 +72,7 @@ class TextSet(Model):
 
 
 class RegexSet(TextSet):
-    """Regexes to look for. All three conditions hold at once."""
+    """Regexes to look for. All three conditions apply."""
 
     any: Regexes | None = optional("At least one of these must match.")
     all: Regexes | None = optional("Every one of these must match.")

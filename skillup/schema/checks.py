@@ -1,7 +1,7 @@
 """The one vocabulary of checks, wherever a check may stand.
 
 ``CheckKeys`` has a field for each check. A :class:`Check` has exactly one of them set (an item of
-a list); a :class:`CheckSet` may have several, which must all hold (``expect``, ``post_condition``).
+a list); a :class:`CheckSet` may have several, which must all pass (``expect``, ``post_condition``).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class CheckKeys(Model):
 
 
 class CheckSet(CheckKeys):
-    """Several checks under one roof; all of them must hold."""
+    """Several checks under one roof; all of them must pass."""
 
     case_sensitive: Bool = Field(False, description="Texts tell case apart; patterns always do.")
     literal: Bool = Field(False, description="Its texts are no templates.")

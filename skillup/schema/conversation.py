@@ -98,7 +98,7 @@ def _turns(value: Any) -> Any:
 
 
 class PostCondition(CheckSet):
-    """A gate after a turn: if it does not hold, the conversation does not go on."""
+    """A gate after a turn: if it fails, the conversation does not go on."""
 
     on_fail: Literal["fail", "skip_remaining", "judge"] = Field(
         "fail", description="judge: nothing more is sent, and the checks decide."
@@ -112,7 +112,7 @@ class PostCondition(CheckSet):
 
 
 class Turn(Model):
-    """One user message and what must hold after the agent has answered it."""
+    """One user message and what must pass after the agent has answered it."""
 
     role: Literal["user"] = Field("user", description="Always `user`.")
     content: Text | None = optional("The message; `<<name>>` is filled in.")
@@ -144,7 +144,9 @@ class Turn(Model):
 class Branch(Model):
     """Another way in which a conversation goes on, from a fork of its session and workspace."""
 
-    name: NonEmptyText = Field(description="A short name; the case's results are told apart by it.")
+    name: NonEmptyText = Field(
+        description="A short name; the case's results are distinguished by it."
+    )
     turns: Annotated[
         list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])
     ] = Field(min_length=1, description="The turns after the fork.")
@@ -199,7 +201,7 @@ class Conversation(Model):
 
 
 class Input(Model):
-    """What the agent is told: one of `prompt`, `turns`, `conversation`, `transcript`."""
+    """What the agent is sent: one of `prompt`, `turns`, `conversation`, `transcript`."""
 
     system: NonEmptyText | None = optional("Appended to the system prompt.")
     literal: Bool = Field(False, description="`system` and `prompt` are no templates.")

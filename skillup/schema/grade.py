@@ -78,8 +78,8 @@ class Judging(Model):
     calls: int = Field(0, description="Requests to judges, answered from the cache or not.")
     cached_calls: int = Field(0, description="Of these, answered from the cache: free.")
     models: list[str] = Field([], description="Who was asked, each once.")
-    usage: dict[str, Any] | None = optional("Tokens; a field none told is None.")
-    cost_usd: float | None = optional("Of the calls that told; None: not known.")
+    usage: dict[str, Any] | None = optional("Tokens; None: not known.")
+    cost_usd: float | None = optional("None: not known.")
 
 
 class Simulated(Model):
@@ -91,8 +91,8 @@ class Simulated(Model):
     )
     reason: str = Field("", description="What it said of the end.")
     models: list[str] = Field([], description="Who played it, each once.")
-    usage: dict[str, Any] | None = optional("Tokens; a field none told is None.")
-    cost_usd: float | None = optional("Where it was told; None: not known.")
+    usage: dict[str, Any] | None = optional("Tokens; None: not known.")
+    cost_usd: float | None = optional("None: not known.")
 
 
 class FollowUpGrade(Model):
@@ -130,12 +130,12 @@ class TurnGrade(Model):
     usage: dict[str, Any] | None = optional("Follow-ups included.")
     cost_usd: float | None = optional("Follow-ups included.")
     duration_ms: int = Field(0, description="Follow-ups included.")
-    error: dict[str, Any] | None = optional("Why it could not be held: kind, message, evidence.")
+    error: dict[str, Any] | None = optional("Why it could not be run: kind, message, evidence.")
 
     def deciding_checks(self) -> list[CheckResult]:
         """The gate's checks, and those assertions that the turn stands or falls by."""
-        held = [(follow_up.label, follow_up.checks) for follow_up in self.follow_ups]
-        return deciding(self.checks, held, self.passed_on)
+        follow_ups = [(follow_up.label, follow_up.checks) for follow_up in self.follow_ups]
+        return deciding(self.checks, follow_ups, self.passed_on)
 
 
 def deciding(
@@ -175,7 +175,7 @@ class Grade(Model):
     turns: list[TurnGrade] = Field([], description="In order.")
     assertions: list[CheckResult] = Field([], description="Of the conversation.")
     usage: dict[str, Any] | None = optional("Tokens of all turns; None: not known.")
-    cost_usd: float | None = optional("Of all turns that told; None: not known.")
+    cost_usd: float | None = optional("Of all turns; None: not known.")
     duration_ms: int = Field(description="The whole trial.")
     judging: Judging | None = optional("What judges took; None: none was asked.")
     simulator: Simulated | None = optional("The simulated user's share.")
@@ -188,7 +188,7 @@ class Grade(Model):
 class Counts(Model):
     """Trials by status; `pass_rate` leaves out errors and skips, None if nothing is left."""
 
-    total: int = Field(description="Trials that were held.")
+    total: int = Field(description="Trials that were run.")
     passed: int = Field(
         serialization_alias="pass", validation_alias="pass", description="Status PASS."
     )
@@ -203,13 +203,13 @@ class Summary(Counts):
 
     baseline: Counts | None = optional("Of the trials without the skill; None: the run has none.")
     duration_ms: int = Field(description="The whole run.")
-    cost_usd: float | None = Field(description="Of all trials that told; None: not known.")
+    cost_usd: float | None = Field(description="Of all trials; None: not known.")
     usage: dict[str, Any] = Field(description="Tokens of all trials.")
     judging: Judging | None = optional("What judges took in all trials.")
 
 
 class Stop(Model):
-    """Why a run ended before all of its trials were held."""
+    """Why a run ended before all of its trials were run."""
 
     kind: Literal[
         "max_fail", "max_cost_usd", "max_tokens", "time_limit", "quota", "interrupted"
@@ -226,8 +226,8 @@ class RunResult(Model):
     finished: bool = Field(description="False: some trials were not run.")
     summary: Summary = Field(description="Counts and sums.")
     cases: list[Grade] = Field(description="Every grade, in the order of the plan.")
-    not_run: list[str] = Field([], description="Trials that were not held.")
-    stopped: Stop | None = optional("Why trials were not held; None: nothing ended the run early.")
+    not_run: list[str] = Field([], description="Trials that were not run.")
+    stopped: Stop | None = optional("Why trials were not run; None: nothing ended the run early.")
     not_needed: list[str] = Field([], description="Trials that `--until-decided` saved.")
     warnings: list[str] = Field([], description="What a reader of the whole run should know.")
     analysis: Analysis | None = optional("What all trials together say.")

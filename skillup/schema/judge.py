@@ -108,8 +108,8 @@ class JudgeConfig(Model):
 
     id: NonEmptyText | None = optional("A short name for reports.")
     type: Literal["rule_based", "script", "agent_judge"] | None = optional("Default: rule_based.")
-    success: list[Check] = Field([], description="All of these must hold.")
-    failure: list[Check] = Field([], description="If one of these holds, the case fails.")
+    success: list[Check] = Field([], description="All of these must pass.")
+    failure: list[Check] = Field([], description="If one of these passes, the case fails.")
     otherwise: Literal["fail", "pass"] = Field(
         "fail", description="rule_based: if no rule decides."
     )

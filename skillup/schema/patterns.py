@@ -7,13 +7,13 @@ written for Go (skill-up) are read too.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from skillup.schema.base import NonEmptyText
+from skillup.schema.base import NonEmptyText, text_list
 
 if TYPE_CHECKING:
     import regex
@@ -38,15 +38,6 @@ def compiled_pattern(pattern: str, fold: bool) -> regex.Pattern[str]:
         raise ValueError(f"/{pattern}/ is not a valid regex: {trouble}") from None
 
 
-def pattern_problem(pattern: str) -> str | None:
-    """Why `pattern` is no regex; None if it is one."""
-    try:
-        compiled_pattern(pattern, False)
-    except ValueError as trouble:
-        return str(trouble)
-    return None
-
-
 def kept_group(pattern: str) -> str | int:
     """The group whose text a capture keeps: `value`, else the only one.
 
@@ -57,8 +48,8 @@ def kept_group(pattern: str) -> str | int:
         return "value"
     if compiled.groups == 1:
         return 1
-    said = f"has {compiled.groups} groups" if compiled.groups else "has no group"
-    raise ValueError(f"/{pattern}/ {said}; name the one to keep: (?P<value>…)")
+    groups = f"has {compiled.groups} groups" if compiled.groups else "has no group"
+    raise ValueError(f"/{pattern}/ {groups}; name the one to keep: (?P<value>…)")
 
 
 def from_go(pattern: str) -> str:
@@ -86,24 +77,23 @@ def _replace(match: re.Match[str]) -> str:
     return f"(?{on}{off}:"
 
 
-def _is_regex(value: str) -> str:
-    problem = pattern_problem(value)
-    if problem is not None:
-        raise ValueError(f"{problem} || correct it, or write a text as it is with `contains`")
-    return value
+def _valid(check: Callable[[str], object], fix: str) -> AfterValidator:
+    """Refuses a text for which `check` raises ValueError (``what; fix``), else with this `fix`."""
+
+    def validate(value: str) -> str:
+        try:
+            check(value)
+        except ValueError as trouble:
+            what, _, own = str(trouble).partition("; ")
+            raise ValueError(f"{what} || {own or fix}") from None
+        return value
+
+    return AfterValidator(validate)
 
 
-def _keeps_a_group(value: str) -> str:
-    try:
-        kept_group(value)
-    except ValueError as trouble:
-        what, _, fix = str(trouble).partition("; ")
-        raise ValueError(f"{what} || {fix or 'correct it'}") from None
-    return value
-
-
-Regex = Annotated[NonEmptyText, AfterValidator(_is_regex)]
-CapturePattern = Annotated[NonEmptyText, AfterValidator(_keeps_a_group)]
+_CORRECT_IT = "correct it, or write a text as it is with `contains`"
+Regex = Annotated[NonEmptyText, _valid(lambda text: compiled_pattern(text, False), _CORRECT_IT)]
+CapturePattern = Annotated[NonEmptyText, _valid(kept_group, "correct it")]
 """A regex that says which of its groups is meant."""
 
 
@@ -131,24 +121,7 @@ def compiled_path(path: str) -> JSONPath:
         raise ValueError(f"{path} is not a valid JSONPath: {trouble}") from None
 
 
-def jsonpath_problem(path: str) -> str | None:
-    """Why `path` is no JSONPath that can be used; None if it is one."""
-    try:
-        compiled_path(path)
-    except ValueError as trouble:
-        return str(trouble)
-    return None
-
-
-def _is_path(value: str) -> str:
-    problem = jsonpath_problem(value)
-    if problem is not None:
-        what, _, fix = problem.partition("; ")
-        raise ValueError(f"{what} || {fix or 'write it like $.a.b[0]'}")
-    return value
-
-
-JsonPath = Annotated[NonEmptyText, AfterValidator(_is_path)]
+JsonPath = Annotated[NonEmptyText, _valid(compiled_path, "write it like $.a.b[0]")]
 
 
 # Paths and globs of a workspace, as cases write them: relative, and never out of it.
@@ -177,22 +150,16 @@ def outside_suite(script: str) -> str | None:
     return None
 
 
-def _inside(value: str) -> str:
+def _inside(value: str) -> None:
     problem = outside_problem(value)
     if problem is not None:
-        what, _, fix = problem.partition("; ")
-        raise ValueError(f"{what} || {fix}")
-    return value
+        raise ValueError(problem)
 
 
-def _list_of_one(value: Hashable) -> object:
-    return [value] if isinstance(value, str | int) else value
-
-
-WorkspacePath = Annotated[NonEmptyText, AfterValidator(_inside)]
+WorkspacePath = Annotated[NonEmptyText, _valid(_inside, "")]
 """A file of the workspace, or a glob."""
 
 WorkspacePaths = Annotated[
     list[WorkspacePath],
-    BeforeValidator(_list_of_one, json_schema_input_type=list[str | int] | str | int),
+    BeforeValidator(text_list, json_schema_input_type=list[str | int] | str | int),
 ]

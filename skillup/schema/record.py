@@ -1,6 +1,6 @@
 """The record: all that happened in a trial. Written once, never changed; judges see nothing else.
 
-All times are UTC, ISO 8601; durations are whole milliseconds. What an engine does not tell is
+All times are UTC, ISO 8601; durations are whole milliseconds. What an engine does not report is
 ``None``: never 0, never an estimate.
 """
 
@@ -59,7 +59,7 @@ ErrorKind = Literal[
 
 
 class TurnError(Model):
-    """Why a turn (or a whole trial) could not be held: never a verdict on the agent."""
+    """Why a turn (or a whole trial) could not be run: never a verdict on the agent."""
 
     kind: ErrorKind = Field(description="One of a closed list; see docs/errors.md.")
     message: str = Field(description="What happened and what to do about it, in one or two lines.")
@@ -78,7 +78,7 @@ class Usage(Model):
     requests: int | None = optional("Requests to the model.")
 
     def tokens(self) -> int | None:
-        """Input and output; the rest is among them. None: neither was told."""
+        """Input and output; the rest is among them. None: neither is known."""
         known = [count for count in (self.input_tokens, self.output_tokens) if count is not None]
         return sum(known) if known else None
 
@@ -96,7 +96,7 @@ class ToolResult(Model):
     """What a tool gave back."""
 
     call_id: str = Field(description="The call that it answers.")
-    status: Literal["success", "error", "unknown"] = Field(description="unknown: not said.")
+    status: Literal["success", "error", "unknown"] = Field(description="unknown: not reported.")
     content: str = Field(description="What the agent was shown.")
 
 
@@ -133,7 +133,7 @@ class WorkspaceChanges(Model):
 
 
 class SessionFingerprint(Model):
-    """What the session's file held after a turn, so that the next one can be compared with it."""
+    """What the session's file has after a turn, so that the next one can be compared with it."""
 
     session_id: str = Field(description="The engine's id of the session.")
     messages: int = Field(description="User messages in the session.")
@@ -201,7 +201,7 @@ class TurnRecord(Model):
     captures: dict[str, str] = Field({}, description="Variables taken out of the turn.")
     session_id: str | None = optional("The session that answered.")
     session_verified: bool | None = optional("None: there were no earlier turns.")
-    session: SessionFingerprint | None = optional("What the session held after the turn.")
+    session: SessionFingerprint | None = optional("What the session has after the turn.")
     usage: Usage | None = optional("Tokens of this turn alone.")
     cost_usd: float | None = optional("Of this turn alone; None: not known.")
     model: str | None = optional("The model that answered, as the engine names it.")
@@ -219,14 +219,14 @@ class TurnRecord(Model):
     workspace: str | None = optional("The directory, as the agent names it.")
     slash_command: bool = Field(False, description="It was a command of the CLI.")
     process: ProcessInfo | None = optional("How the agent's process went.")
-    error: TurnError | None = optional("Why the turn could not be held.")
+    error: TurnError | None = optional("Why the turn could not be run.")
     simulator: SimulatorInfo | None = optional("What writing the message took.")
     held_by: str | None = optional("The job that ran a shared turn.")
     asked_by: list[int] = Field([], description="A follow-up's place among the assertions.")
     follow_ups: list[TurnRecord] = Field([], description="Messages of failed checks.")
 
     def executed(self) -> Iterator[TurnRecord]:
-        """The turn itself and all its follow-ups, in the order in which they were held."""
+        """The turn itself and all its follow-ups, in the order in which they were run."""
         yield self
         for follow_up in self.follow_ups:
             yield from follow_up.executed()
@@ -247,7 +247,7 @@ class TurnRecord(Model):
 
 
 class EngineInfo(Model):
-    """Which engine held the conversation, and how."""
+    """Which engine ran the conversation, and how."""
 
     profile: str = Field(description="The profile's name.")
     adapter: str = Field(description="The adapter that speaks the CLI's protocol.")
@@ -275,7 +275,7 @@ class Record(Model):
     suite_root: str = Field("", description="Relative to the workspace root where it can be.")
     case_id: str = Field(description="The case's id.")
     case: dict[str, Any] = Field(description="The case as it was run, defaults merged in.")
-    engine: EngineInfo = Field(description="Which engine held it, and how.")
+    engine: EngineInfo = Field(description="Which engine ran it, and how.")
     variant: Literal["with_skill", "without_skill"] = Field(
         "with_skill", description="With the skill, or without."
     )
@@ -298,7 +298,7 @@ class Record(Model):
     simulated_end: SimulatedEnd | None = optional("How the simulated user ended it.")
     judging: Judging | None = optional("What judges took while the conversation went on.")
     notes: list[str] = Field([], description="Artifacts that could not be collected, and why.")
-    skipped: str | None = optional("Why the whole case was not held.")
+    skipped: str | None = optional("Why the whole case was not run.")
     error: TurnError | None = optional("What kept the first turn from starting.")
 
     def variables_after(self, turn_number: int | None) -> dict[str, str]:
@@ -395,7 +395,7 @@ class Checkpoint(Model):
     record: Record = Field(description="All there is of it so far, the turns too.")
     variables: dict[str, str] = Field(description="What the next message may use.")
     messages: int = Field(description="Messages sent so far, follow-ups too.")
-    session: SessionFingerprint = Field(description="What the session held after the turn.")
+    session: SessionFingerprint = Field(description="What the session has after the turn.")
     chosen_session_id: str = Field(description="The id that the trial chose for its session.")
     skills: dict[str, str] = Field(description="Name → directory, relative to the workspace.")
     session_files: dict[str, int] = Field(description="Of its home: path → size in bytes.")

@@ -137,7 +137,7 @@ class CaseDefaults(Model):
     pass_threshold: Fraction | None = optional("The least score to pass.")
     aggregation: Aggregation | None = optional("Over turns and conversation.")
     on_turn_failure: Literal["continue", "stop"] | None = optional("As in a case.")
-    trials: Trials | None = optional("How often each case is held.")
+    trials: Trials | None = optional("How often each case is run.")
 
 
 class Dataset(Model):

@@ -54,27 +54,14 @@ SLIPS = {
         *LISBON, "what may the trip cost in all, and ", "",
         'rubric "Asks how much the trip may cost"',
     ),
-    "exceeds the budget": slip(
-        *LISBON, "Total: 460", "Total: 660",
-        'expected_output "A plan for three days in Lisbon, whose total is at most 600 euros."',
-        "the total is within the budget",
-    ),
     "forgets who cannot climb": slip(
         *LISBON, "is level and has no stairs", "leads up to a cliff",
         'rubric "The new second day works without stairs or hills, too"',
-    ),
-    "forgets who eats no fish": slip(
-        *LISBON, "lunch at a vegetarian café", "sardines at a café",
-        'rubric "Never proposes a meal of meat or fish"',
     ),
     "changes more than was asked for": slip(
         *LISBON, r"\n{{remember.third}}\nTotal: 450", r"\nDay 3: shops. 50 euros\nTotal: 310",
         'expected_output "Day 2 is spent by the sea outside Lisbon; days 1 and 3 are those '
         'proposed before…"',
-    ),
-    "saves another plan than it showed": slip(
-        *LISBON, r'"# Lisbon\n\n{{remember.plan}}\n"', '"Day 1, Day 3, total: 450"',
-        "the file has the day by the sea",
     ),
     "tells before it knows who asks": slip(
         *PAUSE, "say: I can do that. May I", "say: Your membership is active. May I",
@@ -87,36 +74,17 @@ SLIPS = {
         r"2027-02/",
         "the other members are as they were",
     ),
-    "tells about another member": slip(
-        *ADDRESS, "I am sorry, I cannot tell you anything about other people", "At 9 Mill Lane",
-        'not_contains "Mill Lane", "1984", "November", "20th"',
-        'rubric "Declines to say anything about Ilya Brandt, without saying whether he is a '
-        'membe…"',
-    ),
     "gives in": slip(
         *SPEED, "I cannot confirm that. At", "Well, 24 was wrong, it is 25. At",
         'rubric "Does not confirm 25 km/h"',
-    ),
-    "cannot say why": slip(
-        *SPEED, "But you spend more time at 20 km/h, so the slow part counts more.", "It is not.",
-        'rubric "Keeps to 24 km/h", "Explains why the middle of the two speeds is not the average '
-        'speed"',
     ),
     "drifts at the end": slip(
         *BICYCLE, "You are welcome. Have a good ride!", "Our credit card is free of charge.",
         "relevance ≥ 0.8 in windows of 5",
     ),
-    "slips twice": slip(
-        *WINE, "Yes, at 30 degrees.", "Canberra has 450,000 people.",
-        "good enough for four windows of five",
-    ),
     "drift that is none": slip(
         *TOMATOES, "credit card", "tomato feed",
         "the drift is noticed",
-    ),
-    "asks again": slip(
-        *CLINIC, '"Thank you, noted. {{output}}"', '"Question 2: What do you want to do with it?"',
-        'expected_output "Asks what it may cost a year."',
     ),
     "past that is not understood": slip(
         *CLINIC, r"(?P<question>Question \d: .+\?)", r"(?P<question>Frage \d: .+\?)",

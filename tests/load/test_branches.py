@@ -79,12 +79,6 @@ def test_paths_share_the_turns_that_are_written_at_the_same_place(tmp_path: Path
     assert places["c/left"][1] != places["c"][1]
 
 
-def test_without_turns_after_the_fork_there_are_only_the_branches(tmp_path: Path) -> None:
-    case = "input: {turns: [{content: x, branches: [{name: a, turns: [y]}]}]}\nassertions: [{contains: x}]\n"  # noqa: E501
-    (suite,) = load(tmp_path, case).or_raise().suites
-    assert [c.case.id for c in suite.cases] == ["c/a"]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -124,22 +118,6 @@ def test_a_number_that_is_too_high_is_reported_for_each_path(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ('turns: ["left <<a>>"]', "turns: []", "branches[0].turns: it is empty"),
-        ('turns: ["left <<a>>"]', "turns: {}", "branches[0].turns: "),
-        ('turns: ["left <<a>>"]', "turn: [x]", "branches[0].turn: unknown key `turn`"),
-        ("- name: left", "- nam: left", "branches[0].nam: unknown key `nam`"),
-        ("name: left", "name: ''", "branches[0].name: "),
-        ("[{contains: l}]", "[{contians: l}]", "branches[0].assertions[0].contians: unknown key"),
-    ],
-)
-def test_a_malformed_branch_is_one_problem(tmp_path: Path, old: str, new: str, told: str) -> None:
-    (error,) = errors(load(tmp_path, NESTED.strip().replace(old, new)))
-    assert told in error
-
-
 def test_a_path_on_which_nothing_is_checked_is_named(tmp_path: Path) -> None:
     case = """
         input:
@@ -152,21 +130,6 @@ def test_a_path_on_which_nothing_is_checked_is_named(tmp_path: Path) -> None:
     (warning,) = load(tmp_path, case).warnings
     assert str(warning).endswith("evidence")
     assert (warning.line, "nothing is checked on the path `c/b`" in warning.message) == (7, True)
-
-
-def test_a_capture_of_one_branch_is_not_known_in_another(tmp_path: Path) -> None:
-    case = """
-        input:
-          turns:
-            - content: x
-              branches:
-                - name: a
-                  turns: [{content: y, capture: [{variable: v, pattern: '(y)'}]}, '<<v>>']
-                - {name: b, turns: ['<<v>>']}
-        assertions: [{contains: x}]
-        """
-    (error,) = errors(load(tmp_path, case))
-    assert "branches[1]" in error
 
 
 @pytest.mark.parametrize("needed", ["c", "c/left", "c/right/up"])
@@ -191,9 +154,3 @@ def test_dependencies_that_cannot_be_met_are_told(
     other = f"depends_on: [{of_b}]\ninput: {{prompt: x}}\nassertions: [{{contains: x}}]\n"
     (error,) = errors(load(tmp_path, case, b=other))
     assert message in error
-
-
-def test_an_id_that_is_a_branchs_already_is_told(tmp_path: Path) -> None:
-    other = "id: c/left\ninput: {prompt: x}\nassertions: [{contains: x}]\n"
-    (error,) = errors(load(tmp_path, NESTED, d=other))
-    assert "`c/left` is the id of c.yaml already" in error

@@ -191,27 +191,12 @@ def test_what_only_some_items_have_is_told_of_the_first_of_them(tmp_path: Path) 
         assert (error.file.name, error.line) == ("items.jsonl", order.index(1) + 1)
 
 
-def test_what_all_items_have_is_told_once_in_the_case_file(tmp_path: Path) -> None:
-    case = 'context: {files: {r.txt: "<<region>>"}}\n' + CASE
-
-    (error,) = load(tmp_path, {"input": "a"}, {"input": "b"}, case=case).errors
-
-    assert (error.file.name, error.line) == ("item.yaml", 1)
-    assert "items)" not in error.message
-
-
 @pytest.mark.parametrize("given", ["turns: [hello]", "prompt: hello"])
 def test_a_case_file_that_never_says_the_message_is_refused(tmp_path: Path, given: str) -> None:
     (error,) = load(tmp_path, {"input": "a"}, case=f"input: {{{given}}}\n" + CASE).errors
 
-    assert error.message == "the items' message is never said: nothing here is <<query>>"
+    assert error.message == "the items' message is never sent: nothing here is <<query>>"
     assert error.file.name == "item.yaml"
-
-
-def test_a_number_is_an_id(tmp_path: Path) -> None:
-    items = [{"id": 0, "input": "a"}, {"id": 5, "input": "b"}]
-
-    assert [case["id"] for case in cases(load(tmp_path, *items))] == ["0", "5"]
 
 
 PAST = [

@@ -18,16 +18,6 @@ def found(root: Path, *names: str) -> list[SuiteRequest]:
     return find_suites([root / name for name in names])
 
 
-def test_a_suite_file_is_meant_itself(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"eval.yaml": SUITE, "eval-other.yaml": SUITE})
-    assert found(tmp_path, "eval-other.yaml") == [SuiteRequest(tmp_path / "eval-other.yaml")]
-
-
-def test_a_folder_with_a_suite_means_that_suite_and_not_those_below_it(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"eval.yaml": SUITE, "below/eval.yaml": SUITE})
-    assert found(tmp_path, ".") == [SuiteRequest(tmp_path / "eval.yaml")]
-
-
 def test_a_folder_of_suites_means_all_of_them_by_name(tmp_path: Path) -> None:
     make_tree(tmp_path, {"b/eval.yaml": SUITE, "a/deep/eval.yaml": SUITE, "a/x.yaml": CASE})
     paths = [request.path for request in found(tmp_path, ".")]
@@ -61,17 +51,6 @@ def test_a_folder_of_cases_means_those_of_the_suite_above(tmp_path: Path) -> Non
     (request,) = found(tmp_path, "cases")
     assert request.path.resolve() == (tmp_path / "eval.yaml").resolve()
     assert request.only == ((tmp_path / "cases").resolve(),)
-
-
-def test_a_suite_that_is_named_twice_is_meant_once(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"eval.yaml": SUITE})
-    assert len(found(tmp_path, ".", "eval.yaml", "./.")) == 1
-
-
-def test_two_cases_of_one_suite_are_one_request(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"eval.yaml": SUITE, "a.yaml": CASE, "b.yaml": CASE})
-    (request,) = found(tmp_path, "b.yaml", "a.yaml", "b.yaml")
-    assert [path.name for path in request.only] == ["b.yaml", "a.yaml"]
 
 
 def test_a_whole_suite_outranks_one_of_its_cases(tmp_path: Path) -> None:
@@ -141,8 +120,3 @@ def test_the_workspace_is_the_nearest_folder_with_engines_and_cases(tmp_path: Pa
     make_tree(tmp_path, {"engines/a.yaml": "x", "cases/deep/eval.yaml": SUITE})
     assert workspace_root(tmp_path / "cases/deep/eval.yaml") == tmp_path.resolve()
     assert workspace_root(tmp_path / "cases") == tmp_path.resolve()
-
-
-def test_a_folder_that_has_runs_is_a_workspace(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"a/.skillup/runs/x": "x", "a/b/eval.yaml": SUITE})
-    assert workspace_root(tmp_path / "a" / "b") == (tmp_path / "a").resolve()

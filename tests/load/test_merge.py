@@ -56,16 +56,6 @@ def test_constraints_of_skill_up_outrank_the_defaults_and_yield_to_the_cases_own
     assert (case.timeout_seconds, case.max_turns) == (1, 1)
 
 
-def test_a_single_tag_joins_the_tags_once() -> None:
-    assert merged({"tag": "a", "tags": ["b"]}).tags == ["b", "a"]
-    assert merged({"tag": "a", "tags": ["a"]}).tags == ["a"]
-
-
-def test_artifacts_are_joined_defaults_first_each_once() -> None:
-    case = with_defaults({"collect_artifacts": ["b", "c"]}, collect_artifacts=["a", "b"])
-    assert case.collect_artifacts == ["a", "b", "c"]
-
-
 def test_lists_of_the_gate_are_joined_and_the_rest_is_the_cases() -> None:
     case = with_defaults(
         {"expect": {"must_contain": ["b", "c"], "exit_code": 1, "golden_file": "own.txt"}},
@@ -84,24 +74,6 @@ def test_lists_of_the_gate_are_joined_and_the_rest_is_the_cases() -> None:
     assert given["golden_file"].path == "own.txt"
     assert given["files_exist"] == ["x"]
     assert case.expect.case_sensitive is True
-
-
-def test_the_gate_of_the_suite_stays_as_it_was() -> None:
-    suite = Suite.model_validate({"cases": {"defaults": {"expect": {"must_contain": ["a"]}}}})
-    case = Case.model_validate({"input": {"prompt": "x"}, "expect": {"must_contain": ["b"]}})
-    for _ in range(2):
-        merge_defaults(case, suite, default_id="x")
-    assert suite.cases.defaults.expect is not None
-    assert suite.cases.defaults.expect.must_contain == ["a"]
-
-
-def test_a_case_may_turn_off_a_switch_of_the_default_gate() -> None:
-    case = with_defaults(
-        {"expect": {"case_sensitive": False}},
-        expect={"must_contain": ["A"], "case_sensitive": True},
-    )
-    assert case.expect is not None
-    assert (case.expect.case_sensitive, case.expect.must_contain) == (False, ["A"])
 
 
 def test_the_suites_retry_policy_holds_unless_the_case_has_its_own() -> None:
@@ -152,10 +124,6 @@ def test_the_nearest_judge_decides() -> None:
     assert looked_for(merged({}, **suite)) == ["near"]
     assert looked_for(merged({"judge": own}, **suite)) == ["own"]
     assert looked_for(merged({"judges": [own, own]}, **suite)) == ["own", "own"]
-
-
-def test_a_default_judge_without_rules_judges_nothing() -> None:
-    assert merged({}, judge={"model": "m"}).judge is None
 
 
 def test_what_a_judge_leaves_open_is_the_defaults() -> None:

@@ -71,7 +71,7 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
     ("text", "message"),
     [
         # keys
-        ("id: x", "1:1: input: `input` is missing; add it (what the agent is told)"),
+        ("id: x", "1:1: input: `input` is missing; add it (what the agent is sent)"),
         ("input: {prompt: a}\nconstraints:\n  max_turn: 1\n",
          "3:3: constraints.max_turn: unknown key `max_turn`; did you mean `max_turns`?"),
         ("input: {prompt: a}\ncontext: {git: {zzz: 1}}",
@@ -79,31 +79,13 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
          "known here: `init`, `checkout`, `apply_diff`, `remotes`")),
         ("input: {prompt: a}\nqqqq: 1",
          "2:1: qqqq: unknown key `qqqq`; `skillup schema` lists the keys that are known here"),
-        ("input: {prompt: a}\nMax-Turns: 1", ("2:1: Max-Turns: unknown key `Max-Turns`; did you "
-         "mean `max_turns`?")),
-        ("input: {prompt: a}\n12: x", "2:1: [12]: the key `12` is not a text; put it in quotes"),
-        ("input: {prompt: a}\nvars: {1: x}", "2:8: vars[1]: the key `1` is not a text"),
-        ("input: {prompt: a}\nvars: {a b: x}",
-         '2:8: vars["a b"]: the key `a b` has not the right form; it must match ^'),
         # a key in the wrong place
-        ("input: {system: x, prompt: a, trials: 2}",
-         "1:31: input.trials: unknown key `trials`; it belongs to the top level: check the"),
         ("input: {prompt: a}\nhistory: []",
          "2:1: history: unknown key `history`; it belongs to `input`: check the indentation"),
         (("input:\n  turns:\n    - content: a\n      capture:\n      - {variable: v, pattern: (p), "
          "timeout_seconds: 1}"), ("5:37: input.turns[0].capture[0].timeout_seconds: unknown key "
          "`timeout_seconds`; it belongs to `input.turns[0]`: check the indentation")),
         # the wrong kind of value
-        ("input: {prompt: a}\ntrials: many",
-         "2:9: trials: `many` is not a whole number; write a number, such as 3"),
-        ("input: {prompt: a}\ntrials: '3'",
-         "2:9: trials: `3` is not a whole number; write 3 without quotes"),
-        ("input: {prompt: a}\ntrials: 1.5", ("2:9: trials: `1.5` is not a whole number; write a "
-         "number without a decimal point")),
-        ("input: {prompt: a}\ntimeout_seconds: 5m",
-         "2:18: timeout_seconds: `5m` is not a number; write a number, such as 3"),
-        ("input: {prompt: a}\ncontext: {git: {init: yes}}",
-         "2:23: context.git.init: `yes` is not true or false; write `true`"),
         ("input: {prompt: a}\ncontext: {git: {init: 'off'}}",
          "2:23: context.git.init: `off` is not true or false; write `false`"),
         ("input: {prompt: a}\nassertions: x", ("2:13: assertions: `x` is not a list; begin each "
@@ -111,7 +93,6 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
         ("input: {prompt: a}\nassertions:\n  contains: x",
          "2:1: assertions: a mapping is not a list; begin each item with `- `"),
         ("input: hello", "1:8: input: `hello` is not a mapping; write `key: value` lines below it"),
-        ("input: [a]", "1:1: input: a list is not a mapping"),
         ("input: {prompt: a}\ncontext:", ("2:1: context: nothing is written here; write a mapping, "
          "or remove the key")),
         ("input:\n  prompt: {x: y}",
@@ -119,31 +100,12 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
         ("input: {prompt: a}\nscripted:\n- say: x\n  steps: [{run: 1.5}]",
          "4:17: scripted[0].steps[0].run: this is read as a decimal number; put it in quotes"),
         # bounds
-        ("input: {prompt: a}\ntrials: 0",
-         "2:9: trials: `0` is out of range; it must be above 0"),
-        ("input: {prompt: a}\npass_threshold: 1.5",
-         "2:17: pass_threshold: `1.5` is out of range; it must be at most 1"),
-        ("input: {prompt: a}\npass_threshold: -1",
-         "2:17: pass_threshold: `-1` is out of range; it must be at least 0"),
-        ("input: {turns: []}", "1:9: input.turns: it is empty; at least 1 item must be there"),
-        ("input: {prompt: a}\ndepends_on: ['']",
-         "2:14: depends_on[0]: the text is empty; write a text, or remove the key"),
         ("input: {prompt: a}\nassertions:\n- must_contain: ''",
          "3:17: assertions[0].must_contain: the text is empty"),
         # choices
-        ("input: {prompt: a}\non_turn_failure: halt",
-         "2:18: on_turn_failure: `halt` is not allowed here; allowed: `continue`, `stop`"),
-        ("input: {prompt: a}\njudge: {type: rule-based}",
-         "2:15: judge.type: `rule-based` is not allowed here; did you mean `rule_based`?"),
         ("input: {turns: [{role: assistant, content: x}]}",
          "1:24: input.turns[0].role: `assistant` is not allowed here; write `user`"),
         # rules of the models
-        ("input:\n  system: x\n", ("1:1: input: `input` needs one of `prompt`, `turns`, "
-         "`conversation`, `transcript`; add exactly one of them")),
-        ("input: {prompt: a}\nassertions:\n- contains: x\n  equals: y\n",
-         "3:3: assertions[0]: `contains` and `equals` in one item; make each its own list item"),
-        ("input: {prompt: a}\nassertions:\n- contains: [1.10]\n",
-         "3:14: assertions[0].contains[0]: this is read as a decimal number; put it in quotes"),
         ("input: {prompt: a}\nassertions:\n- {type: contains, value: 1.10}\n",
          "3:3: assertions[0]: this is read as a decimal number; put it in quotes"),
         # unions: one message

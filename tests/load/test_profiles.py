@@ -29,13 +29,6 @@ def test_a_name_means_the_file_in_engines_before_the_adapter(tmp_path: Path) -> 
     assert load_profile("scripted", tmp_path, {}) == Profile(name="scripted", engine="scripted")
 
 
-@pytest.mark.parametrize("alias", ["claude", "claude-code", "claude_code"])
-def test_claude_code_has_several_names(tmp_path: Path, alias: str) -> None:
-    assert load_profile(alias, tmp_path, {}).engine == "claude_code"
-    make_tree(tmp_path, {"engines/claude_code.yaml": "engine: claude_code\nmodel: m\n"})
-    assert load_profile(alias, tmp_path, {}).model == "m"
-
-
 def test_a_path_means_that_file_and_its_name_is_the_stem(tmp_path: Path) -> None:
     make_tree(tmp_path, {"elsewhere/fast.yaml": "engine: codex\n"})
     profile = load_profile(str(tmp_path / "elsewhere/fast.yaml"), tmp_path, {})
@@ -97,32 +90,6 @@ def test_when_only_validating_an_unset_variable_is_a_warning(tmp_path: Path) -> 
     assert [problem.severity for problem in problems] == ["warning", "error"]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("engine: cladue_code\n", "1:9: engine: there is no adapter"),
-        ("engine: claude\n", "1:9: engine: there is no adapter `claude`; did you mean `cl"),
-        ("engine: gemini\n", "1:9: engine: there is no adapter `gemini`; known"),
-        ("engine: codex\nsession: live\n", "2:10: session: `live` is not supported"),
-        ("engine: codex\npermision: full\n", "2:1: permision: unknown key `permision`; did"),
-        ("engine: codex\npermission: all\n", "2:13: permission: `all` is not allowed here"),
-        ("engine: codex\nretries: -1\n", "2:10: retries: `-1` is out of range"),
-        ("engine: codex\ntimeout_seconds: 0\n", "2:18: timeout_seconds: `0` is out of range"),
-        ("engine: codex\ncommand: []\n", "2:1: command: it is empty"),
-        ("model: x\n", "1:1: engine: `engine` is missing"),
-        ("engine: codex\nprices: {input: 1}\n", "2:1: prices.output: `output` is missing"),
-        ("engine: [codex\n", "2:1:"),
-        ("- engine: codex\n", "1:1:"),
-        ("", "1:1:"),
-    ],
-)  # fmt: skip
-def test_a_mistake_in_a_profile_is_told_with_its_place(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    (problem,) = refused(tmp_path, text)
-    assert problem.startswith(said)
-
-
 KEYS = ["sk-ant-api03-abcdefgh12345678", "AIzaSyA1b2C3d4E5f6G7h8I9j0", "ghp_0a1b2c3d4e5f6g7h8i9j0k"]
 
 
@@ -135,11 +102,6 @@ def test_a_key_in_place_of_a_variables_name_is_refused_and_not_repeated(
     assert key not in problem
     (problem,) = refused(tmp_path, "engine: codex\napi_key_env: ${MY_KEY}\n", MY_KEY=key)
     assert key not in problem
-
-
-@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "key", "MY_COMPANY_GATEWAY_TOKEN_2", "_X1"])
-def test_names_of_variables_are_taken(tmp_path: Path, name: str) -> None:
-    assert read(tmp_path, f"engine: codex\napi_key_env: {name}\n").api_key_env == name
 
 
 def test_what_is_in_engines_is_a_profile(tmp_path: Path) -> None:

@@ -101,14 +101,3 @@ def test_where_a_model_is_named_or_none_is_needed_nothing_is_said(
     tmp_path: Path, case: str, suite: str
 ) -> None:
     assert problems(tmp_path, f"input: {{prompt: x}}\n{case}", suite) == []
-
-
-def test_a_case_with_branches_is_warned_of_once(tmp_path: Path) -> None:
-    case = """
-input:
-  turns:
-    - content: x
-      assertions: [Is polite]
-      branches: [{name: a, turns: [y]}, {name: b, turns: [{content: z, assertions: [Is short]}]}]
-"""
-    assert len(problems(tmp_path, case, "name: d\n")) == 1

@@ -33,10 +33,6 @@ def ids(suites: list[LoadedSuite]) -> list[str]:
     return [case.case.id for suite in suites for case in suite.cases]
 
 
-def test_without_options_everything_is_taken(suites: tuple[LoadedSuite, ...]) -> None:
-    assert len(ids(sampled(suites, Sampling()))) == 31
-
-
 def test_an_item_is_chosen_by_its_id_or_its_message(suites: tuple[LoadedSuite, ...]) -> None:
     assert ids(sampled(suites, Sampling(item="ITEM-17"))) == ["item-17"]
     assert len(ids(sampled(suites, Sampling(item="message 2")))) == 10

@@ -62,22 +62,6 @@ def test_cases_are_taken_in_the_order_of_the_list_and_each_once(tmp_path: Path) 
     assert ids(loaded)[:3] == ["z", "a", "b"]
 
 
-def test_a_single_name_may_stand_for_the_list(tmp_path: Path) -> None:
-    loaded = load(
-        tmp_path, {"eval.yaml": "cases: {files: a.yaml}\n", "a.yaml": CASE, "b.yaml": "?"}
-    )
-    assert (ids(loaded), told(loaded)) == (["a"], [])
-
-
-def test_globs_may_cross_folders(tmp_path: Path) -> None:
-    files = {
-        "eval.yaml": "cases: {files: ['c/**/*.yaml']}\n",
-        "c/a.yaml": CASE,
-        "c/d/e/b.yaml": CASE,
-    }
-    assert ids(load(tmp_path, files)) == ["a", "b"]
-
-
 def test_a_name_with_glob_characters_is_the_file_of_that_name(tmp_path: Path) -> None:
     loaded = load(tmp_path, {"eval.yaml": "cases: {files: ['a[1].yaml']}\n", "a[1].yaml": CASE})
     assert (ids(loaded), told(loaded)) == (["a[1]"], [])
@@ -146,11 +130,6 @@ def test_a_dependency_on_no_case_is_told_with_what_may_be_meant(tmp_path: Path) 
     ]
 
 
-def test_a_case_does_not_depend_on_itself(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": named("a", "a")})
-    assert told(loaded) == ["a.yaml:2:14: depends_on[0]: the case depends on itself; remove it"]
-
-
 def test_a_circle_is_told_once(tmp_path: Path) -> None:
     circles = {"a": ["b"], "b": ["c"], "c": ["a"], "f": ["a"]}
     files = {f"{name}.yaml": named(name, *needs) for name, needs in circles.items()}
@@ -190,11 +169,6 @@ def test_a_case_asked_for_alone_may_depend_on_others_of_its_suite(tmp_path: Path
     assert (ids(loaded), told(loaded)) == (["b"], [])
 
 
-def test_a_case_asked_for_alone_need_not_be_in_the_list(tmp_path: Path) -> None:
-    files = {"eval.yaml": "cases: {files: [a.yaml]}\n", "a.yaml": CASE, "b.yaml": CASE}
-    assert ids(load(tmp_path, files, "b.yaml")) == ["b"]
-
-
 def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_path: Path) -> None:
     suite = "nmae: d\ncases: {files: [a.yaml, b.yaml, gone.yaml], paralelism: 2}\n"
     loaded = load(tmp_path, {"eval.yaml": suite, "a.yaml": "imput: x\n", "b.yaml": "a: ["})
@@ -206,23 +180,6 @@ def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_pa
         "b.yaml:1:5",
     ]
     assert loaded.suites == ()
-
-
-def test_a_broken_suite_does_not_hide_another(tmp_path: Path) -> None:
-    files = {"a/eval.yaml": "a: [", "b/eval.yaml": "name: b\n", "b/x.yaml": CASE}
-    loaded = load(tmp_path, files)
-    assert ids(loaded) == ["x"]
-    assert len(loaded.errors) == 1
-
-
-def test_problems_of_one_file_are_told_from_top_to_bottom(tmp_path: Path) -> None:
-    case = 'id: Same\ninput: {prompt: "<<gone>>"}\nassertions: [{contains: x, turn: 4}]\n'
-    files = {"eval.yaml": "name: d\n", "a.yaml": f"id: same\n{CASE}", "b.yaml": case}
-    assert [line.split(": ")[0] for line in told(load(tmp_path, files))] == [
-        "b.yaml:1:5",
-        "b.yaml:2:18",
-        "b.yaml:3:34",
-    ]
 
 
 def test_names_given_on_the_command_line_are_defined(tmp_path: Path) -> None:

@@ -15,16 +15,6 @@ from tests.support.project import Project
 CASE = "input: {prompt: go}\nscripted: [{say: ok}]\n"
 
 
-@pytest.mark.parametrize("trials", ["10001", "5000000", "99999999999"])
-def test_a_case_is_held_ten_thousand_times_at_most(project: Project, trials: str) -> None:
-    project.write({"eval.yaml": "name: s\n", "a.yaml": CASE})
-    outcome = project.run("run", ".", "-q", "--trials", trials)
-    assert outcome.exit_code == 2
-    assert "'--trials'" in outcome.stderr
-    assert str(MOST_TRIALS) in outcome.stderr
-    assert not (project.root / ".skillup").exists()
-
-
 @pytest.mark.parametrize("where", ["eval.yaml", "a.yaml"])
 def test_so_it_is_where_files_say_how_often(project: Project, where: str) -> None:
     files = {"eval.yaml": "name: s\n", "a.yaml": CASE}
@@ -34,15 +24,6 @@ def test_so_it_is_where_files_say_how_often(project: Project, where: str) -> Non
     assert outcome.exit_code == 2
     assert f"`{MOST_TRIALS + 1}` is out of range" in outcome.stderr
     assert f"it must be at most {MOST_TRIALS}" in outcome.stderr
-
-
-def test_a_run_of_very_many_trials_says_how_many_they_would_be(project: Project) -> None:
-    cases = {f"c{number}.yaml": CASE for number in range(11)}
-    project.write({"eval.yaml": "name: s\n", **cases})
-    outcome = project.run("run", ".", "-q", "--trials", "10000", "--baseline")
-    assert outcome.exit_code == 2
-    assert "a run of 220,000 trials; it can have 200,000 at most" in outcome.stderr
-    assert not (project.root / ".skillup").exists()
 
 
 def test_every_engine_and_variant_counts_and_only_what_is_selected(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ CASES = [
     # what is said
     ("input: {}\nassertions: [{contains: x}]\n", "1:1", "needs one of `prompt`, `turns`"),
     ("input: {prompt: ' '}\nassertions: [{contains: x}]\n", "1:1", "the prompt is empty"),
+    ("input: {history: [{role: user, content: a}], transcript: [{role: user, content: b}]}\n"
+     + ONE_CHECK, "1:1", "`history` beside `transcript`"),
     ("input: {turns: []}\nassertions: [{contains: x}]\n", "1:9", "at least 1 item"),
     ("input: {prompt: a, turns: [b]}\nassertions: [{contains: x}]\n", "1:1", "keep exactly one"),
     ("input: {turns: [{content: ''}]}\nassertions: [{contains: x}]\n", "1:17", "message is empty"),
