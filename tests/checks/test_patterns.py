@@ -14,7 +14,7 @@ from skillup.checks import evaluate
 from skillup.checks.files import path_problem
 from skillup.checks.text import Searcher
 from skillup.schema.checks import Check
-from skillup.schema.patterns import from_go, jsonpath_problem, pattern_problem
+from skillup.schema.patterns import compiled_path, compiled_pattern, from_go
 from tests.support.records import call, make_record, make_turn
 
 HOSTILE = [
@@ -114,26 +114,26 @@ def test_pattern_without_go_spellings_is_left_alone() -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "[", "*a", r"(?P<1>a)", r"a{2,1}", r"\1", "(?<=a+"])
 def test_invalid_pattern_is_named_with_its_reason(pattern: str) -> None:
-    problem = pattern_problem(pattern)
-
-    assert problem is not None
-    assert pattern in problem
+    with pytest.raises(ValueError, match="is not a valid regex") as caught:
+        compiled_pattern(pattern, False)
+    assert pattern in str(caught.value)
 
 
 def test_valid_pattern_has_no_problem() -> None:
-    assert pattern_problem(r"(?P<value>\d+) files?") is None
+    assert compiled_pattern(r"(?P<value>\d+) files?", False).search("3 files")
 
 
 @pytest.mark.parametrize(
     "path", ["$.[", "", "$.a[", "$.a[?(@.b =~ '(a+)+$')]", "$.a.`sub(/x/, y)`"]
 )
 def test_path_that_cannot_be_used_is_named(path: str) -> None:
-    assert jsonpath_problem(path) is not None
+    with pytest.raises(ValueError, match="JSONPath"):
+        compiled_path(path)
 
 
 @pytest.mark.parametrize("path", ["$", "$.a[0].b", "a.b", "$..c", "$['a b']", "$.a[?(@.b > 1)]"])
 def test_ordinary_path_has_no_problem(path: str) -> None:
-    assert jsonpath_problem(path) is None
+    assert compiled_path(path) is not None
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "~/x", "C:\\x", "[z-a]"])
