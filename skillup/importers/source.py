@@ -147,6 +147,10 @@ _MARKER = re.compile(r"^---[ \t]*(?=#|\r?$)", re.MULTILINE)
 _WRAPPED = "items"
 
 
+def _line_up(text: str) -> str:
+    return re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) - 1}", text)
+
+
 def parse_source(text: str, path: Path) -> SourceFile:
     """YAML whose top level is a mapping or a list. Raises InvalidFilesError."""
     if not _LIST_FOLLOWS.match(text):
@@ -158,7 +162,7 @@ def parse_source(text: str, path: Path) -> SourceFile:
         wrapped = parse_yaml(f"{_WRAPPED}:\n{body}", path)
     except InvalidFilesError as error:
         found = [
-            replace(p, line=max(1, p.line - 1), field=p.field.removeprefix(_WRAPPED).lstrip("."))
+            replace(p, line=max(1, p.line - 1), message=_line_up(p.message), fix=_line_up(p.fix))
             for p in error.problems
         ]
         raise InvalidFilesError(found) from None

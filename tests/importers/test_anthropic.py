@@ -90,18 +90,6 @@ def test_queries_of_an_unknown_skill_ask_for_any(convert: Convert) -> None:
     assert any("which skill" in note for note in result.notes)
 
 
-def test_should_trigger_within_an_eval_is_a_check_too(convert: Convert) -> None:
-    data = {"skill_name": "s", "evals": [{"id": 1, "prompt": "p", "should_trigger": False}]}
-    result = convert(json.dumps(data), "evals.json")
-    assert result.case["assertions"] == [{"skill_not_used": "s"}]
-
-
-def test_one_evals_metadata_is_a_suite_of_one(convert: Convert) -> None:
-    data = {"eval_id": 0, "eval_name": "Fills forms", "prompt": "p", "assertions": ["x"]}
-    result = convert(json.dumps(data), "eval_metadata.json")
-    assert (result.case["id"], result.case["title"]) == ("eval-0", "Fills forms")
-
-
 @pytest.mark.parametrize(
     "entry", [{"id": 1, "expected_output": "x"}, {"id": 1, "prompt": " "}, {"query": ""}]
 )

@@ -11,7 +11,6 @@ import typer
 
 from skillup.cli.commands.import_suite import import_suite
 from skillup.cli.errors import run_app
-from skillup.errors import InvalidFilesError, UsageError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -64,17 +63,6 @@ def test_json_is_on_stdout(here: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert data["suite"] == "new/eval.yaml"
     assert data["cases"] == [{"id": "one", "file": "new/cases/one.yaml"}]
     assert [(note["line"], note["kind"]) for note in data["notes"]] == [(2, "lost"), (6, "lost")]
-
-
-def test_the_format_can_be_said(here: Path) -> None:
-    with pytest.raises(UsageError, match="no case"):
-        run("suite.yaml", "--out", "new", "--from", "vibecheck")
-
-
-def test_a_file_that_is_not_there_is_said(here: Path) -> None:
-    with pytest.raises(InvalidFilesError) as refused:
-        run("gone.yaml", "--out", "new")
-    assert "no such file" in str(refused.value.problems[0])
 
 
 @pytest.mark.parametrize(

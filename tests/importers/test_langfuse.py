@@ -84,12 +84,6 @@ def test_questions_with_answers_are_messages_one_by_one(convert: Convert) -> Non
     ]  # fmt: skip
 
 
-def test_archived_items_are_left_out_and_listed(convert: Convert) -> None:
-    result = convert(json.dumps([item(), item(id="old", status="ARCHIVED")]), "dataset.json")
-    assert [case["id"] for case in result.cases] == ["item-a"]
-    assert result.noted("[1]") == ["an archived item"]
-
-
 def test_every_item_without_a_message_is_reported(convert: Convert) -> None:
     data = [item(input={"other": 1}), item(), {"id": "c", "expectedOutput": "x"}]
     with pytest.raises(InvalidFilesError) as refused:

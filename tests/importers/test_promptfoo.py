@@ -121,15 +121,6 @@ def test_a_list_of_texts_is_a_test_for_each_and_other_lists_are_not(convert: Con
     assert [case["id"] for case in result.cases] == ["topics", "topics-2", "topics-3", "topics-4"]
 
 
-def test_expansion_can_be_turned_off(convert: Convert) -> None:
-    result = convert("""
-        prompts: ["{{ topic | join('+') }}"]
-        providers: [openai:x]
-        tests: [{vars: {topic: [a, b]}, options: {disableVarExpansion: true}}]
-        """)
-    assert result.case["input"]["prompt"] == "a+b"
-
-
 def test_variables_and_prompts_come_from_files(convert: Convert, tmp_path: Path) -> None:
     evals = tmp_path / "project" / "evals"
     evals.mkdir(parents=True)
@@ -170,16 +161,6 @@ def test_templates_of_assertions_are_looked_up(convert: Convert) -> None:
         """)
     assert result.case["assertions"] == [{"rubric": "Polite about bees"}]
     assert any("gone" in note for note in result.notes)
-
-
-def test_prompts_that_only_a_program_makes_are_refused(convert: Convert) -> None:
-    with pytest.raises(InvalidFilesError, match="1 problem") as refused:
-        convert("""
-            prompts: [file://prompt.js, "file://prompt.py:make"]
-            providers: [openai:x]
-            tests: [{vars: {q: a}}]
-            """)
-    assert refused.value.problems[0].line == 2
 
 
 def test_every_broken_test_is_reported_at_once(convert: Convert) -> None:

@@ -46,32 +46,6 @@ def test_every_check_comes_over(convert: Convert) -> None:
     assert result.noted("metadata.mcp_server.authorization_token") == ["not carried over"]
 
 
-def test_checks_may_be_a_mapping_and_or_may_be_all_of_it(convert: Convert) -> None:
-    result = convert("""
-        metadata: {name: n, model: m}
-        evals:
-          - {prompt: One, checks: {min_tokens: 2, match: "*x*"}}
-          - {prompt: Two, checks: {or: [{match: "*x*"}, {llm_judge: {criteria: c}}]}}
-          - {prompt: Three, checks: {any_of: [{match: "*x*"}]}}
-        """)
-    assert [case["assertions"] for case in result.cases] == [
-        [{"min_tokens": 2}, {"glob": "*x*"}],
-        [{"any_of": [{"glob": "*x*"}, {"rubric": "c"}]}],
-        [{"any_of": [{"glob": "*x*"}]}],
-    ]
-
-
-def test_the_same_prompt_twice_makes_two_cases(convert: Convert) -> None:
-    result = convert("""
-        metadata: {name: n, model: m}
-        evals:
-          - {prompt: Same, checks: [{match: "*x*"}]}
-          - {prompt: Same, checks: [{match: "*y*"}]}
-        """)
-    assert [case["id"] for case in result.cases] == ["same", "same-2"]
-    assert result.noted("evals[1]") == ["a second case with the id `same`"]
-
-
 @pytest.mark.parametrize(
     ("checks", "said"),
     [
