@@ -11,7 +11,7 @@ from skillup.executors.budgets import StopPolicy
 from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.orphans import default_register_dir
 from skillup.executors.ratelimit import Paces
-from skillup.judges.evaluate import Reader
+from skillup.judges.evaluate import Judge
 from skillup.plan import Job
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
@@ -52,7 +52,7 @@ class RunOptions:
     """Where this process is known as a live owner of the agents it starts."""
     own_process: bool = False
     """Nobody else starts processes in this one; see :class:`~skillup.process.ProcessRegister`."""
-    reader: Reader | None = None
+    reader: Judge | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""

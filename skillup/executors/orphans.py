@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.judges.scratch import remove_abandoned
 from skillup.process import Leftover, end_leftovers
 from skillup.store.scratch import remove_orphaned, user_directory
 
@@ -18,13 +17,12 @@ def default_register_dir() -> Path:
 
 
 def end_what_was_left(register_dir: Path | None = None) -> list[Leftover]:
-    """End the agents and scripts of skillups that were killed, and remove where they judged,
-    and where trials of runs worked whose directories are gone.
+    """End the agents and scripts of skillups that were killed, and remove where trials
+    of runs worked whose directories are gone.
 
     To be called before anything is started.
     """
     directory = register_dir or default_register_dir()
     ended = end_leftovers(directory) if directory.is_dir() else []
-    remove_abandoned()
     remove_orphaned()
     return ended

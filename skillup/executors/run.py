@@ -346,8 +346,8 @@ class Run:
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             return await anyio.to_thread.run_sync(grade_record, record, read_file)
-        ledger = UsageTracker(of_grade=True, goes_on=goes_on)
-        return await grade(record, read_file, reader, ledger=ledger)
+        ledger = UsageTracker(of_grade=True, resumed=goes_on)
+        return await grade(record, read_file, reader, usage=ledger)
 
 
 def _changed_reference(what: str, before: str | None, blobs: BlobStore) -> UsageError:

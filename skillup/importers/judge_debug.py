@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from skillup.checks.scoring import weighted_mean
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.judges.agent.answer import AskedCriteria, numbered
-from skillup.judges.evaluate import Judgement, Reader
+from skillup.judges.evaluate import Judge, JudgeRequest
 from skillup.judges.usage import UsageTracker
 from skillup.load.file_text import read_text
 from skillup.load.problems import near_miss, problems_from
@@ -260,9 +260,9 @@ def _skill_dir(data: dict[str, Any], path: Path) -> Path:
 
 
 class MockedJudge:
-    """A `Reader`: answers for agent judges, and passes everything else on to `other`."""
+    """A `Judge`: answers for agent judges, and passes everything else on to `other`."""
 
-    def __init__(self, results: Sequence[Mapping[str, Any]], other: Reader) -> None:
+    def __init__(self, results: Sequence[Mapping[str, Any]], other: Judge) -> None:
         self._results = results
         self._other = other
 
@@ -271,10 +271,10 @@ class MockedJudge:
         kept = [judge for judge in case.all_judges() if judge.type != "agent_judge"]
         return self._other.problem(case.model_copy(update={"judge": None, "judges": kept or None}))
 
-    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
+    async def answer(self, inquiry: JudgeRequest, ledger: UsageTracker) -> Sequence[CheckResult]:
         """What the file says for the judge's criteria."""
         if inquiry.judge is None or inquiry.judge.type != "agent_judge":
-            return await self._other.read(inquiry, ledger)
+            return await self._other.answer(inquiry, ledger)
         return [mocked_result(inquiry.judge, self._results)]
 
 

@@ -1,4 +1,4 @@
-"""Which part of the record a judge is asked about, and whether it can be asked at all."""
+"""What programs that judge are given of a record: transcript, changes, a copy of the workspace."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 from skillup.checks import CheckContext
 from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
+from skillup.judges.llm.subject import exchanges_of, parts_of
+from skillup.judges.material import Part
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.workspace.diff import unified_diff
 from skillup.workspace.failures import path_problem
@@ -34,6 +36,11 @@ class JudgedPart:
     files: Mapping[str, FileState]
     """The workspace at that point."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> Mapping[str, FileState]:
+        """The workspace at the start."""
+        return self.record.initial_files or {}
 
     @property
     def last(self) -> TurnRecord:
@@ -116,11 +123,6 @@ def file_list(before: Mapping[str, FileState], after: Mapping[str, FileState]) -
     return "\n".join(lines) + "\n" if lines else "the workspace has no files\n"
 
 
-def added(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> list[str]:
-    """The paths of files that were not there at the start."""
-    return [path for path in after if path not in before]
-
-
 def _header(path: str) -> str:
     """As git does, so that a newline in a name cannot look like a line of the diff."""
     return path if path.isprintable() else ascii(path)
@@ -166,7 +168,23 @@ def _described(state: FileState | None) -> str:
     return f"link to {state.link}" if state.link is not None else f"{state.size} bytes"
 
 
-# The conversation as a file: JSON in skill-up's form for programs, Markdown for readers.
+# The conversation: as texts, as JSON in skill-up's form for programs, as Markdown for readers.
+
+
+def texts_of(subject: JudgedPart) -> Iterator[Part]:
+    """All that was said and done, also as it stands within arguments; each with its speaker."""
+    for exchange in exchanges_of(subject.record.model_copy(update={"turns": []}), None):
+        yield from (Part(p.kind, f"{exchange.label} · {p.label}", p.text) for p in exchange.parts)
+    for turn in subject.turns:
+        place = f"turn {turn.turn_number}"
+        for part in parts_of(turn):
+            yield Part(part.kind, f"{place} · {part.label}", part.text)
+        for item in turn.transcript:
+            if item.tool_call is not None:
+                values = "\n".join(str(value) for value in item.tool_call.arguments.values())
+                yield Part("call", f"{place} · {item.tool_call.name}", values)
+            elif item.text and item.type != "message":
+                yield Part("message", f"{place} · {item.type}", item.text)
 
 
 def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
@@ -187,36 +205,31 @@ def as_markdown(turns: Sequence[TurnRecord], history: Sequence[HistoryItem] = ()
     """
     pieces = []
     if history:
-        told = "\n".join(_history_markdown(history))
-        pieces.append(f"# Before: messages placed in the session\n\n{told}")
+        earlier = [_markdown(entry) for entry in _history_entries(history)]
+        pieces.append("\n\n".join(["# Before: messages placed in the session", *earlier]) + "\n")
     for turn in turns:
         heading = f"# Turn {turn.turn_number}" + (" (follow-up)" if turn.asked_by else "")
-        parts = [heading, "## User", _quoted(turn.content)]
-        parts.extend(part for item in _items(turn) for part in _item_markdown(item))
-        pieces.append("\n\n".join(parts) + "\n")
+        pieces.append("\n\n".join([heading, *map(_markdown, _entries(turn))]) + "\n")
     return pieces
 
 
-def _items(turn: TurnRecord) -> list[TranscriptItem]:
-    """All that was said and done; the answer too, where the engine told of nothing else."""
-    if turn.response and not any(item.text == turn.response for item in turn.transcript):
-        return [*turn.transcript, TranscriptItem(type="message", text=turn.response)]
-    return turn.transcript
-
-
 def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
-    number = turn.turn_number
-    yield {"role": "user", "content": turn.content, "turn": number}
-    for item in _items(turn):
+    number, items = turn.turn_number, turn.transcript
+    # The answer too, where the engine reported nothing else.
+    if turn.response and not any(item.text == turn.response for item in items):
+        items = [*items, TranscriptItem(type="message", text=turn.response)]
+    yield {"role": "user", "turn": number, "content": turn.content}
+    for item in items:
+        entry: dict[str, Any] = {"role": item.type, "turn": number}
         if item.tool_call is not None:
-            call = item.tool_call.model_dump(mode="json")
-            yield {"role": "tool_call", "turn": number, "tool_call": call}
+            entry |= {"role": "tool_call", "tool_call": item.tool_call.model_dump(mode="json")}
         elif item.tool_result is not None:
             result = item.tool_result.model_dump(mode="json")
-            yield {"role": "tool_result", "turn": number, "tool_result": result}
+            entry |= {"role": "tool_result", "tool_result": result}
         else:
             role = "assistant" if item.type == "message" else item.type
-            yield {"role": role, "content": item.text or "", "turn": number}
+            entry |= {"role": role, "content": item.text or ""}
+        yield entry | ({"agent": item.agent} if item.agent else {})
 
 
 def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]:
@@ -225,36 +238,21 @@ def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]
             result = item.tool_result.model_dump(mode="json")
             yield {"role": "tool_result", "turn": 0, "tool_result": result}
             continue
-        yield {"role": item.role, "content": item.content, "turn": 0}
+        yield {"role": item.role, "turn": 0, "content": item.content}
         for call in item.tool_calls:
             yield {"role": "tool_call", "turn": 0, "tool_call": call.model_dump(mode="json")}
 
 
-def _history_markdown(history: Sequence[HistoryItem]) -> Iterator[str]:
-    for entry in _history_entries(history):
-        said = entry.get("content")
-        if said is None:
-            said = json.dumps(entry.get("tool_call") or entry.get("tool_result"))
-        yield f"## {entry['role']}\n\n{_quoted(said)}\n"
-
-
-def _item_markdown(item: TranscriptItem) -> Iterator[str]:
-    by = f" (sub-agent {item.agent})" if item.agent else ""
-    if item.tool_call is not None:
-        call = item.tool_call
-        arguments = json.dumps(call.arguments, ensure_ascii=False, indent=1)
-        yield f"## Tool call: {call.name} ({call.kind}){by}"
-        yield _quoted(arguments)
-    elif item.tool_result is not None:
-        yield f"## Tool result: {item.tool_result.status}{by}"
-        yield _quoted(item.tool_result.content)
-    else:
-        yield ("## Agent" if item.type == "message" else f"## {item.type.capitalize()}") + by
-        yield _quoted(item.text or "")
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.split("\n"))
+def _markdown(entry: Mapping[str, Any]) -> str:
+    heading, text = str(entry["role"]).capitalize(), entry.get("content", "")
+    if (call := entry.get("tool_call")) is not None:
+        heading = f"Tool call: {call['name']} ({call['kind']})"
+        text = json.dumps(call["arguments"], ensure_ascii=False, indent=1)
+    elif (result := entry.get("tool_result")) is not None:
+        heading, text = f"Tool result: {result['status']}", result["content"]
+    by = f" (sub-agent {entry['agent']})" if entry.get("agent") else ""
+    quoted = "\n".join(f"> {line}" for line in text.split("\n"))
+    return f"## {heading}{by}\n\n{quoted}"
 
 
 # The workspace as it was after a turn, made anew from what the record has kept.
@@ -278,9 +276,9 @@ class WorkspaceCopy:
         """For the reader of a grade."""
         said = []
         if self.not_kept:
-            said.append(f"not shown, because too large to be kept: {_listed(self.not_kept)}")
+            said.append(f"not shown, because too large to be kept: {listed(self.not_kept)}")
         if self.left_out:
-            said.append(f"not shown, links out of the workspace: {_listed(self.left_out)}")
+            said.append(f"not shown, links out of the workspace: {listed(self.left_out)}")
         return said
 
 
@@ -346,6 +344,7 @@ def _change_modes(root: Path, change: Callable[[int], int]) -> None:
     root.chmod(change(stat.S_IMODE(root.stat().st_mode)))
 
 
-def _listed(paths: tuple[str, ...]) -> str:
+def listed(paths: Sequence[str]) -> str:
+    """A few of the paths, in one line."""
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
     return ", ".join(paths[:5]) + more

@@ -1,8 +1,8 @@
-"""Evaluating what needs judges: ask all that is open at once, then evaluate again."""
+"""Evaluating what needs judges: deterministic checks first, then all open questions at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -16,145 +16,139 @@ from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import TurnError, TurnRecord
+from skillup.schema.record import TurnError
 
-# What is asked of judges while a record is evaluated, gathered so that it can be asked at once.
-
-Subject = tuple[object, ...]
-"""Names what is asked about: a turn (or one of its follow-ups), or the conversation."""
+T = TypeVar("T")
+_Key = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Judgement:
-    """Everything that is asked about one subject in one role: it may go to a model as one call."""
+class JudgeRequest:
+    """Everything that is asked about one turn, or the conversation, in one role.
 
-    key: Subject
+    It may go to a model as one call.
+    """
+
     context: CheckContext
     role: CheckRole
+    case: Case
+    """The case it is judged by, which may be edited since the record was made."""
     checks: list[Check] = field(default_factory=list)
     """Different ones, in the order in which they were met."""
     judge: JudgeConfig | None = None
     """A whole judge (`script`, `agent_judge`) is asked instead of `checks`."""
-    case: Case | None = None
-    """The case it is judged by; None: the one in the record."""
-
-
-@dataclass(slots=True)
-class JudgeAnswers:
-    """What is known so far."""
-
-    checks: dict[tuple[Subject, str], CheckResult] = field(default_factory=dict)
-    """By subject and the check as JSON."""
-    judges: dict[Subject, list[CheckResult]] = field(default_factory=dict)
 
 
 class PendingJudgements:
-    """One evaluation: answers what is known, notes down what is not."""
+    """What judges have answered in one evaluation, and what they are still to be asked."""
 
-    def __init__(self, answers: JudgeAnswers) -> None:
-        self.case: Case | None = None
-        """The case that is judged by, where it may be another than the record's."""
-        self._answers = answers
-        self._open: dict[Subject, Judgement] = {}
-
-    @property
-    def inquiries(self) -> Mapping[Subject, Judgement]:
-        """What could not be answered, by subject."""
-        return self._open
+    def __init__(self, case: Case | None = None) -> None:
+        """`case`: what is judged by; None: the case in the record."""
+        self.open: dict[_Key, JudgeRequest] = {}
+        self._case = case
+        self._checks: dict[tuple[_Key, str], CheckResult] = {}
+        self._judges: dict[_Key, list[CheckResult]] = {}
 
     def ask(self, check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
-        """The answer of a judge that reads; one that says it is open, if it is not known yet."""
-        key = (role, *subject_of(context.turn))
-        known = self._answers.checks.get((key, check_key(check)))
+        """The judge's answer; while it is not known, an error, and the check is `open`."""
+        turn = context.turn
+        place = ("conversation",) if turn is None else (turn.turn_number, *turn.asked_by)
+        key = (role, *place)
+        known = self._checks.get((key, _digest(check)))
         if known is not None:
             return known
-        inquiry = self._open.setdefault(key, Judgement(key, context, role, case=self.case))
-        if check not in inquiry.checks:
-            inquiry.checks.append(check)
+        request = self.open.get(key) or self._request(key, context, role)
+        if check not in request.checks:
+            request.checks.append(check)
         return _open_result(check.key, role)
 
     def judge(self, number: int, judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
         """The results of the case's judge `number`, a script or an agent."""
-        key: Subject = ("judge", number)
-        known = self._answers.judges.get(key)
+        key = ("judge", number)
+        known = self._judges.get(key)
         if known is not None:
             return known
-        self._open[key] = Judgement(key, context, "judge", judge=judge, case=self.case)
+        self._request(key, context, "judge").judge = judge
         return [_open_result(judge.type or "rule_based", "judge")]
 
+    async def settle(self, judge: Judge, usage: UsageTracker) -> None:
+        """Asks `judge` all that is open, at the same time."""
+        requests, self.open = self.open, {}
 
-def check_key(check: Check) -> str:
+        async def one(key: _Key, request: JudgeRequest) -> None:
+            results = list(await judge.answer(request, usage))
+            if request.judge is not None:
+                self._judges[key] = results
+                return
+            for check, result in zip(request.checks, results, strict=True):
+                self._checks[key, _digest(check)] = result
+
+        async with anyio.create_task_group() as group:
+            for key, request in requests.items():
+                group.start_soon(one, key, request)
+
+    def _request(self, key: _Key, context: CheckContext, role: CheckRole) -> JudgeRequest:
+        case = self._case or Case.model_validate(context.record.case)
+        request = self.open[key] = JudgeRequest(context, role, case)
+        return request
+
+
+def _digest(check: Check) -> str:
     """Tells checks apart that ask something else."""
     return check.model_dump_json(exclude_unset=True, by_alias=True)
 
 
-def subject_of(turn: TurnRecord | None) -> Subject:
-    """A turn of a record is known by its number and by what asked for it."""
-    return ("conversation",) if turn is None else (turn.turn_number, *turn.asked_by)
-
-
 def _open_result(kind: str, role: CheckRole) -> CheckResult:
-    return CheckResult(
-        name=kind, kind=kind, passed=False, score=0.0, role=role, error="not answered yet"
-    )
+    error = "not answered yet"
+    return CheckResult(name=kind, kind=kind, passed=False, score=0.0, role=role, error=error)
 
 
-T = TypeVar("T")
-
-
-class Reader(Protocol):
-    """Answers inquiries. What goes wrong is in the results (`error`), never raised."""
+class Judge(Protocol):
+    """Answers requests. What goes wrong is in the results (`error`), never raised."""
 
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged (no model, no key, …), found before its first turn."""
         ...
 
-    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
-        """One result for each of the inquiry's checks, in order; or, of a judge, all it says.
+    async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
+        """One result for each of the request's checks, in order; or those of a whole judge.
 
-        What it took goes into `ledger`.
+        What it took goes into `usage`.
         """
         ...
 
 
-async def settle(
-    evaluate: Callable[[PendingJudgements], T], reader: Reader, ledger: UsageTracker
+async def evaluate(
+    work: Callable[[PendingJudgements], T],
+    judge: Judge,
+    usage: UsageTracker,
+    case: Case | None = None,
 ) -> T:
-    """The value of `evaluate` once nothing it asks is open any more."""
-    answers = JudgeAnswers()
+    """The value of `work`, a pure function, with all that it asks answered.
+
+    It is called once to find what is open, and once with the answers; a gate that a judge decides
+    may open more.
+    """
+    pending = PendingJudgements(case)
     while True:
-        sitting = PendingJudgements(answers)
         # Matching what an agent wrote may take its time: others go on meanwhile.
-        value = await anyio.to_thread.run_sync(evaluate, sitting, abandon_on_cancel=True)
-        if not sitting.inquiries:
+        value = await anyio.to_thread.run_sync(work, pending, abandon_on_cancel=True)
+        if not pending.open:
             return value
-        async with anyio.create_task_group() as group:
-            for inquiry in sitting.inquiries.values():
-                group.start_soon(_answer, inquiry, reader, ledger, answers)
-
-
-async def _answer(
-    inquiry: Judgement, reader: Reader, ledger: UsageTracker, answers: JudgeAnswers
-) -> None:
-    results = list(await reader.read(inquiry, ledger))
-    if inquiry.judge is not None:
-        answers.judges[inquiry.key] = results
-        return
-    for check, result in zip(inquiry.checks, results, strict=True):
-        answers.checks[inquiry.key, check_key(check)] = result
+        await pending.settle(judge, usage)
 
 
 class TurnJudge:
-    """What a conversation asks of judges while it is held; `skillup.trial.request.LiveJudge`."""
+    """What a conversation asks of judges as it goes on; `skillup.trial.request.LiveJudge`."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.ledger = UsageTracker()
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._usage = UsageTracker()
 
     def judging(self) -> Judging | None:
         """What it has taken so far."""
-        return self.ledger.judging()
+        return self._usage.judging()
 
-    async def settle(self, evaluate: Callable[[Ask], T]) -> T:
-        """The value of `evaluate`, its checks answered."""
-        return await settle(lambda sitting: evaluate(sitting.ask), self._reader, self.ledger)
+    async def settle(self, work: Callable[[Ask], T]) -> T:
+        """The value of `work`, its checks answered."""
+        return await evaluate(lambda pending: work(pending.ask), self._judge, self._usage)

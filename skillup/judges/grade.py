@@ -12,7 +12,8 @@ from typing import Any
 from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.checks.scoring import weighted_mean
 from skillup.checks.turn_checks import Level, judge_turn, passes
-from skillup.judges.evaluate import PendingJudgements, Reader, settle
+from skillup.judges.evaluate import Judge, PendingJudgements
+from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.judges.usage import UsageTracker, joined
 from skillup.judges.verdict import Judged, Verdict, apart_from_skill_use, decide
 from skillup.schema.case import Case
@@ -107,20 +108,24 @@ def given_up(record: Record) -> list[str]:
 async def grade(
     record: Record,
     read_file: Callable[[FileState], bytes | None],
-    reader: Reader,
+    judge: Judge,
     *,
     case: Case | None = None,
-    ledger: UsageTracker | None = None,
+    usage: UsageTracker | None = None,
 ) -> Grade:
-    """:func:`grade_record` with `reader` to answer what rules cannot; `judging` is what it took.
+    """:func:`grade_record` with `judge` to answer what rules cannot; `judging` is what it took.
 
-    `ledger`: the account that it is written into, which is empty; default: one of its own.
+    `usage`: where that is added up, still empty; default: one of its own.
     """
-    ledger = ledger or UsageTracker()
-    graded = await settle(
-        lambda sitting: grade_record(record, read_file, case=case, sitting=sitting), reader, ledger
+    usage = usage or UsageTracker()
+    case = case or Case.model_validate(record.case)
+    graded = await evaluate_judged(
+        lambda pending: grade_record(record, read_file, case=case, pending=pending),
+        judge,
+        usage,
+        case,
     )
-    took = joined(record.judging, ledger.judging())
+    took = joined(record.judging, usage.judging())
     return graded if took is None else graded.model_copy(update={"judging": took})
 
 
@@ -129,17 +134,15 @@ def grade_record(
     read_file: Callable[[FileState], bytes | None],
     *,
     case: Case | None = None,
-    sitting: PendingJudgements | None = None,
+    pending: PendingJudgements | None = None,
 ) -> Grade:
     """The grade of `record`, by the case as it was run or by an edited `case`.
 
-    Pure: the same record, case and answers in `sitting` always give the same grade. Without a
-    sitting, what only a judge can evaluate is an ERROR.
+    Pure: the same record, case and answers in `pending` always give the same grade. Without them,
+    what only a judge can evaluate is an ERROR.
     """
     case = case or Case.model_validate(record.case)
-    if sitting is not None:
-        sitting.case = case
-    ask = sitting.ask if sitting is not None else None
+    ask = pending.ask if pending is not None else None
     context = CheckContext(as_written(record, case), None, read_file, ask)
     case = up_to_the_gate(case, record, lambda turn, gate: _gate_fails(turn, gate, context))
     written = as_written(record, case)
@@ -152,7 +155,7 @@ def grade_record(
         for number in range(1, (written_turns(case) or 0) + 1)
         if number not in held
     ]
-    conversation = _conversation_checks(case, context, sitting)
+    conversation = _conversation_checks(case, context, pending)
     judged = Judged(case, record, turns[: len(written.turns)], unheld, conversation)
     error = _error_of(record) or _check_error(turns, conversation)
     return _as_grade(judged, turns, decide(judged, error), error)
@@ -240,7 +243,7 @@ def _follow_up(level: Level, levels: Sequence[Level]) -> FollowUpGrade:
 
 
 def _conversation_checks(
-    case: Case, context: CheckContext, sitting: PendingJudgements | None
+    case: Case, context: CheckContext, pending: PendingJudgements | None
 ) -> list[CheckResult]:
     """The gate `expect`; the conversation's checks; and, if the gate holds, the judges."""
     results: list[CheckResult] = []
@@ -254,7 +257,7 @@ def _conversation_checks(
         if judge.type in (None, "rule_based"):
             said = _by_rules(judge, context)
         else:
-            said = _by_reading(number, judge, context, sitting)
+            said = _by_judge(number, judge, context, pending)
         results.extend(result.model_copy(update={"required": judge.required}) for result in said)
     return results
 
@@ -290,15 +293,13 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
     return [*failure, *success]
 
 
-def _by_reading(
-    number: int, judge: JudgeConfig, context: CheckContext, sitting: PendingJudgements | None
+def _by_judge(
+    number: int, judge: JudgeConfig, context: CheckContext, pending: PendingJudgements | None
 ) -> list[CheckResult]:
-    """What the judge `number`, a script or an agent, says; without a sitting nobody is asked."""
-    why = "it said nothing"
-    if sitting is None:
-        why = "there is nobody to ask: this grade was made by rules alone"
-    elif results := sitting.judge(number, judge, context):
+    """What the judge `number`, a script or an agent, says."""
+    if pending is not None and (results := pending.judge(number, judge, context)):
         return results
+    why = "no judge was asked: this grade was made by rules alone"
     kind = judge.type or "judge"
     return [CheckResult(name=kind, kind=kind, passed=False, score=0.0, role="judge", error=why)]
 

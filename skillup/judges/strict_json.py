@@ -22,11 +22,7 @@ def strict_json(text: str) -> Any:
     nesting without end and for numbers of thousands of digits.
     """
     try:
-        return json.loads(
-            text.strip().lstrip(BYTE_ORDER_MARK).strip(),
-            object_pairs_hook=_once_each,
-            parse_constant=_no_number,
-        )
+        return json.loads(bare(text), object_pairs_hook=_unique_keys, parse_constant=_no_number)
     except DoubtfulJsonError:
         raise
     except RecursionError:
@@ -37,7 +33,31 @@ def strict_json(text: str) -> Any:
         raise DoubtfulJsonError("it has a number that is too long") from None
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def bare(text: str) -> str:
+    """Without spaces and a byte order mark around it."""
+    return text.strip().lstrip(BYTE_ORDER_MARK).strip()
+
+
+def only_object(message: str) -> dict[str, Any]:
+    """The object that is all of a message, fenced or not.
+
+    An object beside other text, or another object, may be a quotation of what somebody else wrote.
+    Raises DoubtfulJsonError.
+    """
+    text = bare(message)
+    if (fenced := _FENCED.fullmatch(text)) is not None:
+        text = fenced[1].strip()
+    if not text.startswith("{"):
+        what = "other text beside its" if _OBJECT_START.search(text) else "no"
+        raise DoubtfulJsonError(f"the answer holds {what} JSON object")
+    try:
+        value: dict[str, Any] = strict_json(text)
+    except DoubtfulJsonError as doubt:
+        raise DoubtfulJsonError(f"the answer is not one JSON object: {doubt}") from None
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -48,30 +68,3 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(name: str) -> Any:
     raise DoubtfulJsonError(f"{name} is no number")
-
-
-def only_object(message: str) -> dict[str, Any]:
-    """The object that a message gives as its answer: the whole message, fenced or not.
-
-    An object beside other text, or another object, may be a quotation of what somebody else wrote.
-
-    Raises DoubtfulJsonError.
-    """
-    text = message.strip().lstrip(BYTE_ORDER_MARK).strip()
-    fenced = _FENCED.fullmatch(text)
-    if fenced is not None:
-        text = fenced[1].strip()
-    if not text.startswith("{"):
-        has_one = _OBJECT_START.search(text) is not None
-        raise DoubtfulJsonError(
-            "the answer holds other text beside its JSON object"
-            if has_one
-            else "the answer holds no JSON object"
-        )
-    try:
-        value = strict_json(text)
-    except DoubtfulJsonError as doubt:
-        raise DoubtfulJsonError(f"the answer is not one JSON object: {doubt}") from None
-    if not isinstance(value, dict):
-        raise DoubtfulJsonError("the answer holds no JSON object")
-    return value

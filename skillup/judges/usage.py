@@ -11,40 +11,36 @@ from skillup.trial.usage import total_cost, total_usage
 
 @dataclass(slots=True)
 class UsageTracker:
-    """The account of one evaluation; judges write into it as they are asked."""
+    """The calls of one evaluation; judges write into it as they are asked."""
 
+    of_grade: bool = False
+    """What a run's grade takes: it is counted nowhere if judging is cut off before the grade."""
+    resumed: bool = False
+    """Of a grade whose judging was cut off: what was asked for it then counts as asked now."""
     calls: int = 0
     cached_calls: int = 0
     models: list[str] = field(default_factory=list)
     usages: list[Usage | None] = field(default_factory=list)
     costs: list[float | None] = field(default_factory=list)
-    of_grade: bool = False
-    """What a run's grade takes: it is in no account if judging is cut off before there is one."""
-    goes_on: bool = False
-    """Of a grade whose judging was cut off: what was asked for it then counts as asked now."""
 
     def add(
         self, model: str | None, usage: Usage | None, cost_usd: float | None, *, cached: bool
     ) -> None:
         """One call. A cached one is free, whatever it took when it was made."""
         self.calls += 1
+        self.cached_calls += cached
         if model is not None and model not in self.models:
             self.models.append(model)
-        if cached:
-            self.cached_calls += 1
-            return
-        self.usages.append(usage)
-        self.costs.append(cost_usd)
+        if not cached:
+            self.add_refused(usage, cost_usd)
 
     def add_refused(self, usage: Usage | None, cost_usd: float | None) -> None:
         """What a provider took for refusing; the call is the one that is made in its place."""
-        if usage is not None:
-            self.usages.append(usage)
-        if cost_usd is not None:
-            self.costs.append(cost_usd)
+        self.usages.append(usage)
+        self.costs.append(cost_usd)
 
-    def take(self, other: UsageTracker) -> None:
-        """All calls of another account."""
+    def merge(self, other: UsageTracker) -> None:
+        """All calls of `other`."""
         self.calls += other.calls
         self.cached_calls += other.cached_calls
         self.models.extend(name for name in other.models if name not in self.models)
@@ -65,7 +61,7 @@ class UsageTracker:
 
 
 def joined(*parts: Judging | None) -> Judging | None:
-    """Several accounts as one; None if there is none."""
+    """The sum of several; None if there is none."""
     given = [part for part in parts if part is not None]
     if not given:
         return None
@@ -85,11 +81,10 @@ def since(total: Judging | None, before: Judging | None) -> Judging | None:
     if total.calls == before.calls:
         return None
     usage, past = total.usage or {}, before.usage or {}
-    cost = total.cost_usd
     return Judging(
         calls=total.calls - before.calls,
         cached_calls=total.cached_calls - before.cached_calls,
         models=total.models,
         usage={name: None if n is None else n - (past.get(name) or 0) for name, n in usage.items()},
-        cost_usd=None if cost is None else cost - (before.cost_usd or 0.0),
+        cost_usd=None if total.cost_usd is None else total.cost_usd - (before.cost_usd or 0.0),
     )

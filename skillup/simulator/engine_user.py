@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,27 +20,14 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.judges.agent.runner import send_paced
+from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.process import new_marker
 from skillup.ratelimit.slow_down import Pacing
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
-from skillup.schema.record import (
-    SessionFingerprint,
-    SimulatorInfo,
-    TurnError,
-    Usage,
-)
+from skillup.schema.record import SessionFingerprint, SimulatorInfo, TurnError, Usage
 from skillup.schema.scripted import Script
-from skillup.simulator.prompt import (
-    Form,
-    MalformedReplyError,
-    as_message,
-    form_of,
-    form_text,
-    next_text,
-    part_text,
-    read_reply,
-)
+from skillup.simulator.prompt import as_message, form_of, form_text, next_text, part_text
 from skillup.trial.artifacts import set_aside
 from skillup.trial.request import THE_RUNS_END, SimulatorMessage, SimulatorPart
 from skillup.trial.state_backup import rewind_sessions, session_files
@@ -75,51 +63,50 @@ class SimulatorConfig:
 class EngineUser:
     """:class:`~skillup.trial.request.UserSimulator`."""
 
-    def __init__(self, stage: SimulatorConfig) -> None:
-        self._stage = stage
+    def __init__(self, config: SimulatorConfig) -> None:
+        self._config = config
         self._trial: TrialContext | None = None
         self._session: SessionRef | None = None
         self._fingerprint: SessionFingerprint | None = None
         self._sent = 0
         self._in_session = 0
         """So many of those that were sent are in the session."""
-        self._told = 0
+        self._seen = 0
         """Live exchanges that the session knows of."""
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         """The user's next message; asked once more if the answer has not the form."""
-        form = form_of(part.may_stop)
         outcomes: list[EngineTurn] = []
         problem = ""
         for _ in range(_ATTEMPTS):
-            outcome = await self._ask(part, form, problem, outcomes)
+            outcome = await self._ask(part, problem, outcomes)
             if outcome.error is not None:
                 return self._failed(f"{outcome.error.kind}: {outcome.error.message}", outcomes)
-            self._told = len(part.said)
+            self._seen = len(part.said)
             try:
-                said = as_message(read_reply(outcome.response, form))
-            except MalformedReplyError as malformed:
+                message = as_message(read_answer(outcome.response, form_of(part)))
+                return replace(message, info=self._info(outcomes))
+            except MalformedAnswerError as malformed:
                 problem = str(malformed)
-                continue
-            return SimulatorMessage(said.text, said.stop, said.reason, self._info(outcomes))
         return self._failed(f"its answer cannot be read: {problem}", outcomes)
 
-    def _prompt(self, part: SimulatorPart, form: Form, problem: str) -> str:
+    def _prompt(self, part: SimulatorPart, problem: str) -> str:
+        form = form_text(form_of(part).model_json_schema())
         if self._session is None:
-            return "\n\n".join([part_text(part), next_text(part), _form(form)])
+            return "\n\n".join([part_text(part), next_text(part), form])
         if problem:
-            return f"Your answer cannot be read: {problem}.\n\n{_form(form)}"
-        return "\n\n".join([next_text(part, since=self._told, resumed=True), _form(form)])
+            return f"Your answer cannot be read: {problem}.\n\n{form}"
+        return "\n\n".join([next_text(part, since=self._seen, resumed=True), form])
 
     async def _ask(
-        self, part: SimulatorPart, form: Form, problem: str, outcomes: list[EngineTurn]
+        self, part: SimulatorPart, problem: str, outcomes: list[EngineTurn]
     ) -> EngineTurn:
         """What came of one message, sent until it is not refused; all that came is in `outcomes`.
 
         `problem`: why the answer before cannot be read, which the message is to mend.
         """
-        stage = self._stage
-        passage = stage.pacing.of_agent(stage.profile)
+        config = self._config
+        passage = config.pacing.of_agent(config.profile)
         self._sent += 1
         stem = f"user-{self._sent:02d}"
         sending = 0
@@ -130,9 +117,9 @@ class EngineUser:
             files = await anyio.to_thread.run_sync(self._before, trial)
             request = TurnRequest(
                 number=self._in_session + 1,
-                prompt=self._prompt(part, form, problem),
+                prompt=self._prompt(part, problem),
                 stem=stem,
-                timeout_seconds=stage.timeout_seconds,
+                timeout_seconds=config.timeout_seconds,
                 previous=fingerprint,
                 sending=sending,
             )
@@ -141,13 +128,16 @@ class EngineUser:
             if not again:
                 self._in_session += 1
                 return outcome
-            await anyio.to_thread.run_sync(set_aside, stage.raw_dir, stem, "refused")
+            await anyio.to_thread.run_sync(set_aside, config.raw_dir, stem, "refused")
             self._session, self._fingerprint = session, fingerprint
             if not await anyio.to_thread.run_sync(self._put_back, trial, files):
-                self._begin_anew(trial)
+                # Another session, which is shown all that was said.
+                self._session = self._fingerprint = None
+                self._in_session = 0
+                self._trial = replace(trial, session_id=str(uuid.uuid4()))
 
     async def _send(self, request: TurnRequest, trial: TrialContext) -> EngineTurn:
-        engine = self._stage.engine
+        engine = self._config.engine
         if self._session is None:
             outcome = await engine.start(request, trial)
             self._session = outcome.session
@@ -159,56 +149,48 @@ class EngineUser:
         self._fingerprint = outcome.fingerprint
         return outcome
 
-    def _begin_anew(self, trial: TrialContext) -> None:
-        """Another session, which is told all that was said."""
-        self._session = self._fingerprint = None
-        self._in_session = 0
-        self._trial = replace(trial, session_id=str(uuid.uuid4()))
-
     def _before(self, trial: TrialContext) -> dict[str, int] | None:
         """Session files before a message that resumes the session; None: no way back."""
-        if self._session is None or self._stage.profile.isolation == "shared":
+        if self._session is None or self._config.profile.isolation == "shared":
             return None
-        try:
+        with suppress(OSError):
             return session_files(trial.home)
-        except OSError:
-            return None
+        return None
 
     def _put_back(self, trial: TrialContext, files: dict[str, int] | None) -> bool:
         """Whether the session is again what it was before the message."""
         if files is None:
             return False
-        try:
+        with suppress(OSError):
             return rewind_sessions(trial.home, files, self._fingerprint) is None
-        except OSError:
-            return False
+        return False
 
     def _context(self) -> TrialContext:
-        stage = self._stage
+        config = self._config
         if self._trial is None:
-            places = {name: stage.scratch / name for name in ("workspace", "home")}
+            places = {name: config.scratch / name for name in ("workspace", "home")}
             for place in places.values():
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._trial = TrialContext(
-                profile=stage.profile,
+                profile=config.profile,
                 workspace=places["workspace"].resolve(),
                 home=places["home"].resolve(),
-                raw_dir=stage.raw_dir,
-                environment=stage.environment,
-                extra_env=stage.profile.env,
+                raw_dir=config.raw_dir,
+                environment=config.environment,
+                extra_env=config.profile.env,
                 marker=new_marker(),
                 session_id=str(uuid.uuid4()),
-                version=stage.version,
-                script=stage.script,
-                attempt=stage.attempt,
-                seed=stage.seed,
-                secrets=stage.secrets,
+                version=config.version,
+                script=config.script,
+                attempt=config.attempt,
+                seed=config.seed,
+                secrets=config.secrets,
             )
         return self._trial
 
     def _info(self, outcomes: list[EngineTurn]) -> SimulatorInfo:
         usage = total_usage(outcome.usage for outcome in outcomes)
-        profile = self._stage.profile
+        profile = self._config.profile
         return SimulatorInfo(
             usage=Usage(**usage) if usage is not None else None,
             cost_usd=total_cost(outcome.cost_usd for outcome in outcomes),
@@ -216,7 +198,7 @@ class EngineUser:
         )
 
     def _failed(self, why: str, outcomes: list[EngineTurn]) -> SimulatorMessage:
-        name = self._stage.profile.name
+        name = self._config.profile.name
         error = outcomes[-1].error
         told = TurnError(
             kind=error.kind if error is not None and error.kind in THE_RUNS_END else "judge",
@@ -224,7 +206,3 @@ class EngineUser:
             evidence=error.evidence if error is not None else "",
         )
         return SimulatorMessage(info=self._info(outcomes), error=told)
-
-
-def _form(form: Form) -> str:
-    return form_text(form.model_json_schema())

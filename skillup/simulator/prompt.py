@@ -1,29 +1,22 @@
 """What whoever plays the user is told: their part, what was said, and what to write now.
 
-What was said is data. So every line of ours around it carries a code that is made from the texts
-and occurs in none of them: no answer of the agent's can pass for the end of the conversation, for a
-message of somebody else's, or for our instructions.
+What was said is data, and fenced like what judges are shown (:mod:`skillup.judges.material`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from skillup.judges.llm.prompt import harmless
-from skillup.judges.llm.votes import AnswerForm
-from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
-from skillup.judges.strict_json import DoubtfulJsonError, only_object
+from skillup.judges.material import code_for, fenced, harmless
+from skillup.judges.models.question import AnswerForm, AskModel, ModelQuestion
 from skillup.schema.judge import JudgeModel
 from skillup.schema.record import SimulatorInfo, TurnError
 from skillup.trial.request import SimulatorMessage, SimulatorPart
-
-Said = tuple[str, str]
-"""Who (`user` or `assistant`), and what."""
 
 _TASK = """\
 You play a user who talks with an assistant. You are not the assistant, and you do not help it: you
@@ -51,6 +44,9 @@ Before you write, decide whether the conversation is over for this user:
 Then write no message, and give the `reason` in one sentence. Otherwise write the `message`."""
 
 
+_SPEAKERS = {"user": "YOU SAID", "assistant": "THE ASSISTANT SAID"}
+
+
 def part_text(part: SimulatorPart) -> str:
     """The part itself: the same for every message of a trial."""
     sections = [_TASK]
@@ -76,12 +72,18 @@ def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> 
     of those after it.
     """
     sections = []
-    earlier = [] if resumed else [(item.role, item.content) for item in part.history]
-    said = [(who, text) for who, text in earlier if who != "tool" and text.strip()]
+    earlier = [] if resumed else part.history
+    said = [
+        (_SPEAKERS[item.role], item.content)
+        for item in earlier
+        if item.role in _SPEAKERS and item.content.strip()
+    ]
     for message, answer in part.said[since:]:
-        said += [("user", message), ("assistant", answer)]
+        said += [(_SPEAKERS["user"], message), (_SPEAKERS["assistant"], answer)]
     if said:
-        sections.append(fenced(said))
+        said = [(speaker, harmless(text)) for speaker, text in said]
+        code = code_for([text for _, text in said])
+        sections.append(fenced(said, code, "THE CONVERSATION SO FAR"))
     elif not part.said:
         sections.append("Nothing was said yet: you begin.")
     if part.instruction is not None:
@@ -101,25 +103,6 @@ def form_text(schema: dict[str, Any]) -> str:
         "Use no tools, and touch no files: you only talk. Answer with one JSON object and nothing "
         f"else, of this schema:\n{json.dumps(schema, ensure_ascii=False)}"
     )
-
-
-def fenced(said: Sequence[Said]) -> str:
-    """Messages between lines that begin and end them."""
-    texts = [(who, harmless(text)) for who, text in said]
-    code = _code(text for _, text in texts)
-    lines = [f"=====[ {code} THE CONVERSATION SO FAR ]====="]
-    for who, text in texts:
-        speaker = "YOU SAID" if who == "user" else "THE ASSISTANT SAID"
-        lines += [f"-----[ {code} {speaker} ]-----", text]
-    return "\n".join([*lines, f"=====[ {code} END OF THE CONVERSATION SO FAR ]====="])
-
-
-def _code(texts: Iterable[str]) -> str:
-    whole = "\0".join(texts)
-    code = hashlib.sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:12]
-    while code in whole:
-        code = hashlib.sha256(code.encode()).hexdigest()[:12]
-    return code
 
 
 def _facts(given: Sequence[str] | dict[str, Any]) -> str:
@@ -161,12 +144,9 @@ class UserReply(AnswerForm):
         return self
 
 
-Form = type[TranscriptLine] | type[UserReply]
-
-
-def form_of(may_stop: bool) -> Form:
+def form_of(part: SimulatorPart) -> type[BaseModel]:
     """The form of the answer that is asked for."""
-    return UserReply if may_stop else TranscriptLine
+    return UserReply if part.may_stop else TranscriptLine
 
 
 def as_message(move: BaseModel) -> SimulatorMessage:
@@ -175,24 +155,6 @@ def as_message(move: BaseModel) -> SimulatorMessage:
         return SimulatorMessage(stop=move.stop, reason=" ".join(move.reason.split()))
     text = move.message if isinstance(move, TranscriptLine | UserReply) else None
     return SimulatorMessage(text=text)
-
-
-class MalformedReplyError(Exception):
-    """An agent's answer has not the form that was asked for; the message says what is wrong."""
-
-
-def read_reply(text: str, form: Form) -> BaseModel:
-    """The one JSON object that is an agent's message. Raises MalformedMoveError."""
-    try:
-        found = only_object(text)
-    except DoubtfulJsonError as doubt:
-        raise MalformedReplyError(str(doubt)) from None
-    try:
-        return form.model_validate(found)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise MalformedReplyError(f"{where}: {first['msg']}" if where else first["msg"]) from error
 
 
 # The user, played by a model: each message is a question of its own, with all that was said.
@@ -209,24 +171,17 @@ class ModelUser:
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         """The user's next message."""
-        answer = await self._asker.ask(
-            ModelQuestion(
-                model=self._model,
-                system=part_text(part),
-                prompt=next_text(part),
-                answer=form_of(part.may_stop),
-                sample=self._sample,
-            )
+        latest = part.said[-1][1] if part.said else ""
+        form, prompt = form_of(part), next_text(part)
+        question = ModelQuestion(
+            self._model, part_text(part), prompt, form, self._sample, latest=latest
         )
-        info = _info(answer)
-        if answer.value is None:
+        answer = await self._asker.ask(question)
+        if answer.cached:
+            info = SimulatorInfo(model=answer.model, cached=True, cost_usd=0.0)
+        else:
+            info = SimulatorInfo(usage=answer.usage, cost_usd=answer.cost_usd, model=answer.model)
+        if answer.error is not None:
             message = f"the simulated user: {answer.error}"
             return SimulatorMessage(info=info, error=TurnError(kind="judge", message=message))
-        said = as_message(answer.value)
-        return SimulatorMessage(said.text, said.stop, said.reason, info)
-
-
-def _info(answer: ModelAnswer) -> SimulatorInfo:
-    if answer.cached:
-        return SimulatorInfo(model=answer.model, cached=True, cost_usd=0.0)
-    return SimulatorInfo(usage=answer.usage, cost_usd=answer.cost_usd, model=answer.model)
+        return replace(as_message(answer.value), info=info)

@@ -57,12 +57,10 @@ def test_the_next_start_ends_what_a_killed_judging_left(
         judging.wait()
     left = [int(pid) for pid in started.read_text().split()]
     assert all(alive(pid) for pid in left)
-    assert list(temporary.glob("skillup-judge-*"))
     slow.unlink()
 
     outcome = project.run(*next_start, env=env)
 
     assert outcome.exit_code == 0, outcome.stderr
     assert not any(alive(pid) for pid in left)
-    assert not list(temporary.glob("skillup-judge-*"))
     assert not list((project.home / ".cache" / "skillup" / "processes").glob("*.json"))

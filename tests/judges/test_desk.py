@@ -17,7 +17,7 @@ from skillup.ratelimit.slow_down import OwnPacing
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
-from tests.support.asking import HASTY, KEYS, cache
+from tests.support.asking import KEYS, cache
 from tests.support.model_server import ModelServer, Structured
 from tests.support.records import make_record
 
@@ -27,7 +27,7 @@ PASS = {"verdicts": [{"id": "c1", "verdict": "pass", "reason": "It asks.", "quot
 
 def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
-    models = Models(ModelOptions(environment, str, kept, patience=HASTY, pacing=OwnPacing(0)))
+    models = Models(ModelOptions(environment, str, kept, pacing=OwnPacing(0)))
     options = RouterOptions(
         environment=environment,
         mask=str,

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from skillup.judges import grade, grade_record
-from skillup.judges.evaluate import Judgement, PendingJudgements, settle
+from skillup.judges.evaluate import JudgeRequest, PendingJudgements, evaluate
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
@@ -199,7 +199,7 @@ def test_where_expect_fails_nobody_is_asked_of_the_conversation() -> None:
     class Refuses:
         def problem(self, case: Case) -> None: ...
 
-        async def read(self, inquiry: Judgement, ledger: UsageTracker) -> list[CheckResult]:
+        async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
             raise AssertionError(f"asked: {inquiry}")
 
     case = {
@@ -525,7 +525,7 @@ def graded_check(passed_from: float, **case: Any) -> Grade:
     class Says:
         def problem(self, case: Case) -> None: ...
 
-        async def read(self, inquiry: Judgement, ledger: UsageTracker) -> list[CheckResult]:
+        async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
             passed = passed_from <= 0.85
             return [CheckResult(name="s", kind="similar", passed=passed, score=0.85)]
 
@@ -558,13 +558,13 @@ def test_matching_leaves_the_event_loop_alone() -> None:
         def problem(self, case: Case) -> TurnError | None:
             return None
 
-        async def read(self, inquiry: Judgement, ledger: UsageTracker) -> list[CheckResult]:
+        async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
             return []
 
-    def evaluate(sitting: PendingJudgements) -> None:
+    def work(pending: PendingJudgements) -> None:
         threads.append(threading.get_ident())
 
-    anyio.run(settle, evaluate, Nobody(), UsageTracker())
+    anyio.run(evaluate, work, Nobody(), UsageTracker())
     assert threads
     assert threading.get_ident() not in threads
 

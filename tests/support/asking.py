@@ -9,11 +9,9 @@ from typing import TypeVar
 import anyio
 from pydantic import Field
 
-from skillup.judges.llm.votes import AnswerForm
-from skillup.judges.models.attempts import RetryPatience
 from skillup.judges.models.cache import AnswerCache, AnswerFolder
 from skillup.judges.models.client import Asker, ModelOptions, Models
-from skillup.judges.models.question import ModelQuestion
+from skillup.judges.models.question import AnswerForm, ModelQuestion
 from skillup.ratelimit.slow_down import OwnPacing, Pacing
 from skillup.redaction.secrets import Secrets
 from skillup.schema.judge import JudgeModel
@@ -31,8 +29,6 @@ MODELS = {
     "openai-responses": "openai-responses:gpt-4.1",
     "openai-chat": "openai-chat:gpt-4.1",
 }
-HASTY = RetryPatience(attempts=3, first_wait=0.01, longest_wait=0.02)
-"""Three attempts, with hardly a pause."""
 
 
 class Verdict(AnswerForm):
@@ -74,12 +70,11 @@ def asking(
     environment: Mapping[str, str] = KEYS,
     cached: AnswerCache | None = None,
     at_once: int = 8,
-    patience: RetryPatience = HASTY,
     pacing: Pacing | None = None,
     suite_root: Path = Path(),
 ) -> T:
-    """What `work` makes of an asker, in an event loop of its own; by default a refusal is an
-    attempt like others.
+    """What `work` makes of an asker, in an event loop of its own; by default a refusal is
+    retried like other failures.
     """
 
     async def main() -> T:
@@ -88,7 +83,6 @@ def asking(
             Secrets.from_environment(environment).mask,
             cached or AnswerCache(None, None),
             at_once,
-            patience,
             pacing or OwnPacing(0),
         )
         models = Models(options)

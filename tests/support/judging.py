@@ -12,8 +12,8 @@ import anyio
 
 from skillup.errors import UsageError
 from skillup.judges import grade
-from skillup.judges.evaluate import Judgement
-from skillup.judges.program_judges import judge_by_program, problem_of, read_scripts
+from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.programs import judge_by_program, problem_of, read_scripts
 from skillup.judges.scratch import JudgePlace
 from skillup.judges.usage import UsageTracker
 from skillup.ratelimit.slow_down import OwnPacing, Pacing
@@ -26,6 +26,7 @@ from skillup.schema.record import TurnError
 from tests.support.records import Recorded
 
 SECRET = "sk-hidden-0123456789"
+CASE = Case.model_validate({"input": {"prompt": "go"}})
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Bench:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     own: Profile = field(default_factory=lambda: Profile(name="scripted", engine="scripted"))
     environment: Mapping[str, str] = field(default_factory=dict)
-    ledger: UsageTracker = field(default_factory=UsageTracker)
+    usage: UsageTracker = field(default_factory=UsageTracker)
     pacing: Pacing = field(default_factory=lambda: OwnPacing(0))
     """As it is, refusals are errors."""
 
@@ -67,15 +68,14 @@ class Bench:
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:
         """The one result of a judge, as an author writes it."""
         config = JudgeConfig.model_validate(judge)
-        inquiry = Judgement(("judge", 0), recorded.context(), "judge", judge=config)
-        (result,) = anyio.run(judge_by_program, inquiry, self.ledger, self.place())
-        return result
+        request = JudgeRequest(recorded.context(), "judge", CASE, judge=config)
+        return anyio.run(judge_by_program, request, self.usage, self.place())
 
     def check(self, spec: Any, recorded: Recorded, turn: int | None = None) -> CheckResult:
         """The result of a `script` check."""
         check = Check.model_validate({"script": spec})
-        inquiry = Judgement(("check",), recorded.context(turn), "assertion", [check])
-        (result,) = anyio.run(read_scripts, inquiry.checks, inquiry, self.place())
+        request = JudgeRequest(recorded.context(turn), "assertion", CASE, [check])
+        (result,) = anyio.run(read_scripts, request, self.place())
         return result
 
     def problem_before(self, **case: Any) -> TurnError | None:
@@ -92,14 +92,14 @@ class Bench:
         return anyio.run(graded)
 
     def problem(self, case: Case) -> TurnError | None:
-        """As `skillup.judges.evaluate.Reader`."""
+        """As `skillup.judges.evaluate.Judge`."""
         return problem_of(case, self.place())
 
-    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
-        """As `skillup.judges.evaluate.Reader`."""
-        if inquiry.judge is not None:
-            return await judge_by_program(inquiry, ledger, self.place())
-        return await read_scripts(inquiry.checks, inquiry, self.place())
+    async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
+        """As `skillup.judges.evaluate.Judge`."""
+        if request.judge is not None:
+            return [await judge_by_program(request, usage, self.place())]
+        return await read_scripts(request, self.place())
 
     def _profile(self, name: str | None) -> Profile:
         if name is None:

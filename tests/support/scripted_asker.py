@@ -15,14 +15,18 @@ import anyio
 import anyio.lowlevel
 from pydantic import BaseModel, ValidationError
 
-from skillup.judges.evaluate import Judgement, subject_of
-from skillup.judges.llm import read_checks
-from skillup.judges.models.question import EmbeddingAnswer, ModelAnswer, ModelQuestion
+from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.llm.checks import read_checks
+from skillup.judges.models.question import (
+    EmbeddingQuestion,
+    ModelAnswer,
+    ModelQuestion,
+    Question,
+)
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole
-from skillup.schema.judge import JudgeModel
 from skillup.schema.record import Usage
 from tests.support.records import Recorded
 
@@ -40,26 +44,25 @@ class ScriptedAsker:
     vectors: Sequence[Sequence[float]] | str = ""
     """What texts are embedded as; or a text: the error."""
     questions: list[ModelQuestion] = field(default_factory=list)
-    embedded: list[tuple[str, tuple[str, ...], JudgeModel]] = field(default_factory=list)
+    embedded: list[EmbeddingQuestion] = field(default_factory=list)
 
-    async def ask(self, question: ModelQuestion) -> ModelAnswer:
-        self.questions.append(question)
+    async def ask(self, question: Question) -> ModelAnswer:
         await anyio.lowlevel.checkpoint()
+        if isinstance(question, EmbeddingQuestion):
+            self.embedded.append(question)
+            if isinstance(self.vectors, str):
+                return ModelAnswer(None, self.vectors, model=question.model.model)
+            return ModelAnswer(self.vectors, cost_usd=0.25, model=question.model.model)
+        self.questions.append(question)
         said = self._said(question)
         model = question.model.model
         if isinstance(said, str):
             return ModelAnswer(None, said, model=model)
         try:
-            value: BaseModel = question.answer.model_validate(said)
+            value: BaseModel = question.form.model_validate(said)
         except ValidationError as error:
             return ModelAnswer(None, f"malformed: {error.error_count()} errors", model=model)
         return ModelAnswer(value, usage=Usage(input_tokens=10), cost_usd=0.5, model=model)
-
-    async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
-        self.embedded.append((model, tuple(texts), like))
-        if isinstance(self.vectors, str):
-            return EmbeddingAnswer(None, self.vectors, model=model)
-        return EmbeddingAnswer(self.vectors, cost_usd=0.25, model=model)
 
     @property
     def prompt(self) -> str:
@@ -97,19 +100,16 @@ def read(
     recorded: Recorded,
     *,
     turn: int | None = None,
-    ledger: UsageTracker | None = None,
+    usage: UsageTracker | None = None,
     role: CheckRole = "assertion",
     **case: Any,
 ) -> list[CheckResult]:
     """What comes of asking `asked` of a turn, or of the conversation; `case` are its keys."""
     context = recorded.context(turn)
     written = {"id": "case", "input": {"prompt": "x"}, "judge_model": "test:judge", **case}
-    inquiry = Judgement(
-        (role, *subject_of(context.turn)), context, role, list(asked),
-        case=Case.model_validate(written),
-    )  # fmt: skip
+    request = JudgeRequest(context, role, Case.model_validate(written), list(asked))
 
     async def run() -> list[CheckResult]:
-        return await read_checks(inquiry, asker, ledger if ledger is not None else UsageTracker())
+        return await read_checks(request, asker, usage or UsageTracker())
 
     return anyio.run(run)

@@ -19,7 +19,7 @@ from skillup.app.rejudge.sources import (
     trials_of,
 )
 from skillup.errors import SkillupError, UsageError
-from skillup.judges.evaluate import Reader
+from skillup.judges.evaluate import Judge
 from skillup.judges.rejudge.changes import GradeChange, compare
 from skillup.judges.rejudge.judges_compared import read_by
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
@@ -178,7 +178,7 @@ class Rejudging:
         self, waiting: list[tuple[T, RegradeItem | Grade, Grade | None]]
     ) -> Iterator[tuple[T, Grade]]:
         items = [item for _, item, g in waiting if g is None and isinstance(item, RegradeItem)]
-        read = iter(self.regrader.by_reading(items) if items else ())
+        read = iter(self.regrader.by_judges(items) if items else ())
         for about, item, grade in waiting:
             if grade is None and isinstance(item, RegradeItem):
                 grade = next(read)
@@ -250,7 +250,7 @@ def judge_by_rules(
 ) -> Judge:
     """Makes what judges single trials in another process; None: the caller has to look."""
 
-    def nobody(record: Record, case: Case) -> AbstractAsyncContextManager[Reader]:
+    def nobody(record: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
         raise AssertionError("what judges read is not judged here", record, case)
 
     source = open_source(run, workspace=None, skill_dir=None)

@@ -21,13 +21,13 @@ from skillup.store import RunDirectory
 
 if TYPE_CHECKING:
     from skillup.app.rejudge.cases import EditedCases
-    from skillup.judges.evaluate import Reader
+    from skillup.judges.evaluate import Judge
     from skillup.judges.router import JudgeRouter
 
 
 def readers_for(
     source: RecordSource, hidden: Secrets, *, compared: bool = False, edited: bool = False
-) -> Callable[[Record, Case], AbstractAsyncContextManager[Reader]]:
+) -> Callable[[Record, Case], AbstractAsyncContextManager[Judge]]:
     """Makes the router for a record and the case it is judged by, the same one where it can be.
 
     What a model answered when the run was judged is read from the run, before anybody is asked.
@@ -37,7 +37,7 @@ def readers_for(
     """
     routers: dict[tuple[frozenset[str], bool], JudgeRouter] = {}
 
-    def reader(record: Record, case: Case) -> AbstractAsyncContextManager[Reader]:
+    def reader(record: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
         del record
         keys = frozenset(keys_of_judges(case))
         model = case.judge_model.model if case.judge_model is not None else ""
@@ -53,7 +53,7 @@ def readers_for(
 @asynccontextmanager
 async def _answered_by(
     results: Sequence[Mapping[str, Any]], router: JudgeRouter
-) -> AsyncIterator[Reader]:
+) -> AsyncIterator[Judge]:
     from skillup.importers.judge_debug import MockedJudge
 
     async with router:

@@ -1,32 +1,26 @@
-"""What an inquiry is about: the case, the exchanges to look at, and the answer that counts."""
+"""What a model judges: the record as exchanges, and how much of it is shown."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from skillup.checks.context import one_line
-from skillup.judges.evaluate import Judgement
+from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.material import Material, Part, material_of
 from skillup.schema import templates
 from skillup.schema.case import Case
-from skillup.schema.record import HistoryItem, Record, ToolCall, ToolResult, TurnRecord
+from skillup.schema.record import (
+    HistoryItem,
+    Record,
+    ToolCall,
+    ToolResult,
+    TurnRecord,
+    WorkspaceChanges,
+)
 
-# A record as exchanges: what the user said, what the agent did about it, what it answered.
-
-PartKind = Literal["setting", "user", "message", "call", "result", "answer", "files"]
 _LONGEST_NAME = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One thing that was said or done."""
-
-    kind: PartKind
-    label: str
-    """Who or what, in a few words: `user`, `tool call 1: Bash (shell)`."""
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +33,40 @@ class Exchange:
     """The turn it is part of; 0 and below: it was put into the session before the first turn."""
     parts: tuple[Part, ...]
     step: TurnRecord | None = None
-    """Of what was held; None: it came from the history."""
+    """Of what was run; None: it came from the history."""
+
+    def labels(self, kind: str) -> set[str]:
+        """The labels, within material, of its parts of one kind."""
+        return {f"{self.label} · {part.label}" for part in self.parts if part.kind == kind}
+
+
+def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
+    """The exchanges, after the parts of their setting, as they are shown."""
+    parts = [Part(p.kind, f"{e.label} · {p.label}", p.text) for e in exchanges for p in e.parts]
+    return material_of([*setting, *parts])
 
 
 def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]:
-    """What the conversation was held under: the agent's system text, and what its user wants."""
+    """The agent's system text, and what its simulated user wants."""
     given = record.case.get("input") or {}
     persona = (given.get("conversation") or {}).get("persona") or {}
-    wanted = persona.get("objective") or (record.case.get("user_simulator") or {}).get("scenario")
-    told = (
+    objective = persona.get("objective") or (record.case.get("user_simulator") or {}).get(
+        "scenario"
+    )
+    texts = (
         ("what the agent was told beforehand (system prompt)", given.get("system"),
          {} if given.get("literal") else record.initial_variables),
-        ("what the simulated user was told to want", wanted, variables),
+        ("what the simulated user was told to want", objective, variables),
     )  # fmt: skip
     return tuple(
         Part("setting", label, "".join(piece for piece, _ in templates.pieces(text, known)))
-        for label, text, known in told
+        for label, text, known in texts
         if isinstance(text, str)
     )
 
 
-def exchanges_of(record: Record, subject: TurnRecord | None) -> list[Exchange]:
-    """The conversation, oldest first: all of it, or up to `subject`, which is then the last.
+def exchanges_of(record: Record, judged: TurnRecord | None) -> list[Exchange]:
+    """The conversation, oldest first: all of it, or up to `judged`, which is then the last.
 
     The history that was put into the session comes first. Messages that were not sent are left out.
     """
@@ -70,45 +76,36 @@ def exchanges_of(record: Record, subject: TurnRecord | None) -> list[Exchange]:
         for index, parts in enumerate(earlier)
     ]
     for turn in record.turns:
-        if subject is not None and turn.turn_number >= subject.turn_number:
+        if judged is not None and turn.turn_number >= judged.turn_number:
             break
-        found.extend(_of_turn(turn))
-    if subject is None:
+        found.extend(_sent(turn))
+    if judged is None:
         return found
-    own = next((t for t in record.turns if t.turn_number == subject.turn_number), subject)
-    return [*found, *_up_to(own, subject)]
+    own = next((t for t in record.turns if t.turn_number == judged.turn_number), judged)
+    for number, step in enumerate(own.executed()):
+        if step.asked_by == judged.asked_by:
+            return [*found, _exchange(judged, number)]
+        if step.status in ("completed", "failed"):
+            found.append(_exchange(step, number))
+    # While a conversation goes on, a follow-up is not in the record yet.
+    return [*found, _exchange(judged, len(list(own.executed())))]
 
 
-def _up_to(turn: TurnRecord, subject: TurnRecord) -> Iterator[Exchange]:
-    """The turn's exchanges before `subject`, then `subject` itself, as the context has it."""
+def _sent(turn: TurnRecord) -> Iterator[Exchange]:
     for number, step in enumerate(turn.executed()):
-        if step.asked_by == subject.asked_by:
-            yield _exchange(subject, number)
-            return
-        if _was_sent(step):
+        if step.status in ("completed", "failed"):
             yield _exchange(step, number)
-    # While a conversation is held, a follow-up is not in the record yet.
-    yield _exchange(subject, len(list(turn.executed())))
-
-
-def _of_turn(turn: TurnRecord) -> Iterator[Exchange]:
-    for number, step in enumerate(turn.executed()):
-        if _was_sent(step):
-            yield _exchange(step, number)
-
-
-def _was_sent(step: TurnRecord) -> bool:
-    return step.status in ("completed", "failed")
 
 
 def _exchange(step: TurnRecord, follow_up: int) -> Exchange:
     label = f"turn {step.turn_number}"
     if step.asked_by:
         label += f", follow-up {follow_up}"
-    return Exchange(label, step.turn_number, tuple(_parts(step)), step)
+    return Exchange(label, step.turn_number, tuple(parts_of(step)), step)
 
 
-def _parts(step: TurnRecord) -> Iterator[Part]:
+def parts_of(step: TurnRecord) -> Iterator[Part]:
+    """Everything that was said and done from one message to its answer."""
     if step.content:
         yield Part("user", "user", step.content)
     numbers: dict[str, int] = {}
@@ -145,16 +142,9 @@ def _result(result: ToolResult, numbers: dict[str, int]) -> Part:
     return Part("result", f"result of {of} ({result.status})", result.content)
 
 
-def _changes(changes: Any) -> str:
-    lines = [
-        f"{word}: {path}"
-        for word, paths in (
-            ("added", changes.added),
-            ("modified", changes.modified),
-            ("deleted", changes.deleted),
-        )
-        for path in paths
-    ]
+def _changes(changes: WorkspaceChanges) -> str:
+    lists = (("added", changes.added), ("modified", changes.modified), ("deleted", changes.deleted))
+    lines = [f"{word}: {path}" for word, paths in lists for path in paths]
     return "\n".join([*lines, *([changes.diff] if changes.diff else [])])
 
 
@@ -185,15 +175,11 @@ def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:
         yield tuple(parts)
 
 
-# How much of a conversation a judge is shown, and the windows that relevance is judged in.
-
-
 def last_turns(exchanges: Sequence[Exchange], size: int | None) -> list[Exchange]:
     """The exchanges of the last `size` turns; None: all of them. A follow-up is in its turn."""
     if size is None:
         return list(exchanges)
-    turns = list(dict.fromkeys(exchange.turn for exchange in exchanges))
-    kept = set(turns[-size:])
+    kept = set(list(dict.fromkeys(exchange.turn for exchange in exchanges))[-size:])
     return [exchange for exchange in exchanges if exchange.turn in kept]
 
 
@@ -202,8 +188,13 @@ class Window:
     """Neighbouring exchanges; the answers of those at its end are judged, the rest is context."""
 
     exchanges: tuple[Exchange, ...]
-    judged: int
-    """How many, counted from the end."""
+    count: int
+    """How many are judged, from the end."""
+
+    @property
+    def judged(self) -> tuple[Exchange, ...]:
+        """Those whose answers are judged."""
+        return self.exchanges[-self.count :]
 
     @property
     def label(self) -> str:
@@ -215,21 +206,20 @@ class Window:
 def windows_of(exchanges: Sequence[Exchange], size: int) -> list[Window]:
     """Every `size` neighbouring exchanges; a conversation that is no longer is one window.
 
-    Each answer that was held is judged once: the first window judges all of its answers, every
-    later one the answer that it adds. What lies before the first turn is context alone.
+    Each answer of a turn is judged once: the first window judges all of its answers, every later
+    one the answer that it adds. What lies before the first turn is context alone.
     """
     first = next((n for n, exchange in enumerate(exchanges) if exchange.step is not None), 0)
-    ends = range(max(first + 1, min(size, len(exchanges))), len(exchanges) + 1)
     windows: list[Window] = []
     seen = first
-    for end in ends:
+    for end in range(max(first + 1, min(size, len(exchanges))), len(exchanges) + 1):
         windows.append(Window(tuple(exchanges[max(0, end - size) : end]), end - seen))
         seen = end
     return windows
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSubject:
+class JudgedText:
     """A turn in the light of what came before it, or the whole conversation."""
 
     case: Case
@@ -243,7 +233,6 @@ class ReadSubject:
     variables: Mapping[str, str]
     """As they stood at its end."""
     setting: tuple[Part, ...] = ()
-    """What the conversation was held under."""
 
     @property
     def judged(self) -> Sequence[Exchange]:
@@ -253,29 +242,28 @@ class ReadSubject:
         return [exchange for exchange in self.shown if exchange.step is not None]
 
     @property
+    def last(self) -> Exchange:
+        """The last exchange."""
+        return self.exchanges[-1]
+
+    @property
     def answer(self) -> str:
         """The agent's last answer."""
-        step = self.exchanges[-1].step
-        return step.response if step is not None else ""
+        return self.last.step.response if self.last.step is not None else ""
 
     @property
     def expected_output(self) -> str:
         """What the case says a good answer is; empty if it does not say."""
-        wanted, literal = self._expected()
-        if literal:
-            return wanted
-        return "".join(text for text, _ in templates.pieces(wanted, self.variables))
-
-    def _expected(self) -> tuple[str, bool]:
-        """As it is written, and whether that is no template."""
-        step = self.exchanges[-1].step
-        if not self.is_turn or self.case.input.turns is None:
-            return self.case.expected_output or "", False
-        wanted = self.case.input.turns
-        if step is None or step.asked_by or not 1 <= step.turn_number <= len(wanted):
-            return "", True
-        turn = wanted[step.turn_number - 1]
-        return turn.expected_output or "", turn.literal
+        turns, step, literal = self.case.input.turns, self.last.step, False
+        text = self.case.expected_output
+        if self.is_turn and turns is not None:
+            if step is None or step.asked_by or not 1 <= step.turn_number <= len(turns):
+                return ""
+            turn = turns[step.turn_number - 1]
+            text, literal = turn.expected_output, turn.literal
+        if literal or not text:
+            return text or ""
+        return "".join(piece for piece, _ in templates.pieces(text, self.variables))
 
     def target(self) -> str:
         """Tells the judge what to look at."""
@@ -284,38 +272,22 @@ class ReadSubject:
                 "Judge the conversation as a whole: what the agent said and did in all of its "
                 "turns. What stands before turn 1, if anything, is context."
             )
-        label = self.exchanges[-1].label
         if len(self.shown) == 1:
-            return f"Judge {label}: what the agent said and did there."
+            return f"Judge {self.last.label}: what the agent said and did there."
         return (
-            f"Judge {label}, the last one: what the agent said and did there. "
+            f"Judge {self.last.label}, the last one: what the agent said and did there. "
             "Everything before it is context."
         )
 
-    def last_answer_label(self) -> str:
-        """What the last answer is called in the material."""
-        return f"the answer of {self.exchanges[-1].label}"
 
-
-def subject_of(inquiry: Judgement) -> ReadSubject:
-    """What `inquiry` is about. The case is the one it is graded by: it may be an edited one."""
-    record, turn = inquiry.context.record, inquiry.context.turn
-    case = inquiry.case if inquiry.case is not None else Case.model_validate(record.case)
+def judged_text(request: JudgeRequest) -> JudgedText:
+    """What `request` is about."""
+    record, turn, case = request.context.record, request.context.turn, request.case
     exchanges = exchanges_of(record, turn)
     shown = exchanges if turn is None else last_turns(exchanges, case.window_size)
     scope = "conversation" if turn is None else f"turn {turn.turn_number}"
     variables = record.variables_after(None if turn is None else turn.turn_number)
     setting = setting_of(record, variables)
-    return ReadSubject(
+    return JudgedText(
         case, scope, tuple(exchanges), tuple(shown), turn is not None, variables, setting
     )
-
-
-def parts_of(exchanges: Sequence[Exchange], kind: str) -> set[str]:
-    """The labels, within material, of the parts of one kind."""
-    return {f"{e.label} · {part.label}" for e in exchanges for part in e.parts if part.kind == kind}
-
-
-def with_labels(parts: Sequence[Part], labels: set[str]) -> list[Part]:
-    """Those of the material's parts that have one of these labels."""
-    return [part for part in parts if part.label in labels]

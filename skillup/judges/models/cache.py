@@ -1,4 +1,4 @@
-"""Answers of models as files: what is asked again later costs nothing."""
+"""Answers of judges as files, of models and agents alike: what is asked again costs nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from skillup.errors import SkillupError
 from skillup.schema.base import Model
@@ -25,7 +25,7 @@ class StoredAnswer(Model):
 
     schema_version: str = Field(_VERSION, description="The version of this format.")
     asked: dict[str, Any] = Field(description="The question: all that the file's name depends on.")
-    answer: Any = Field(description="What the model answered; of embeddings, the vectors.")
+    answer: Any = Field(description="What was answered; of embeddings, the vectors.")
     model: str | None = Field(None, description="As the provider names it.")
     usage: Usage | None = Field(None, description="Tokens it took.")
     cost_usd: float | None = Field(None, description="What it cost; None: not known.")
@@ -40,13 +40,18 @@ def key_of(asked: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def as_stored(data: Any, mask: Callable[[str], str]) -> Any:
+    """`data` as it will be read back from a file: masked, and valid text."""
+    return json.loads(to_json({"": data}, mask, indent=None))[""]
+
+
 @dataclass(frozen=True, slots=True)
 class CachedQuestion:
     """A question under the names by which its answer is kept."""
 
     own: dict[str, Any]
     """For the run, as its record says it: judging again may know nothing of the environment."""
-    shared: dict[str, Any] | None
+    shared: dict[str, Any] | None = None
     """For the other runs of the workspace: all that counts, addresses that only the environment
     names included. None: the answer is not for them."""
 
@@ -54,11 +59,6 @@ class CachedQuestion:
     def key(self) -> str:
         """Tells questions of one process apart: it has but one environment."""
         return key_of(self.own)
-
-
-def form_of(answer: type[BaseModel]) -> dict[str, Any]:
-    """The form of an answer, as far as a question depends on it."""
-    return answer.model_json_schema()
 
 
 class AnswerFolder:
@@ -73,7 +73,7 @@ class AnswerFolder:
     def read(self, key: str) -> StoredAnswer | None:
         """The answer; None if there is none, or its file is damaged, or of another question."""
         try:
-            found = StoredAnswer.model_validate_json(self._file(key).read_bytes())
+            found = StoredAnswer.model_validate_json((self.path / f"{key}.json").read_bytes())
         except (OSError, ValidationError):
             return None
         # A file that was copied, or edited by hand, must not answer what nobody asked.
@@ -84,25 +84,18 @@ class AnswerFolder:
         """Keeps it, in place of an older one; secrets masked."""
         try:
             make_directory(self.path)
-            file = self._file(key_of(answer.asked))
+            file = self.path / f"{key_of(answer.asked)}.json"
             write_atomic(file, to_json(answer, self._mask, indent=1))
         except SkillupError:
             if self._needed:
                 raise
-
-    def _file(self, key: str) -> Path:
-        return self.path / f"{key}.json"
 
 
 class AnswerCache:
     """The run's own answers and, where there is one, the cache that runs share."""
 
     def __init__(
-        self,
-        run: AnswerFolder | None,
-        shared: AnswerFolder | None,
-        *,
-        anew: bool = False,
+        self, run: AnswerFolder | None, shared: AnswerFolder | None, *, anew: bool = False
     ) -> None:
         """`anew`: nothing from before this process is read, and nothing is shared."""
         self._run = run
@@ -124,17 +117,15 @@ class AnswerCache:
                 return found
         return None
 
-    def take_over(self, asked: CachedQuestion) -> bool:
-        """Whether this process has the answer from an earlier one; from now on it is its own.
+    def take_over(self, asked: CachedQuestion, stored: StoredAnswer, trial: str | None) -> bool:
+        """Whether an earlier process asked it for the grade of `trial`, which it did not come to.
 
-        So what it took is counted once, by a grade that the earlier one did not come to.
+        From now on it is this one's: so what it took is counted once.
         """
-        if asked.key in self._of_this_process:
+        if trial is None or stored.asked_for != trial or asked.key in self._of_this_process:
             return False
-        known = self.read(asked)
-        if known is not None:
-            self._of_this_process[asked.key] = known.model_copy(update={"asked": {}})
-        return known is not None
+        self._of_this_process[asked.key] = stored.model_copy(update={"asked": {}})
+        return True
 
     def write(self, asked: CachedQuestion, answer: StoredAnswer) -> None:
         """Keeps it wherever answers are kept."""

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic import TypeAdapter, ValidationError
+import anyio.to_thread
 
-from skillup.judges.models.attempts import RetryPatience
-from skillup.judges.models.cache import AnswerCache, CachedQuestion, StoredAnswer, key_of
+from skillup.judges.models.cache import (
+    AnswerCache,
+    CachedQuestion,
+    StoredAnswer,
+    as_stored,
+    key_of,
+)
 from skillup.judges.models.endpoint import (
     CannotAskError,
-    embeddings_endpoint_of,
+    address_of,
     endpoint_of,
+    is_scripted,
     parse_model,
 )
 from skillup.judges.models.question import (
-    EmbeddingAnswer,
+    EmbeddingQuestion,
+    MalformedAnswerError,
     ModelAnswer,
     ModelQuestion,
-    asked_of,
-    embeddings_asked_of,
-    is_scripted,
+    Question,
 )
 from skillup.judges.models.scripted import ScriptedModels
 from skillup.load.expand import judge_settings
@@ -33,49 +37,9 @@ from skillup.ratelimit.slow_down import OwnPacing, Pacing
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
 from skillup.schema.suite import Suite
-from skillup.store.journal import to_json
 
 if TYPE_CHECKING:
     from skillup.judges.models.remote import RemoteModels
-
-
-# Work that several want at once is done once.
-
-T = TypeVar("T")
-
-
-class _Flight(Generic[T]):
-    def __init__(self) -> None:
-        self.landed = anyio.Event()
-        self.result: list[T] = []
-
-
-class SingleFlight(Generic[T]):
-    """What is under way, by key. To be used in one event loop."""
-
-    def __init__(self) -> None:
-        self._under_way: dict[str, _Flight[T]] = {}
-
-    async def join(self, key: str, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-        """The result of `work`, and whether it was someone else's with the same key.
-
-        If whoever does it is cancelled, or fails, one of those who wait takes over.
-        """
-        while (flight := self._under_way.get(key)) is not None:
-            await flight.landed.wait()
-            if flight.result:
-                return flight.result[0], True
-        flight = self._under_way[key] = _Flight()
-        try:
-            result = await work()
-            flight.result.append(result)
-            return result, False
-        finally:
-            del self._under_way[key]
-            flight.landed.set()
-
-
-_VECTORS: TypeAdapter[list[list[float]]] = TypeAdapter(list[list[float]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +53,6 @@ class ModelOptions:
     cache: AnswerCache = field(default_factory=lambda: AnswerCache(None, None))
     at_once: int = 8
     """Requests that may be under way at the same time."""
-    patience: RetryPatience = field(default_factory=RetryPatience)
     pacing: Pacing = field(default_factory=OwnPacing)
     """The ways to providers, shared with whoever else asks them."""
 
@@ -99,16 +62,27 @@ class ModelContext:
     """From where a question is asked."""
 
     suite_root: Path
+    """Files of written-down judges are looked for there."""
     suite: str
+    """Tells suites apart, wherever they are now: the root as records have it."""
     trial: str | None = None
+    """What could not be answered is not asked again for the same one: a conversation and its grade
+    must not be judged by different answers."""
     of_grade: bool = False
-    """It is asked for the trial's grade, not while its conversation is held."""
-    goes_on: bool = False
-    """That grade goes on with what an earlier process has asked for it."""
+    resumed: bool = False
+    """These two are those of the :class:`~skillup.judges.usage.UsageTracker` it is counted in."""
 
     def asked_for(self) -> str | None:
         """The trial whose grade counts what an answer takes; None: it counts with the record."""
         return key_of({"trial": self.trial}) if self.of_grade and self.trial is not None else None
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A question that is under way."""
+
+    landed: anyio.Event = field(default_factory=anyio.Event)
+    answer: ModelAnswer | None = None
 
 
 class Models:
@@ -121,11 +95,9 @@ class Models:
         self._options = options
         self._remote: RemoteModels | None = None
         self._scripted = ScriptedModels()
-        self._answers: SingleFlight[ModelAnswer] = SingleFlight()
-        self._embeddings: SingleFlight[EmbeddingAnswer] = SingleFlight()
+        self._under_way: dict[str, _Flight] = {}
         self._failed: dict[tuple[str | None, str], ModelAnswer] = {}
         """By trial and question, until :meth:`close`."""
-        self._failed_embeddings: dict[tuple[str | None, str], EmbeddingAnswer] = {}
 
     @property
     def answers(self) -> AnswerCache:
@@ -137,40 +109,19 @@ class Models:
         """The ways to providers, for agents that judge or play the user, too."""
         return self._options.pacing
 
-    def seen_from(
-        self,
-        suite_root: Path,
-        *,
-        suite: str | None = None,
-        trial: str | None = None,
-        of_grade: bool = False,
-        goes_on: bool = False,
-    ) -> Asker:
-        """For the questions of one suite: files of written-down judges are looked for there.
+    def seen_from(self, suite_root: Path, *, suite: str | None = None, **context: Any) -> Asker:
+        """For the questions of one suite; see :class:`ModelContext`."""
+        return Asker(self, ModelContext(suite_root, suite or str(suite_root), **context))
 
-        `suite` tells suites apart, wherever they are now: the root as records have it; default:
-        `suite_root`. What could not be answered is not asked again for the same `trial`, which any
-        text may name: a conversation and its grade must not be judged by different answers.
-        `of_grade` and `goes_on` are those of the ledger that it is counted in.
-        """
-        seen = ModelContext(suite_root, suite or str(suite_root), trial, of_grade, goes_on)
-        return Asker(self, seen)
-
-    def problem(self, model: JudgeModel, suite_root: Path) -> str | None:
+    def problem(
+        self, model: JudgeModel, suite_root: Path, *, embeddings: bool = False
+    ) -> str | None:
         """Why `model` could not be asked, found without asking it; None: nothing is known."""
         try:
-            if is_scripted(model.model):
-                self._scripted.script(_script_file(model.model, suite_root))
+            if is_scripted(model.model) and not embeddings:
+                self._scripted.script(suite_root / parse_model(model.model)[1])
             else:
-                endpoint_of(model, self._options.environment)
-        except CannotAskError as problem:
-            return self._options.mask(str(problem))
-        return None
-
-    def embedding_problem(self, model: str, like: JudgeModel) -> str | None:
-        """The same of the embedding model `model`, which is reached as `like` is."""
-        try:
-            embeddings_endpoint_of(model, like, self._options.environment)
+                endpoint_of(model, self._options.environment, embeddings=embeddings)
         except CannotAskError as problem:
             return self._options.mask(str(problem))
         return None
@@ -179,171 +130,133 @@ class Models:
         """Closes every connection, also when cancelled."""
         remote, self._remote = self._remote, None
         self._failed.clear()
-        self._failed_embeddings.clear()
         if remote is not None:
             with anyio.CancelScope(shield=True):
                 await remote.close()
 
-    async def ask(self, question: ModelQuestion, seen: ModelContext) -> ModelAnswer:
+    async def ask(self, question: Question, context: ModelContext) -> ModelAnswer:
         """See :class:`~skillup.judges.models.question.AskModel`."""
         # What a model is asked is what the record will say: without secrets. So a replay, which
         # has nothing but the record, asks the same.
-        texts = self._clean({"system": question.system, "prompt": question.prompt})
-        question = replace(question, system=texts["system"], prompt=texts["prompt"])
-        asked = asked_of(question, seen.suite, self._options.environment, self._clean)
-        failed = self._failed.get((seen.trial, asked.key))
-        if failed is not None:
-            return replace(failed, cached=True)
-
-        async def work() -> ModelAnswer:
-            return await self._ask(question, seen, asked)
-
-        answer, shared = await self._answers.join(asked.key, work)
-        if answer.value is None:
-            if seen.trial is not None:
-                self._failed[seen.trial, asked.key] = answer
-            return answer
-        return replace(answer, cached=True) if shared else answer
+        texts = {"texts": question.texts} if isinstance(question, EmbeddingQuestion) else {
+            "system": question.system, "prompt": question.prompt
+        }  # fmt: skip
+        clean = self._clean(texts)
+        if "texts" in clean:
+            clean["texts"] = tuple(clean["texts"])
+        question = replace(question, **clean)
+        asked = self._cached_question(question, context)
+        answer = self._failed.get((context.trial, asked.key))
+        # The same question is under way only once. If whoever asks it is cancelled, or fails, one
+        # of those who wait takes over.
+        while answer is None and (flight := self._under_way.get(asked.key)) is not None:
+            await flight.landed.wait()
+            answer = flight.answer
+        if answer is not None:
+            answer = replace(answer, cached=True)
+        else:
+            flight = self._under_way[asked.key] = _Flight()
+            try:
+                answer = flight.answer = await self._ask(question, context, asked)
+            finally:
+                del self._under_way[asked.key]
+                flight.landed.set()
+        if answer.error is not None and context.trial is not None:
+            self._failed[context.trial, asked.key] = answer
+        return answer
 
     async def _ask(
-        self, question: ModelQuestion, seen: ModelContext, asked: CachedQuestion
+        self, question: Question, context: ModelContext, asked: CachedQuestion
     ) -> ModelAnswer:
-        stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
-        known = _as_answer(stored, question) if stored is not None else None
-        if known is not None and stored is not None:
-            return replace(known, cached=not await self._takes_over(seen, asked, stored))
+        cache = self._options.cache
+        stored = await anyio.to_thread.run_sync(cache.read, asked)
+        if stored is not None and (known := _as_answer(stored, question)) is not None:
+            trial = context.asked_for() if context.resumed else None
+            return replace(known, cached=not cache.take_over(asked, stored, trial))
         try:
-            if is_scripted(question.model.model):
-                file = _script_file(question.model.model, seen.suite_root)
-                answer = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
-            else:
-                access = endpoint_of(question.model, self._options.environment)
-                answer = await self._over_the_network().ask(question, access)
+            answer = await self._answer(question, context)
         except CannotAskError as problem:
             answer = ModelAnswer(None, str(problem), model=question.model.model)
-        if answer.value is None:
-            return replace(answer, error=self._options.mask(answer.error or ""))
-        data = self._clean(answer.value.model_dump(mode="json", by_alias=True))
+        if answer.error is not None:
+            return replace(answer, error=self._options.mask(answer.error))
+        value = answer.value
+        if isinstance(question, ModelQuestion):
+            value = value.model_dump(mode="json", by_alias=True)
         kept = StoredAnswer(
             asked=asked.own,
-            answer=data,
+            answer=self._clean(value),
             model=answer.model,
             usage=answer.usage,
             cost_usd=answer.cost_usd,
-            asked_for=seen.asked_for(),
+            asked_for=context.asked_for(),
         )
-        await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
+        await anyio.to_thread.run_sync(cache.write, asked, kept)
         masked = _as_answer(kept, question)
         return replace(answer, value=masked.value) if masked is not None else answer
 
-    async def embed(
-        self, model: str, texts: Sequence[str], like: JudgeModel, seen: ModelContext
-    ) -> EmbeddingAnswer:
-        """See :class:`~skillup.judges.models.question.AskModel`."""
-        texts = self._clean(list(texts))
-        asked = embeddings_asked_of(model, texts, like, self._options.environment, self._clean)
-        failed = self._failed_embeddings.get((seen.trial, asked.key))
-        if failed is not None:
-            return replace(failed, cached=True)
-
-        async def work() -> EmbeddingAnswer:
-            return await self._embed(model, texts, like, seen, asked)
-
-        answer, shared = await self._embeddings.join(asked.key, work)
-        if answer.vectors is None:
-            if seen.trial is not None:
-                self._failed_embeddings[seen.trial, asked.key] = answer
-            return answer
-        return replace(answer, cached=True) if shared else answer
-
-    async def _embed(
-        self,
-        model: str,
-        texts: Sequence[str],
-        like: JudgeModel,
-        seen: ModelContext,
-        asked: CachedQuestion,
-    ) -> EmbeddingAnswer:
-        stored = await anyio.to_thread.run_sync(self._options.cache.read, asked)
-        known = _as_embedding(stored) if stored is not None else None
-        if known is not None and stored is not None:
-            return replace(known, cached=not await self._takes_over(seen, asked, stored))
-        try:
-            access = embeddings_endpoint_of(model, like, self._options.environment)
-            seconds = like.timeout_seconds
-            answer = await self._over_the_network().embed(access, texts, seconds)
-        except CannotAskError as problem:
-            answer = EmbeddingAnswer(None, str(problem), model=model)
-        if answer.vectors is None:
-            return replace(answer, error=self._options.mask(answer.error or ""))
-        kept = StoredAnswer(
-            asked=asked.own,
-            answer=[list(vector) for vector in answer.vectors],
-            model=answer.model,
-            usage=answer.usage,
-            cost_usd=answer.cost_usd,
-            asked_for=seen.asked_for(),
-        )
-        await anyio.to_thread.run_sync(self._options.cache.write, asked, kept)
-        return answer
-
-    async def _takes_over(
-        self, seen: ModelContext, asked: CachedQuestion, stored: StoredAnswer
-    ) -> bool:
-        """Whether it was asked for just this grade, which an earlier process did not come to."""
-        if not seen.goes_on or stored.asked_for is None or stored.asked_for != seen.asked_for():
-            return False
-        return await anyio.to_thread.run_sync(self._options.cache.take_over, asked)
-
-    def _over_the_network(self) -> RemoteModels:
+    async def _answer(self, question: Question, context: ModelContext) -> ModelAnswer:
+        model = question.model.model
+        if isinstance(question, ModelQuestion) and is_scripted(model):
+            file = context.suite_root / parse_model(model)[1]
+            value = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
+            return ModelAnswer(value, model=model)
+        embeddings = isinstance(question, EmbeddingQuestion)
+        endpoint = endpoint_of(question.model, self._options.environment, embeddings=embeddings)
         if self._remote is None:
             from skillup.judges.models.remote import RemoteModels
 
             limiter = anyio.CapacityLimiter(self._options.at_once)
-            self._remote = RemoteModels(limiter, self._options.patience, self._options.pacing)
-        return self._remote
+            self._remote = RemoteModels(limiter, self._options.pacing)
+        return await self._remote.ask(question, endpoint)
+
+    def _cached_question(self, question: Question, context: ModelContext) -> CachedQuestion:
+        """`question` as its answer is kept.
+
+        A written-down judge is another one in each suite; scripts are edited while suites are
+        written, and asking them costs nothing: no other run gets their answers.
+        """
+        asked = question.identity()
+        if is_scripted(question.model.model):
+            return CachedQuestion(self._clean(asked | {"suite_root": context.suite}))
+        address = address_of(question.model, self._options.environment)
+        shared = asked | {"base_url": _without_login(address)}
+        return CachedQuestion(self._clean(asked), self._clean(shared))
 
     def _clean(self, data: Any) -> Any:
-        """`data` as it will be read back from a file: masked, and valid text."""
-        return json.loads(to_json({"": data}, self._options.mask, indent=None))[""]
+        return as_stored(data, self._options.mask)
 
 
 class Asker:
     """:class:`~skillup.judges.models.question.AskModel` for the questions of one suite."""
 
-    def __init__(self, models: Models, seen: ModelContext) -> None:
+    def __init__(self, models: Models, context: ModelContext) -> None:
         self._models = models
-        self._seen = seen
+        self._context = context
 
-    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+    async def ask(self, question: Question) -> ModelAnswer:
         """The answer, from the cache or from the model."""
-        return await self._models.ask(question, self._seen)
-
-    async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
-        """The vectors of `texts`."""
-        return await self._models.embed(model, texts, like, self._seen)
+        return await self._models.ask(question, self._context)
 
 
-def _script_file(model: str, suite_root: Path) -> Path:
-    """Raises CannotAskError if no file is named."""
-    return suite_root / parse_model(model).name
-
-
-def _as_answer(stored: StoredAnswer, question: ModelQuestion) -> ModelAnswer | None:
+def _as_answer(stored: StoredAnswer, question: Question) -> ModelAnswer | None:
     """None: what is stored is not of the form that is asked for."""
     try:
-        value = question.answer.model_validate(stored.answer)
-    except ValidationError:
+        if isinstance(question, EmbeddingQuestion):
+            value: Any = question.read(stored.answer)
+        else:
+            value = question.form.model_validate(stored.answer)
+    except (MalformedAnswerError, ValueError):
         return None
     return ModelAnswer(value, None, stored.usage, stored.cost_usd, stored.model, cached=True)
 
 
-def _as_embedding(stored: StoredAnswer) -> EmbeddingAnswer | None:
-    try:
-        vectors = _VECTORS.validate_python(stored.answer)
-    except ValidationError:
-        return None
-    return EmbeddingAnswer(vectors, None, stored.usage, stored.cost_usd, stored.model, cached=True)
+def _without_login(address: str | None) -> str | None:
+    """An address of the environment may have a password in it, which stands in no file."""
+    if address is None or "@" not in address:
+        return address
+    scheme, _, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 # Which model reads for a case: the one asked for, else the case's own, else the fallback.

@@ -1,21 +1,108 @@
-"""What a model is asked, and what came of it: the seam between judges and the models they ask."""
+"""What is asked, and what came of it: the seam between judges and the models they ask."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import Annotated, Any, Protocol, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+)
 
-from skillup.judges.models.cache import CachedQuestion, form_of
-from skillup.judges.models.endpoint import CannotAskError, address_of, embedding_model
+from skillup.judges.strict_json import DoubtfulJsonError, only_object
 from skillup.schema.judge import JudgeModel
 from skillup.schema.record import Usage
 
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.usage import RequestUsage
+# The form of an answer, which is taken strictly or not at all.
+
+
+class AnswerForm(BaseModel):
+    """The form of an answer: these keys and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number")  # noqa: TRY004  pydantic reports no other
+    return value
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    return text
+
+
+Number = BeforeValidator(_number)
+"""Neither a text nor a boolean; some models write 4.0 for 4, or 1 for 1.0, which is fine."""
+Reason = Annotated[str, AfterValidator(_not_blank)]
+"""Why: a text that says something."""
+Form = TypeVar("Form", bound=BaseModel)
+
+
+class MalformedAnswerError(Exception):
+    """An answer has not the form that was asked for; the message says what is wrong."""
+
+
+def read_answer(answer: str | dict[str, Any], form: type[Form], ids: Sequence[str] = ()) -> Form:
+    """The answer: one JSON object that is a whole message, or is already read.
+
+    `ids`: the form is a list that speaks of each of these once. Raises MalformedAnswerError.
+    """
+    try:
+        value = form.model_validate(answer if isinstance(answer, dict) else only_object(answer))
+    except DoubtfulJsonError as doubt:
+        raise MalformedAnswerError(str(doubt)) from None
+    except ValidationError as error:
+        raise MalformedAnswerError(what_is_wrong(error)) from None
+    if ids:
+        name, key = _list_and_key(form)
+        given = [str(getattr(one, key)).strip().casefold() for one in getattr(value, name)]
+        if sorted(given) != sorted(one.casefold() for one in ids):
+            raise MalformedAnswerError(
+                f"`{name}` must have each `{key}` of {', '.join(ids)} once, and no other"
+            )
+    return value
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The first few problems, each with its place."""
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ")
+        for one in error.errors(include_url=False)[:5]
+    )
+
+
+def schema_of(form: type[BaseModel], ids: Sequence[str] = ()) -> dict[str, Any]:
+    """The form as JSON Schema, its elements being just those with these `ids`."""
+    schema = form.model_json_schema()
+    if ids:
+        name, key = _list_and_key(form)
+        given = schema["properties"][name]
+        given |= {"minItems": len(ids), "maxItems": len(ids)}
+        element = schema["$defs"][given["items"]["$ref"].rpartition("/")[2]]
+        element["properties"][key]["enum"] = list(ids)
+    return schema
+
+
+def _list_and_key(form: type[BaseModel]) -> tuple[str, str]:
+    """Of a form that is one list of objects: its name, and the first key of its elements."""
+    ((name, field),) = form.model_fields.items()
+    (element,) = get_args(field.annotation)
+    return name, next(iter(element.model_fields))
+
+
+# Questions and answers.
+
+Vectors = list[list[float]]
+_VECTORS: TypeAdapter[Vectors] = TypeAdapter(Vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,48 +114,72 @@ class ModelQuestion:
     """What the model is told of its task."""
     prompt: str
     """The question itself, with what is judged in it."""
-    answer: type[BaseModel]
+    form: type[BaseModel]
     """The form of the answer."""
     sample: int = 0
     """Which repetition it is, from 0 (``repeat`` asks the same several times)."""
     ids: tuple[str, ...] = ()
     """The answer is a list that speaks of each of these once, and of nothing else."""
+    criteria: tuple[str, ...] = ()
+    """The texts of `ids` where these are criteria: for written-down judges."""
+    latest: str = ""
+    """The agent's latest answer in the prompt: for written-down judges."""
+    judged: str = ""
+    """All answers that are judged: for written-down judges."""
 
-    def schema(self) -> dict[str, Any]:
-        """The form as JSON Schema, with all that is known of this question's answer."""
-        schema = self.answer.model_json_schema()
-        if self.ids:
-            name, key = _list_and_key(self.answer)
-            given = schema["properties"][name]
-            given |= {"minItems": len(self.ids), "maxItems": len(self.ids)}
-            element = schema["$defs"][given["items"]["$ref"].rpartition("/")[2]]
-            element["properties"][key]["enum"] = list(self.ids)
-        return schema
+    def read(self, answer: str | dict[str, Any]) -> BaseModel:
+        """The answer to it. Raises MalformedAnswerError."""
+        return read_answer(answer, self.form, self.ids)
 
-    def lacks(self, value: BaseModel) -> str | None:
-        """Why `value`, which has the form, is none of this question's answers."""
-        if not self.ids:
-            return None
-        name, key = _list_and_key(self.answer)
-        given = [str(getattr(one, key)).strip().casefold() for one in getattr(value, name)]
-        if sorted(given) == sorted(one.casefold() for one in self.ids):
-            return None
-        return f"`{name}` must have each `{key}` of {', '.join(self.ids)} once, and no other"
+    def identity(self) -> dict[str, Any]:
+        """All that must be the same for the answer to be."""
+        return {
+            "model": self.model.model,
+            "base_url": self.model.base_url,
+            "system": self.system,
+            "prompt": self.prompt,
+            "answer": self.form.model_json_schema(),
+            "sample": self.sample,
+        }
 
 
-def _list_and_key(form: type[BaseModel]) -> tuple[str, str]:
-    """Of a form that is one list of objects: its name, and the first key of its elements."""
-    ((name, field),) = form.model_fields.items()
-    (element,) = get_args(field.annotation)
-    return name, next(iter(element.model_fields))
+@dataclass(frozen=True, slots=True)
+class EmbeddingQuestion:
+    """The vectors of some texts, one for each, in order."""
+
+    model: JudgeModel
+    texts: tuple[str, ...]
+
+    def read(self, answer: Any) -> Vectors:
+        """The vectors. Raises MalformedAnswerError."""
+        try:
+            vectors = _VECTORS.validate_python(answer)
+        except ValidationError as error:
+            raise MalformedAnswerError(what_is_wrong(error)) from None
+        if len(vectors) != len(self.texts):
+            count = f"{len(vectors)} vectors for {len(self.texts)} texts"
+            raise MalformedAnswerError(f"there are {count}")
+        return vectors
+
+    def identity(self) -> dict[str, Any]:
+        """All that must be the same for the answer to be."""
+        model = self.model
+        return {
+            "embeddings_by": model.model,
+            "base_url": model.base_url,
+            "texts": list(self.texts),
+        }
+
+
+Question = ModelQuestion | EmbeddingQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """What a model answered, or why it did not; never both."""
 
-    value: BaseModel | None
-    """An object of the question's `answer`; None: see `error`."""
+    value: Any
+    """An object of the question's `form`, or the vectors; None: see `error`."""
     error: str | None = None
     """What happened and what to do, in one or two lines; secrets masked."""
     usage: Usage | None = None
@@ -81,153 +192,9 @@ class ModelAnswer:
     """Known from earlier: nothing was sent. Usage and cost are then those of that time."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingAnswer:
-    """The vectors of some texts, or why there are none; never both."""
-
-    vectors: Sequence[Sequence[float]] | None
-    """One for each text, in order; None: see `error`."""
-    error: str | None = None
-    usage: Usage | None = None
-    cost_usd: float | None = None
-    model: str | None = None
-    cached: bool = False
-
-
 class AskModel(Protocol):
-    """Asks models. Never raises but for cancellation: what went wrong is in the answer."""
+    """Asks models. What went wrong is in the answer, but for a run that cannot keep it."""
 
-    async def ask(self, question: ModelQuestion) -> ModelAnswer:
+    async def ask(self, question: Question) -> ModelAnswer:
         """The answer, from the cache or from the model."""
-
-    async def embed(self, model: str, texts: Sequence[str], like: JudgeModel) -> EmbeddingAnswer:
-        """The vectors of `texts` by the embedding model `model` (`PROVIDER:NAME`).
-
-        The address and the key are those of `like`, if it is a model of the same provider.
-        """
-
-
-# A question as its answer is kept: all that must be the same for the answer to be.
-
-Clean = Callable[[Any], Any]
-"""Data as it will be read back from a file."""
-
-
-def is_scripted(model: str) -> bool:
-    """Whether it is a written-down judge."""
-    return model.strip().startswith("scripted:")
-
-
-def asked_of(
-    question: ModelQuestion, suite: str, environment: Mapping[str, str], clean: Clean
-) -> CachedQuestion:
-    """`question` as its answer is kept.
-
-    A written-down judge is another one in each suite. Which suite it is, its root tells as the
-    record has it: neither the run nor the script need be there any more, or where they were.
-    """
-    model = question.model
-    asked: dict[str, Any] = {
-        "model": model.model,
-        "base_url": model.base_url,
-        "system": question.system,
-        "prompt": question.prompt,
-        "answer": form_of(question.answer),
-        "sample": question.sample,
-    }
-    if is_scripted(model.model):
-        # Scripts are edited while suites are written, and asking them costs nothing.
-        return CachedQuestion(clean(asked | {"suite_root": suite}), None)
-    return _shared(asked, model, environment, clean)
-
-
-def embeddings_asked_of(
-    model: str,
-    texts: Sequence[str],
-    like: JudgeModel,
-    environment: Mapping[str, str],
-    clean: Clean,
-) -> CachedQuestion:
-    """The same of the vectors of `texts`."""
-    asked = {"embeddings_by": model, "base_url": like.base_url, "texts": list(texts)}
-    try:
-        return _shared(asked, embedding_model(model, like), environment, clean)
-    except CannotAskError:  # nobody will be asked
-        return CachedQuestion(clean(asked), None)
-
-
-def _shared(
-    asked: dict[str, Any], model: JudgeModel, environment: Mapping[str, str], clean: Clean
-) -> CachedQuestion:
-    try:
-        address = address_of(model, environment)
-    except CannotAskError:  # nobody will be asked
-        return CachedQuestion(clean(asked), None)
-    return CachedQuestion(clean(asked), clean(asked | {"base_url": _without_login(address)}))
-
-
-def _without_login(address: str | None) -> str | None:
-    """An address of the environment may have a password in it, which stands in no file."""
-    if address is None or "@" not in address:
-        return address
-    scheme, _, rest = address.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-
-
-# Tokens and cost of the answers to one question, as the provider told them.
-
-
-class Account:
-    """Adds up. What a provider does not tell, or has no known price, is None in the sum."""
-
-    def __init__(self) -> None:
-        self.model: str | None = None
-        self._usages: list[Usage | None] = []
-        self._costs: list[float | None] = []
-
-    def add(self, response: ModelResponse) -> None:
-        """One answer of the model, whether it was of the right form or not."""
-        self.model = response.model_name or self.model
-        self._usages.append(usage_of(response.usage))
-        self._costs.append(_price_of(response))
-
-    def usage(self) -> Usage | None:
-        """Over all answers; None: there were none, or one did not tell."""
-        told = [usage for usage in self._usages if usage is not None]
-        if not told or len(told) < len(self._usages):
-            return None
-        return Usage(**{name: _sum(told, name) for name in Usage.model_fields})
-
-    def cost_usd(self) -> float | None:
-        """Over all answers; None: of one it is not known."""
-        known = [cost for cost in self._costs if cost is not None]
-        return sum(known) if known and len(known) == len(self._costs) else None
-
-
-def usage_of(usage: RequestUsage) -> Usage | None:
-    """In our words; None where the provider told nothing."""
-    if not usage.input_tokens and not usage.output_tokens:
-        return None
-    return Usage(
-        input_tokens=usage.input_tokens,
-        cached_input_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        output_tokens=usage.output_tokens,
-        reasoning_tokens=usage.details.get("reasoning_tokens"),
-        requests=1,
-    )
-
-
-def _price_of(response: ModelResponse) -> float | None:
-    if not response.model_name or usage_of(response.usage) is None:
-        return None
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError):
-        return None  # a model or an address that has no known price
-
-
-def _sum(usages: list[Usage], name: str) -> int | None:
-    values = [getattr(usage, name) for usage in usages]
-    return None if None in values else sum(values)
+        ...

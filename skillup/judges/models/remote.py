@@ -3,25 +3,24 @@
 An answer is the one call of the one tool that is offered, whose arguments the provider holds to the
 form (``strict``); or, where a server knows no tools, a message that is one JSON object. What came
 is looked at here and not by pydantic-ai, which takes the first fenced object out of a longer text.
+
+The providers' clients retry what may succeed later (no connection, time-outs, status 5xx). A
+refusal (rate limit, overload) is waited out here, with all who ask the same provider.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
-from pydantic import BaseModel, ValidationError
+from pydantic_ai import exceptions as ai
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import (
-    ContentFilterError,
-    ModelAPIError,
-    OutputTokenLimitExceeded,
-    UnexpectedModelBehavior,
-)
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -36,107 +35,179 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from skillup.judges.models.attempts import (
-    Attempts,
-    RetryPatience,
-    UnpromisedAnswerError,
-    explain,
-    read_bounded,
-    received,
-    refused_setting,
-)
-from skillup.judges.models.endpoint import Endpoint
+from skillup.judges.models.endpoint import CannotAskError, Endpoint
 from skillup.judges.models.question import (
-    Account,
-    EmbeddingAnswer,
+    EmbeddingQuestion,
+    MalformedAnswerError,
     ModelAnswer,
     ModelQuestion,
-    usage_of,
+    Question,
+    schema_of,
 )
-from skillup.judges.strict_json import DoubtfulJsonError, only_object
 from skillup.ratelimit.slow_down import Pacing
+from skillup.schema.record import TurnError, Usage
 
 if TYPE_CHECKING:
-    from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult
     from pydantic_ai.models import Model
+    from pydantic_ai.usage import RequestUsage
+
+T = TypeVar("T")
+
+# What a server sends: read up to a length, and kept for the error if it is none of its API's.
+
+LONGEST_BODY = 4 << 20
+"""Bytes of a server's answer, unpacked; more is no answer."""
+LONGEST_WAIT_SECONDS = 60.0
+"""A server that asks (``Retry-After``) for a longer one is not waited for by its client."""
+_REFUSALS = frozenset({429, 503, 529})
+_SHOWN = 300
+_NEVER = "false"
+
+
+class UnpromisedAnswerError(Exception):
+    """A server's answer is not of the form that its API promises; the text is its beginning."""
+
+
+@dataclass(slots=True)
+class _Received:
+    """What came of the latest request of this task."""
+
+    paced: bool
+    """Refusals are waited out, and are not to be retried by the client."""
+    seconds: float
+    body: str | None = None
+    """The beginning of an answer that claims to be a right one."""
+    too_long: bool = False
+    refused: bool = False
+
+
+_RECEIVED: ContextVar[_Received] = ContextVar("received")
+
+
+async def _receive(response: Any) -> None:
+    """The clients call it for each answer: reads all of it, but not without end."""
+    received = _RECEIVED.get()
+    body = bytearray()
+    with anyio.fail_after(received.seconds):
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > LONGEST_BODY:
+                received.too_long = True
+                body.clear()
+                await response.aclose()
+                break
+    response._content = bytes(body)  # noqa: SLF001  where `aread` keeps it
+    if response.is_success:
+        received.body = body[:2_000].decode("utf-8", "replace")
+        return
+    headers = response.headers
+    asked_not_to = headers.get("x-should-retry") == _NEVER
+    received.refused = response.status_code in _REFUSALS and not asked_not_to
+    if (received.refused and received.paced) or _retry_after(headers) > LONGEST_WAIT_SECONDS:
+        # The word of OpenAI's and Anthropic's servers to their clients.
+        headers["x-should-retry"] = _NEVER
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """In seconds; 0: the server does not say."""
+    text = headers.get("retry-after", "")
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, TypeError):
+        return 0.0
+
+
+# What a user reads where there is no answer.
+
+
+class RefusedError(Exception):
+    """A refused request that is not made again; the text says why, the cause is the refusal."""
+
+
+def explain(error: BaseException, model: str) -> str:
+    """One or two lines for a user: what happened, what to do. Secrets are still in it."""
+    if isinstance(error, RefusedError):
+        assert error.__cause__ is not None
+        return f"{explain(error.__cause__, model)}; {error}"
+    if isinstance(error, UnpromisedAnswerError):
+        what = f": {_short(str(error))}" if str(error).strip() else " (it is empty)"
+        return f"{model}: the answer of the server is not what the API promises{what}"
+    words = _words(error) if isinstance(error, ai.ModelAPIError) else _short(str(error))
+    asked = getattr(error, "retry_after", None)
+    wait = f"; it asks to wait {asked:g} s" if asked else ""
+    status = getattr(error, "status_code", None)
+    for kinds, text in (
+        (ai.ModelAuthenticationError, "{0} does not accept the key: {1}"),
+        (ai.ModelQuotaExceededError, "{0}: the account has no credit left: {1}"),
+        (
+            ai.ModelContextWindowExceededError,
+            "{0}: what is judged is too long for it: set a smaller `window_size`, or choose "  # noqa: ISC004
+            "another model: {1}",
+        ),
+        (
+            ai.ModelNotFoundError,
+            "{0}: there is no such model, or the `base_url` is wrong: {1}",
+        ),
+        (ai.ModelRateLimitError, "{0} refuses for the rate of requests" + wait + ": {1}"),
+        (
+            (ai.ModelTimeoutError, ai.ModelRequestTimeout),
+            "{0} did not answer in time: set a longer `timeout_seconds`",
+        ),
+        (ai.ModelConnectionError, "{0} cannot be reached: {1}"),
+        (ai.ModelHTTPError, f"{{0}} answered with status {status}: {{1}}"),
+        (ai.ContentFilterError, "{0} refused to answer: {1}"),
+        (
+            (ai.OutputTokenLimitExceeded, ai.IncompleteToolCall),
+            "{0}: the answer was cut off for its length: {1}",
+        ),
+        (CannotAskError, "{0} was not asked: {1}"),
+        (
+            (ai.UnexpectedModelBehavior, MalformedAnswerError),
+            "{0} gave no answer of the form asked for: {1}",
+        ),
+    ):
+        if isinstance(error, kinds):
+            return text.format(model, words)
+    return f"{model} could not be asked: {type(error).__name__}: {words}"
+
+
+def _words(error: ai.ModelAPIError) -> str:
+    """The provider's own message, out of the body that it came in."""
+    body = error.body
+    while isinstance(body, dict):
+        inner = body.get("error", body.get("message"))
+        if inner is None:
+            break
+        body = inner
+    return _short(body if isinstance(body, str) else error.message)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+
+
+def _refusal(error: ai.ModelAPIError) -> TurnError | None:
+    """The provider wants fewer requests for now, as agents' errors say it; None: it does not."""
+    if not isinstance(error, ai.ModelHTTPError) or isinstance(error, ai.ModelQuotaExceededError):
+        return None
+    return TurnError(
+        kind="rate_limit" if error.status_code == 429 else "overloaded",
+        message=_words(error),
+        retry_after_seconds=error.retry_after,
+    )
 
 
 # The providers' clients: one for each address and key, opened at first use, closed together.
 
+DEFAULT_SECONDS = 60.0
+RETRIES = 3
 _NO_KEY = "none"
 """Sent to servers that ask for no key: the client refuses to have none."""
-_HOOKS: dict[str, list[Any]] = {"response": [read_bounded]}
-
-
-class Providers:
-    """Models of clients that are shared. To be used, and closed, in one event loop."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[str, str, str | None], Any] = {}
-        self._closing = AsyncExitStack()
-
-    def model(self, access: Endpoint) -> Model:
-        """The model at `access`."""
-        match access.api:
-            case "anthropic":
-                from pydantic_ai.models.anthropic import AnthropicModel
-
-                return AnthropicModel(access.name, provider=self._anthropic(access))
-            case "chat":
-                from pydantic_ai.models.openai import OpenAIChatModel
-
-                return OpenAIChatModel(access.name, provider=self._openai(access))
-            case "responses":
-                from pydantic_ai.models.openai import OpenAIResponsesModel
-
-                return OpenAIResponsesModel(access.name, provider=self._openai(access))
-
-    def embedding_model(self, access: Endpoint) -> EmbeddingModel:
-        """The embedding model at `access`, which is one of the OpenAI family."""
-        from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
-
-        return OpenAIEmbeddingModel(access.name, provider=self._openai(access))
-
-    async def close(self) -> None:
-        """Closes every connection."""
-        self._open.clear()
-        await self._closing.aclose()
-
-    def _anthropic(self, access: Endpoint) -> Any:
-        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        key = ("anthropic", access.base_url, access.key)
-        if key not in self._open:
-            client = AsyncAnthropic(
-                api_key=access.key,
-                base_url=access.base_url,
-                max_retries=0,
-                open_telemetry=False,
-                http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
-            )
-            self._closing.push_async_callback(client.close)
-            self._open[key] = AnthropicProvider(anthropic_client=client)
-        return self._open[key]
-
-    def _openai(self, access: Endpoint) -> Any:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-        from pydantic_ai.providers.openai import OpenAIProvider
-
-        key = ("openai", access.base_url, access.key)
-        if key not in self._open:
-            client = AsyncOpenAI(
-                api_key=access.key or _NO_KEY,
-                base_url=access.base_url,
-                max_retries=0,
-                http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
-            )
-            self._closing.push_async_callback(client.close)
-            self._open[key] = OpenAIProvider(openai_client=client)
-        return self._open[key]
-
-
-DEFAULT_SECONDS = 60.0
 _ASKED_AGAIN = 2
 """How often a model is told that its answer is of the wrong form, and asked again."""
 _TOOL = "answer"
@@ -144,161 +215,204 @@ _STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError
 """What a client runs into that trusts an answer to be what the API promises."""
 
 
-class _MalformedError(Exception):
-    """An answer is not one JSON object of the form; the message says what is wrong."""
-
-
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
-    def __init__(
-        self, limiter: anyio.CapacityLimiter, patience: RetryPatience, pacing: Pacing
-    ) -> None:
+    def __init__(self, limiter: anyio.CapacityLimiter, pacing: Pacing) -> None:
         """`limiter` bounds the requests that are under way at once; `pacing` is all askers'."""
         self._limiter = limiter
-        self._patience = patience
         self._pacing = pacing
-        self._providers = Providers()
+        self._providers: dict[tuple[bool, str, str | None], Any] = {}
+        self._closing = AsyncExitStack()
         self._refused: dict[tuple[str, str], set[str]] = {}
         """Settings that a model has refused, by its address and name."""
 
     async def close(self) -> None:
         """Closes every connection."""
-        await self._providers.close()
+        self._providers.clear()
+        await self._closing.aclose()
 
-    async def ask(self, question: ModelQuestion, access: Endpoint) -> ModelAnswer:
-        """The answer of the model at `access`."""
+    async def ask(self, question: Question, endpoint: Endpoint) -> ModelAnswer:
+        """The answer of the model at `endpoint`."""
         name = question.model.model
-        attempts = self._attempts(access, question.model.timeout_seconds)
-        account = Account()
-        value, error = None, None
+        responses: list[ModelResponse] = []
         try:
-            value = await self._answer(question, access, attempts, account)
+            if isinstance(question, EmbeddingQuestion):
+                return await self._embed(question, endpoint)
+            value, error = await self._answer(question, endpoint, responses), None
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
-            error = _explained(trouble, name, attempts)
-        return ModelAnswer(value, error, account.usage(), account.cost_usd(), account.model or name)
+            value, error = None, explain(trouble, name)
+        usages = [_usage_of(response.usage) for response in responses]
+        costs = [_price_of(response) for response in responses]
+        named = next((one.model_name for one in reversed(responses) if one.model_name), name)
+        return ModelAnswer(value, error, _total_usage(usages), _total_cost(costs), named)
 
     async def _answer(
-        self, question: ModelQuestion, access: Endpoint, attempts: Attempts, account: Account
-    ) -> BaseModel:
-        """Raises UnexpectedModelBehavior if it stays malformed, and whatever clients do."""
-        model = self._providers.model(access)
+        self, question: ModelQuestion, endpoint: Endpoint, responses: list[ModelResponse]
+    ) -> Any:
+        """Raises MalformedAnswerError if it stays malformed, and whatever clients do."""
         prompt = UserPromptPart(question.prompt)
-        said: list[ModelMessage] = [ModelRequest([prompt], instructions=question.system)]
-        wrong = ""
+        messages: list[ModelMessage] = [ModelRequest([prompt], instructions=question.system)]
         for _ in range(1 + _ASKED_AGAIN):
-            response = await self._request(model, said, question, access, attempts)
-            account.add(response)
+            response = await self._request(messages, question, endpoint)
+            responses.append(response)
             try:
                 return _read(response, question)
-            except _MalformedError as malformed:
+            except MalformedAnswerError as malformed:
                 wrong = str(malformed)
-            said += [response, _complaint(response, wrong, question.system)]
-        raise UnexpectedModelBehavior(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
+            messages += [response, _complaint(response, wrong, question.system)]
+        raise MalformedAnswerError(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
 
     async def _request(
-        self,
-        model: Model,
-        said: list[ModelMessage],
-        question: ModelQuestion,
-        access: Endpoint,
-        attempts: Attempts,
+        self, messages: list[ModelMessage], question: ModelQuestion, endpoint: Endpoint
     ) -> ModelResponse:
-        """What the model answers. Raises ModelAPIError once patience is at its end."""
-        refused = self._refused.setdefault((access.base_url, access.name), set())
-        form = question.schema()
+        model = self._model(endpoint)
+        seconds = question.model.timeout_seconds or DEFAULT_SECONDS
+        refused = self._refused.setdefault((endpoint.base_url, endpoint.name), set())
+        schema = schema_of(question.form, question.ids)
         tool = ToolDefinition(
-            name=_TOOL, parameters_json_schema=form, description="Your answer.", strict=True,
+            name=_TOOL, parameters_json_schema=schema, description="Your answer.", strict=True,
             kind="output",
         )  # fmt: skip
 
         async def request() -> ModelResponse:
-            settings = _settings(model, attempts.seconds)
+            settings = _settings(model, seconds)
             if "temperature" in refused:
                 settings.pop("temperature", None)
             offered = replace(tool, strict=False) if "strict" in refused else tool
             parameters = ModelRequestParameters(
                 output_mode="tool", output_tools=[offered], allow_text_output=False
             )
-            body = received()
-            try:
-                return await model_request(
-                    model, said, model_settings=settings, model_request_parameters=parameters
-                )
-            except (*_STUMBLES, UnexpectedModelBehavior, ModelAPIError) as error:
-                # Their own kinds are more than that: a status, no connection, a refusal, …
-                plain = type(error) in (UnexpectedModelBehavior, ModelAPIError)
-                if body.too_long or isinstance(error, _STUMBLES) or (body.is_there and plain):
-                    raise UnpromisedAnswerError(body.text()) from error
-                raise
+            return await model_request(
+                model, messages, model_settings=settings, model_request_parameters=parameters
+            )
 
         while True:
             try:
-                return await attempts.make(access.name, request)
-            except ModelAPIError as error:
-                setting = refused_setting(error)
+                return await self._paced(endpoint, seconds, request)
+            except ai.ModelRequestRejectedError as error:
+                said = _words(error)
+                setting = next((name for name in ("temperature", "strict") if name in said), None)
                 if setting is None or setting in refused:
                     raise
                 refused.add(setting)
 
-    async def embed(
-        self, access: Endpoint, texts: Sequence[str], seconds: float | None
-    ) -> EmbeddingAnswer:
-        """The vectors of `texts` by the embedding model at `access`."""
-        attempts = self._attempts(access, seconds)
+    async def _embed(self, question: EmbeddingQuestion, endpoint: Endpoint) -> ModelAnswer:
+        from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+        from pydantic_ai.providers.openai import OpenAIProvider
 
-        async def request() -> EmbeddingResult:
-            model = self._providers.embedding_model(access)
-            return await model.embed(list(texts), input_type="document")
+        seconds = question.model.timeout_seconds or DEFAULT_SECONDS
+        client = self._provider(endpoint).client.with_options(timeout=seconds)
+        model = OpenAIEmbeddingModel(endpoint.name, provider=OpenAIProvider(openai_client=client))
 
+        async def request() -> Any:
+            return await model.embed(list(question.texts), input_type="document")
+
+        result = await self._paced(endpoint, seconds, request)
+        vectors = question.read([list(vector) for vector in result.embeddings])
+        usage = _usage_of(result.usage)
         try:
-            result = await attempts.make(access.name, request)
-        except Exception as trouble:  # noqa: BLE001  as above
-            error = _explained(trouble, access.name, attempts)
-            return EmbeddingAnswer(None, error, model=access.name)
-        return _embedding_answer(result, len(texts), access.name)
+            cost = float(result.cost().total_price) if usage is not None else None
+        except (LookupError, ValueError):
+            cost = None  # a model that has no known price
+        return ModelAnswer(vectors, None, usage, cost, result.model_name)
 
-    def _attempts(self, access: Endpoint, seconds: float | None) -> Attempts:
-        return Attempts(
-            self._limiter,
-            self._patience,
-            passage=partial(self._pacing.of_model, access.base_url, access.key),
-            waits=self._pacing.patience_seconds > 0,
-            seconds=seconds or DEFAULT_SECONDS,
-        )
+    async def _paced(
+        self, endpoint: Endpoint, seconds: float, request: Callable[[], Awaitable[T]]
+    ) -> T:
+        """What `request` yields, made again for as long as its provider's refusals are waited out.
+
+        Raises RefusedError if they are not any more; CannotAskError if the run has ended.
+        """
+        passage = self._pacing.of_model(endpoint.base_url, endpoint.key)
+        paced = self._pacing.patience_seconds > 0
+        while True:
+            if not await passage.ready():
+                raise CannotAskError("the run has ended, and asks its provider nothing more")
+            received = _Received(paced, seconds)
+            _RECEIVED.set(received)
+            try:
+                async with self._limiter:
+                    answer = await request()
+            except (*_STUMBLES, ai.UnexpectedModelBehavior, ai.ModelAPIError) as error:
+                # Their own kinds are more than that: a status, no connection, a refusal, …
+                plain = type(error) in (ai.UnexpectedModelBehavior, ai.ModelAPIError)
+                if received.too_long:
+                    what = f"it is longer than {LONGEST_BODY >> 20} MiB"
+                    raise UnpromisedAnswerError(what) from error
+                if isinstance(error, _STUMBLES) or (received.body is not None and plain):
+                    raise UnpromisedAnswerError(received.body or "") from error
+                refusal = None
+                if isinstance(error, ai.ModelAPIError) and paced and received.refused:
+                    refusal = _refusal(error)
+                if refusal is None:
+                    raise
+                why = await passage.refused(refusal)
+                if why is not None:
+                    raise RefusedError(why) from error
+            else:
+                await passage.accepted()
+                return answer
+
+    def _model(self, endpoint: Endpoint) -> Model:
+        provider = self._provider(endpoint)
+        if endpoint.api == "anthropic":
+            from pydantic_ai.models.anthropic import AnthropicModel
+
+            return AnthropicModel(endpoint.name, provider=provider)
+        from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+        kind = OpenAIChatModel if endpoint.api == "chat" else OpenAIResponsesModel
+        return kind(endpoint.name, provider=provider)
+
+    def _provider(self, endpoint: Endpoint) -> Any:
+        anthropic = endpoint.api == "anthropic"
+        key = (anthropic, endpoint.base_url, endpoint.key)
+        if key in self._providers:
+            return self._providers[key]
+        client: Any
+        hooks: dict[str, list[Any]] = {"response": [_receive]}
+        if anthropic:
+            from anthropic import AsyncAnthropic
+            from anthropic import DefaultAsyncHttpxClient as Http
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            client = AsyncAnthropic(
+                api_key=endpoint.key, base_url=endpoint.base_url, max_retries=RETRIES,
+                open_telemetry=False, http_client=Http(event_hooks=hooks),
+            )  # fmt: skip
+            self._providers[key] = AnthropicProvider(anthropic_client=client)
+        else:
+            from openai import AsyncOpenAI
+            from openai import DefaultAsyncHttpxClient as OpenAIHttp
+            from pydantic_ai.providers.openai import OpenAIProvider
+
+            client = AsyncOpenAI(
+                api_key=endpoint.key or _NO_KEY, base_url=endpoint.base_url, max_retries=RETRIES,
+                http_client=OpenAIHttp(event_hooks=hooks),
+            )  # fmt: skip
+            self._providers[key] = OpenAIProvider(openai_client=client)
+        self._closing.push_async_callback(client.close)
+        return self._providers[key]
 
 
-def _read(response: ModelResponse, question: ModelQuestion) -> BaseModel:
-    """The answer in `response`. Raises _MalformedError, and what a cut or filtered one is."""
+def _read(response: ModelResponse, question: ModelQuestion) -> Any:
+    """The answer in `response`. Raises MalformedAnswerError, and what a cut or filtered one is."""
     if response.finish_reason == "content_filter":
         details = response.provider_details or {}
-        raise ContentFilterError(str(details.get("refusal") or "the provider's filter"))
+        raise ai.ContentFilterError(str(details.get("refusal") or "the provider's filter"))
     if response.finish_reason == "length":
-        raise OutputTokenLimitExceeded("the model ran out of tokens")
+        raise ai.OutputTokenLimitExceeded("the model ran out of tokens")
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
-    text = "\n".join(texts).strip()
+    text = "\n".join(p.content for p in response.parts if isinstance(p, TextPart)).strip()
     if len(calls) > 1:
-        raise _MalformedError("there are several answers in one message; give exactly one")
+        raise MalformedAnswerError("there are several answers in one message; give exactly one")
     if calls and text:
-        raise _MalformedError("there is text beside the answer; give the answer alone")
+        raise MalformedAnswerError("there is text beside the answer; give the answer alone")
     if calls and calls[0].tool_name != _TOOL:
-        raise _MalformedError(f"there is no tool {calls[0].tool_name}; call {_TOOL}")
+        raise MalformedAnswerError(f"there is no tool {calls[0].tool_name}; call {_TOOL}")
     given: Any = calls[0].args if calls else text
-    try:
-        told = given if isinstance(given, dict) else only_object(given or "")
-        value = question.answer.model_validate(told)
-    except DoubtfulJsonError as doubt:
-        raise _MalformedError(str(doubt)) from None
-    except ValidationError as error:
-        wrong = [
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ")
-            for one in error.errors(include_url=False)[:5]
-        ]
-        raise _MalformedError("; ".join(wrong)) from None
-    if (problem := question.lacks(value)) is not None:
-        raise _MalformedError(problem)
-    return value
+    return question.read(given or "")
 
 
 def _complaint(response: ModelResponse, wrong: str, system: str) -> ModelRequest:
@@ -311,18 +425,12 @@ def _complaint(response: ModelResponse, wrong: str, system: str) -> ModelRequest
     return ModelRequest(parts or [UserPromptPart(text)], instructions=system)
 
 
-def _explained(trouble: Exception, model: str, attempts: Attempts) -> str:
-    said = explain(trouble, model, attempts=attempts.made)
-    return f"{said}; {attempts.given_up}" if attempts.given_up else said
-
-
 def _settings(model: Model, seconds: float) -> ModelSettings:
     """Temperature 0 for those that are not known to refuse it: an answer should be the same again.
 
     Models that reason take no temperature; which these are, pydantic-ai knows.
     """
-    # The client's own limit must not be the shorter one; ours is what the user was told.
-    settings = ModelSettings(timeout=seconds + 5.0)
+    settings = ModelSettings(timeout=seconds)
     profile: Mapping[str, object] = dict(model.profile)
     refusing = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
     if not any(profile.get(name) for name in refusing):
@@ -330,13 +438,39 @@ def _settings(model: Model, seconds: float) -> ModelSettings:
     return settings
 
 
-def _embedding_answer(result: EmbeddingResult, wanted: int, model: str) -> EmbeddingAnswer:
-    if len(result.embeddings) != wanted:
-        error = f"{model} gave {len(result.embeddings)} vectors for {wanted} texts"
-        return EmbeddingAnswer(None, error, model=model)
-    usage = usage_of(result.usage)
+# Tokens and cost; what a provider does not tell, or has no known price, is None in the sum.
+
+
+def _usage_of(usage: RequestUsage) -> Usage | None:
+    """In our words; None where the provider told nothing."""
+    if not usage.input_tokens and not usage.output_tokens:
+        return None
+    return Usage(
+        input_tokens=usage.input_tokens,
+        cached_input_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        output_tokens=usage.output_tokens,
+        reasoning_tokens=usage.details.get("reasoning_tokens"),
+        requests=1,
+    )
+
+
+def _price_of(response: ModelResponse) -> float | None:
+    if not response.model_name or _usage_of(response.usage) is None:
+        return None
     try:
-        cost = float(result.cost().total_price) if usage is not None else None
+        return float(response.cost().total_price)
     except (LookupError, ValueError):
-        cost = None  # a model that has no known price
-    return EmbeddingAnswer(result.embeddings, None, usage, cost, result.model_name)
+        return None  # a model or an address that has no known price
+
+
+def _total_usage(usages: Sequence[Usage | None]) -> Usage | None:
+    if not usages or None in usages:
+        return None
+    columns = {name: [getattr(one, name) for one in usages] for name in Usage.model_fields}
+    return Usage(**{name: None if None in v else sum(v) for name, v in columns.items()})
+
+
+def _total_cost(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None

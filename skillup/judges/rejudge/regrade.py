@@ -1,4 +1,4 @@
-"""Records and the cases they are judged by now: by rules at once, by readers several at a time."""
+"""Records and the cases they are judged by now: by rules at once, by judges several at a time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import anyio
 
-from skillup.judges.evaluate import JudgeAnswers, PendingJudgements, Reader
+from skillup.judges.evaluate import Judge, PendingJudgements
 from skillup.judges.grade import grade, grade_record
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import FileState, Record
 
-Readers = Callable[[Record, Case], AbstractAsyncContextManager[Reader]]
-"""Makes what answers for a record judged by a case; the same object may be made for many."""
+Judges = Callable[[Record, Case], AbstractAsyncContextManager[Judge]]
+"""Makes the judge of a record by a case; the same object may be made for many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class RegradeItem:
 class Regrader:
     """Grades one record after the other. Cases that many records share are validated once."""
 
-    def __init__(self, readers: Readers | None = None) -> None:
-        """`readers` is asked only for records whose case needs a judge that reads.
+    def __init__(self, judges: Judges | None = None) -> None:
+        """`judges` is asked only for records whose case needs more than rules.
 
-        Without it, checks that need such a judge are errors.
+        Without it, checks that need more are errors.
         """
-        self._readers = readers
+        self._judges = judges
         self._cases: dict[tuple[str, str], tuple[dict[str, Any], Case]] = {}
 
     def recorded_case(self, record: Record) -> Case:
@@ -49,32 +49,32 @@ class Regrader:
         return known[1]
 
     def by_rules(self, item: RegradeItem) -> Grade | None:
-        """The grade; None if only :meth:`by_reading` can find it."""
-        if self._readers is None:
+        """The grade; None if only :meth:`by_judges` can find it."""
+        if self._judges is None:
             return grade_record(item.record, item.read_file, case=item.case)
-        sitting = PendingJudgements(JudgeAnswers())
-        graded = grade_record(item.record, item.read_file, case=item.case, sitting=sitting)
-        return None if sitting.inquiries else graded
+        pending = PendingJudgements(item.case)
+        graded = grade_record(item.record, item.read_file, case=item.case, pending=pending)
+        return None if pending.open else graded
 
-    def by_reading(self, items: Sequence[RegradeItem]) -> list[Grade]:
+    def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
         """The grades of all of `items`, which are judged at once, in their order."""
-        assert self._readers is not None
-        made = [self._readers(item.record, item.case) for item in items]
-        return anyio.run(_read, items, made)
+        assert self._judges is not None
+        made = [self._judges(item.record, item.case) for item in items]
+        return anyio.run(_judge, items, made)
 
 
-async def _read(
-    items: Sequence[RegradeItem], made: Sequence[AbstractAsyncContextManager[Reader]]
+async def _judge(
+    items: Sequence[RegradeItem], made: Sequence[AbstractAsyncContextManager[Judge]]
 ) -> list[Grade]:
     grades: dict[int, Grade] = {}
 
-    async def one(number: int, item: RegradeItem, reader: Reader) -> None:
-        grades[number] = await grade(item.record, item.read_file, reader, case=item.case)
+    async def one(number: int, item: RegradeItem, judge: Judge) -> None:
+        grades[number] = await grade(item.record, item.read_file, judge, case=item.case)
 
     async with AsyncExitStack() as stack:
-        distinct = {id(readers): readers for readers in made}
-        entered = {key: await stack.enter_async_context(it) for key, it in distinct.items()}
+        distinct = {id(context): context for context in made}
+        judges = {key: await stack.enter_async_context(it) for key, it in distinct.items()}
         async with anyio.create_task_group() as group:
-            for number, (item, readers) in enumerate(zip(items, made, strict=True)):
-                group.start_soon(one, number, item, entered[id(readers)])
+            for number, (item, context) in enumerate(zip(items, made, strict=True)):
+                group.start_soon(one, number, item, judges[id(context)])
     return [grades[number] for number in range(len(items))]

@@ -60,10 +60,10 @@ def test_all_criteria_met_is_a_pass_with_a_child_for_each(bench: Bench, recorded
     ]
     assert result.children[0].excerpt == "hello there"
     assert (result.votes, result.agreement) == (None, None)
-    (usage,) = bench.ledger.usages
+    (usage,) = bench.usage.usages
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (100, 20)
-    assert bench.ledger.calls == 1
+    assert bench.usage.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_malformed_answer_is_asked_for_once_more_in_the_same_session(
     bench: Bench, recorded: Recorded
 ) -> None:
     result = bench.judge(judge("All good!", answer(True, True)), recorded)
-    assert (result.passed, bench.ledger.calls) == (True, 2)
+    assert (result.passed, bench.usage.calls) == (True, 2)
 
     result = bench.judge(judge("All good!", "Really."), recorded)
     assert not result.passed
@@ -264,7 +264,7 @@ def test_asked_several_times_the_majority_decides_and_disagreement_is_shown(
     assert any("disagreed with itself" in note for note in polite.notes)
     assert mixed.passed == polite.passed
     assert mixed.agreement == polite.agreement
-    assert bench.ledger.calls == 12
+    assert bench.usage.calls == 12
 
 
 def test_several_judges_are_independent_and_all_must_pass(bench: Bench, recorded: Recorded) -> None:
@@ -387,7 +387,7 @@ def test_files_the_record_has_lost_are_an_error(bench: Bench) -> None:
     result = bench.judge(judge(answer(True, True)), make_record("Done.", files={"x": lost}))
 
     assert "the stored content of x is missing" in (result.error or "")
-    assert bench.ledger.calls == 0
+    assert bench.usage.calls == 0
 
 
 def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: Bench) -> None:
@@ -403,4 +403,4 @@ def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: 
     result = bench.judge({**asked, "criteria": ["greets {{whom}}"]}, recorded)
     assert (result.passed, result.error_kind) == (False, "template")
     assert "{{whom}} has no value" in (result.error or "")
-    assert bench.ledger.calls == 1
+    assert bench.usage.calls == 1

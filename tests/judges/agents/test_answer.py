@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agent.answer import (
-    AgentCriterionVerdict,
-    MalformedAnswerError,
-    numbered,
-    read_answer,
-)
-from skillup.schema.check_specs import Criterion
+from skillup.judges.agent.answer import AgentAnswer
+from skillup.judges.models.question import MalformedAnswerError, read_answer
+from skillup.judges.voting import Vote
 
-ASKED = numbered([Criterion(id="a", outcome="x"), Criterion(id="b", outcome="y")])
+ASKED = ("a", "b")
 A = {"id": "a", "pass": True, "reason": "yes", "evidence": ["q", " "]}
 B = {"id": "b", "pass": False, "reason": " no ", "evidence": []}
 
@@ -35,10 +31,9 @@ def _text(*parts: Any) -> str:
     ],
 )
 def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
-    assert read_answer(text, ASKED) == {
-        "a": AgentCriterionVerdict(True, "yes", ("q",)),
-        "b": AgentCriterionVerdict(False, "no"),
-    }
+    answer = read_answer(text, AgentAnswer, ASKED)
+    assert answer.vote_on("a") == Vote(1.0, True, "yes", ("q",))
+    assert answer.vote_on("b") == Vote(0.0, False, "no")
 
 
 @pytest.mark.parametrize(
@@ -48,16 +43,16 @@ def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
         ("", "no JSON object"),
         ('{"criteria": [', "not one JSON object"),
         ("[1]", "no JSON object"),
-        ('{"pass": true}', "no list `criteria`"),
-        (_text(A), "says nothing of b"),
-        (_text(A, A, B), "speaks of 'a' twice"),
-        (_text(A, B, {**A, "id": "c"}), "which was not asked"),
-        (_text({**A, "pass": "true"}, B), "neither true nor false"),
-        (_text({**A, "pass": 1}, B), "neither true nor false"),
-        (_text({**A, "reason": ""}, B), "has no `reason`"),
-        (_text({**A, "evidence": "q"}, B), "no list of texts"),
-        (_text({**A, "score": 1}, B), "unknown key 'score'"),
-        (_text("a", B), "has no `id`"),
+        ('{"pass": true}', "criteria: Field required"),
+        (_text(A), "each `id` of a, b once"),
+        (_text(A, A, B), "each `id` of a, b once"),
+        (_text(A, B, {**A, "id": "c"}), "each `id` of a, b once"),
+        (_text({**A, "pass": "true"}, B), "pass: Input should be a valid boolean"),
+        (_text({**A, "pass": 1}, B), "pass: Input should be a valid boolean"),
+        (_text({**A, "reason": ""}, B), "reason: Value error, must not be empty"),
+        (_text({**A, "evidence": "q"}, B), "evidence: Input should be a valid list"),
+        (_text({**A, "score": 1}, B), "score: Extra inputs"),
+        (_text("a", B), "valid dictionary"),
         (_text(A, B) + ' {"criteria": []}', "not one JSON object"),
         (f"{_text(A, B)} {{}}", "not one JSON object"),
         (f"It wrote {_text(A, B)} but I cannot judge.", "other text"),
@@ -76,4 +71,4 @@ def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
 def test_anything_else_is_malformed(text: str, said: str) -> None:
     """J1: what stands beside other text may be what somebody else wrote."""
     with pytest.raises(MalformedAnswerError, match=said):
-        read_answer(text, ASKED)
+        read_answer(text, AgentAnswer, ASKED)

@@ -78,12 +78,12 @@ def test_what_was_refused_is_no_call_but_counts_with_what_it_took(
     bench: Bench, recorded: Recorded
 ) -> None:
     bench.judge(judge({"say": ANSWER}), recorded)
-    (once,) = bench.ledger.usages
-    bench.ledger = type(bench.ledger)()
+    (once,) = bench.usage.usages
+    bench.usage = type(bench.usage)()
     bench.judge(judge(refused("rate_limit", 1)), recorded)
 
-    assert bench.ledger.calls == 1
-    assert bench.ledger.usages[-1] == once
+    assert bench.usage.calls == 1
+    assert bench.usage.usages[-1] == once
 
 
 def test_where_the_repetition_is_refused_the_question_is_asked_anew(
@@ -103,7 +103,7 @@ def test_where_the_repetition_is_refused_the_question_is_asked_anew(
         "turn-01.stdout.jsonl",
         "turn-02.stdout.jsonl",
     }
-    assert bench.ledger.calls == 3  # the first answer, its repetition's, and the one that counts
+    assert bench.usage.calls == 3  # the first answer, its repetition's, and the one that counts
 
 
 def test_a_repetition_that_is_always_refused_is_not_begun_anew_for_ever(

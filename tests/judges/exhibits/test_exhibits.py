@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from skillup.judges.agent.answer import Quotations
 from skillup.judges.artifacts import (
     JudgedPart,
     LostFilesError,
@@ -142,37 +141,3 @@ def test_changes_are_a_diff_and_a_list() -> None:
     assert "+++ 'b/new\\nline'" in lines
     listed = [line.split()[0] for line in file_list(before, after).splitlines()]
     assert sorted(listed) == ["added", "added", "added", "deleted", "modified", "unchanged"]
-
-
-@pytest.mark.parametrize(
-    ("quotation", "why"),
-    [
-        ("I wrote it", None),
-        ("  i  WROTE\nit ", None),
-        ("“I wrote it”", None),
-        ("I wrote … carefully", None),
-        ("rm -rf data", None),
-        ("removed 3", None),
-        ("+new line", None),
-        ("content of a file", None),
-        ("sub/file.txt", None),
-        ("I did not", "not in what was judged"),
-        ("I wrote … and never", "not in what was judged"),
-        ("Please go on", "the agent did not say it"),
-        ("data", "too short"),
-    ],
-)
-def test_quotations_are_looked_for_in_all_that_was_judged(quotation: str, why: str | None) -> None:
-    """J8: what supports a pass is the agent's."""
-    turn = make_turn(
-        "I wrote it, carefully.",
-        content="Please go on.",
-        calls=[call("Bash", "shell", command="rm -rf data")],
-        results=["removed 3 files"],
-        files={"sub/file.txt": "the content\nof a file", "a": "new line\n"},
-    )
-    subject = judged_part(make_record(turn, initial_files={}).context())
-    assert isinstance(subject, JudgedPart)
-
-    weakness = Quotations(subject, read_file, str).weakness(quotation, passed=True)
-    assert (why in weakness) if why and weakness else weakness is why

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from skillup.judges import grade
-from skillup.judges.evaluate import Judgement, check_key
+from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import CHECK_FIELDS
@@ -30,12 +30,12 @@ class NeedleReader:
     def problem(self, case: Case) -> TurnError | None:
         """Nothing is missing."""
 
-    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
+    async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """A result for each check, or for the judge."""
         turn = inquiry.context.turn
         turns = inquiry.context.record.turns if turn is None else [turn]
         text = "\n".join(held.response for held in turns)
-        asked = [(check.name or "", check.key, check_key(check)) for check in inquiry.checks]
+        asked = [(check.name or "", check.key, check.model_dump_json(exclude_unset=True)) for check in inquiry.checks]
         if inquiry.judge is not None:
             judge = inquiry.judge.type or "rule_based"
             asked = [(judge, judge, inquiry.judge.model_dump_json())]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.llm.evidence import evidence_in
-from skillup.judges.llm.subject import Part
+from skillup.judges.material import Part
+from skillup.judges.quotations import Quotations, in_order_of_weight
+
+def evidence_in(quotation: str, parts: list[Part], *, passed: bool) -> tuple[str, str | None]:
+    return Quotations(in_order_of_weight(parts)).look_up(quotation, passed=passed)
+
 
 TEXT = "She said:  “It’s **done**” –\n\tall 12 files, in Straße 5."
 PARTS = [Part("user", "user", "all 12 files, please"), Part("answer", "answer", TEXT)]
@@ -32,16 +36,16 @@ def test_a_quotation_is_found_but_for_white_space_quotes_and_case(quotation: str
     "quotation", ["all 13 files", "12 files ... She said", "done all 12", "She said ... nothing"]
 )
 def test_what_is_not_there_is_not_found(quotation: str) -> None:
-    excerpt, (note,) = evidence_in(quotation, PARTS, passed=False)
+    excerpt, note = evidence_in(quotation, PARTS, passed=False)
     assert excerpt == ""
-    assert "is not in what was judged" in note
+    assert "is not in what was judged" in (note or "")
 
 
 def test_an_answer_is_quoted_rather_than_the_user() -> None:
-    excerpt, notes = evidence_in("all 12 files", PARTS, passed=True)
+    excerpt, note = evidence_in("all 12 files", PARTS, passed=True)
     assert excerpt.startswith("answer: She said")
     assert "Straße" in excerpt
-    assert notes == []
+    assert note is None
 
 
 def test_a_quotation_is_not_put_together_from_two_texts() -> None:
@@ -55,7 +59,6 @@ def test_a_quotation_is_not_put_together_from_two_texts() -> None:
         ("be brief and kind", "system", "the agent did not say it"),
         ("S", "answer", "too short"),
         ("5.", "answer", "too short"),
-        (" \n", "", "quotes nothing for this pass"),
         ("Yes.", "message", None),
         ("in Straße 5", "answer", None),
     ],
@@ -65,7 +68,7 @@ def test_a_pass_rests_on_the_agents_own_words_and_the_speaker_is_named(
 ) -> None:
     """J8: a quotation of the user, one letter or none supported a pass without a word."""
     setting = Part("setting", "system", "be brief and kind")
-    excerpt, notes = evidence_in(
+    excerpt, note = evidence_in(
         quotation, [setting, *PARTS, Part("message", "message", "Yes.")], passed=True
     )
     assert excerpt.partition(":")[0] == speaker

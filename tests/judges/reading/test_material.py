@@ -8,8 +8,8 @@ import unicodedata
 
 import pytest
 
-from skillup.judges.llm.prompt import LONGEST_IN_ALL, Material, harmless, material_of
-from skillup.judges.llm.subject import exchanges_of
+from skillup.judges.llm.subject import exchanges_of, material
+from skillup.judges.material import LONGEST_IN_ALL, Material, harmless
 from skillup.schema.record import (
     HistoryItem,
     ToolCall,
@@ -29,7 +29,7 @@ PASS = verdicts(c1="pass")
 
 def shown(recorded: Recorded, turn: int | None = None) -> Material:
     subject = None if turn is None else recorded.record.turns[turn - 1]
-    return material_of(exchanges_of(recorded.record, subject))
+    return material(exchanges_of(recorded.record, subject))
 
 
 def code_of(prompt: str) -> str:

@@ -69,7 +69,7 @@ def test_only_the_aspects_that_are_named_are_asked_for() -> None:
 def test_an_aspect_without_a_grade_is_an_error() -> None:
     asker = ScriptedAsker(grades(correctness=5))
     (result,) = read(asker, checks({"answer_quality": {}}), ONE, turn=1)
-    assert (result.passed, result.error) == (False, "the judge gave no grade for completeness")
+    assert (result.passed, result.error) == (False, "the judge gave no grades for completeness")
 
 
 def test_two_grades_for_one_aspect_are_an_error_even_if_they_are_equal() -> None:
@@ -77,7 +77,7 @@ def test_two_grades_for_one_aspect_are_an_error_even_if_they_are_equal() -> None
     said["grades"] *= 2
     asked = checks({"answer_quality": {"aspects": ["flow"]}})
     (result,) = read(ScriptedAsker(said), asked, ONE, turn=1)
-    assert result.error == "the judge gave two grades for flow"
+    assert result.error == "the judge gave 2 grades for flow"
 
 
 def test_a_grade_off_the_scale_is_an_error() -> None:

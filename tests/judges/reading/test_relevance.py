@@ -74,10 +74,10 @@ def relevance(**spec: Any) -> list[Any]:
 def test_the_score_is_the_share_of_relevant_windows(
     recorded: Recorded, spec: dict[str, Any], windows: int, score: float, passed: bool
 ) -> None:
-    asker, ledger = ScriptedAsker(is_off), UsageTracker()
-    (result,) = read(asker, relevance(**spec), recorded, ledger=ledger)
+    asker, usage = ScriptedAsker(is_off), UsageTracker()
+    (result,) = read(asker, relevance(**spec), recorded, usage=usage)
     assert (result.score, result.passed, result.error) == (score, passed, None)
-    assert len(asker.questions) == ledger.calls == windows
+    assert len(asker.questions) == usage.calls == windows
 
 
 def test_five_turns_in_windows_of_three_are_three_windows() -> None:

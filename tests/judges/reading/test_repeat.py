@@ -31,13 +31,13 @@ def repeat(times: int) -> dict[str, Any]:
 def test_the_majority_decides_and_a_tie_is_a_no(
     said: list[Any], passed: bool, agreement: float, note: str
 ) -> None:
-    asker, ledger = ScriptedAsker(said), UsageTracker()
-    (result,) = read(asker, checks("A"), ONE, turn=1, ledger=ledger, **repeat(len(said)))
+    asker, usage = ScriptedAsker(said), UsageTracker()
+    (result,) = read(asker, checks("A"), ONE, turn=1, usage=usage, **repeat(len(said)))
     assert (result.passed, result.score, result.error) == (passed, float(passed), None)
     assert result.votes == [1.0 if one is P else 0.0 for one in said]
     assert (result.agreement, result.notes[-1]) == (agreement, note)
     assert sorted(question.sample for question in asker.questions) == list(range(len(said)))
-    assert ledger.calls == len(said)
+    assert usage.calls == len(said)
 
 
 @pytest.mark.parametrize(

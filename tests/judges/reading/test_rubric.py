@@ -26,14 +26,14 @@ def test_a_bare_text_passes_with_the_judges_reason_and_quotation() -> None:
 def test_all_criteria_of_a_turn_are_one_question() -> None:
     asker = ScriptedAsker(verdicts(c1="pass", c2="fail", c3="pass", c4="pass"))
     asked = checks("A", TWO_CRITERIA, {"expected_output": "3 files are gone"})
-    ledger = UsageTracker()
-    results = read(asker, asked, ONE, turn=1, ledger=ledger)
+    usage = UsageTracker()
+    results = read(asker, asked, ONE, turn=1, usage=usage)
     assert [result.passed for result in results] == [True, False, True]
-    assert len(asker.questions) == ledger.calls == 1
+    assert len(asker.questions) == usage.calls == 1
     assert "c1: A\nc2: Is friendly\nc3: Is short\nc4: The answer of turn 1 says" in asker.prompt
     assert "   | 3 files are gone" in asker.prompt
     assert "exactly one verdict for each of c1, c2, c3, c4," in asker.prompt
-    judging = ledger.judging()
+    judging = usage.judging()
     assert judging is not None
     assert (judging.models, judging.cost_usd) == (["test:judge"], 0.5)
 

@@ -47,14 +47,14 @@ def test_a_score_off_the_scale_is_an_error() -> None:
     ],
 )
 def test_embeddings_are_compared_by_their_cosine(vectors: list[list[float]], score: float) -> None:
-    asker, ledger = ScriptedAsker(vectors=vectors), UsageTracker()
-    (result,) = read(asker, checks(EMBEDDED), TWO, turn=2, ledger=ledger)
+    asker, usage = ScriptedAsker(vectors=vectors), UsageTracker()
+    (result,) = read(asker, checks(EMBEDDED), TWO, turn=2, usage=usage)
     assert (result.score, result.passed) == (score, score >= 0.8)
     assert result.found == f"{score:.2f} by test:small"
     (asked,) = asker.embedded
     assert asked[:2] == ("test:small", ("How much do you want to raise?", "What amount?"))
     assert asked[2].model == "test:judge"
-    assert (ledger.calls, ledger.costs) == (1, [0.25])
+    assert (usage.calls, usage.costs) == (1, [0.25])
 
 
 @pytest.mark.parametrize("vectors", ["refused", [[1, 0]], [[1, 0], [1]], [[0, 0], [1, 0]], []])
@@ -72,7 +72,7 @@ def test_embeddings_need_no_model_that_reads() -> None:
     asker = ScriptedAsker(vectors=[[1], [1]])
     (result,) = read(asker, checks(EMBEDDED), TWO, turn=2, judge_model=None)
     assert result.passed
-    assert asker.embedded[0][2].model == "test:small"
+    assert asker.embedded[0].model.model == "test:small"
 
 
 def test_an_empty_answer_is_like_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from skillup.judges.evaluate import Judgement
+from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
@@ -34,8 +34,8 @@ class Yes:
         del case
         return None
 
-    async def read(self, inquiry: Judgement, ledger: UsageTracker) -> Sequence[CheckResult]:
-        del ledger
+    async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
+        del usage
         assert self.entered > self.left
         self.asked += 1
         return [CheckResult(name="r", kind="rubric", passed=True, score=1) for _ in inquiry.checks]
@@ -81,7 +81,7 @@ def test_a_reader_is_made_only_for_what_only_a_reader_can_answer() -> None:
     assert (by_rules.status, made) == ("PASS", [])
     open_items = [item(READING, words) for words in ("One.", "Two.", "Three.")]
     assert [regrader.by_rules(each) for each in open_items] == [None, None, None]
-    grades = regrader.by_reading([item(READING, f"{words} Done.") for words in ("1.", "2.", "3.")])
+    grades = regrader.by_judges([item(READING, f"{words} Done.") for words in ("1.", "2.", "3.")])
     assert [grade.turns[0].response for grade in grades] == ["1. Done.", "2. Done.", "3. Done."]
     assert [grade.status for grade in grades] == ["PASS", "PASS", "PASS"]
     assert made == ["1. Done.", "2. Done.", "3. Done."]

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.script.output import ScriptVerdict, verdict_of
+from skillup.judges.script import verdict_of
 from skillup.process import CompletedOutput
+from skillup.schema.grade import CheckResult
+
+BLANK = CheckResult(name="script", kind="script", passed=False, score=0.0)
 
 
-def verdict(stdout: str, exit_code: int = 0, *, threshold: float = 1.0) -> ScriptVerdict:
+def verdict(stdout: str, exit_code: int = 0, *, threshold: float = 1.0) -> CheckResult:
     output = CompletedOutput(exit_code, stdout, "", timed_out=False, start_error=None)
-    return verdict_of(output, timeout_seconds=30, pass_threshold=threshold)
+    return verdict_of(output, BLANK, timeout_seconds=30, pass_threshold=threshold)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ def test_a_script_that_crashed_gave_no_verdict_but_the_agents_program_may_crash(
     stderr = "log\n" + told.format(name.format(tmp_path))
     output = CompletedOutput(1, "", stderr, timed_out=False, start_error=None)
 
-    result = verdict_of(output, timeout_seconds=30, pass_threshold=1.0, workspace=tmp_path)
+    result = verdict_of(output, BLANK, timeout_seconds=30, pass_threshold=1.0, workspace=tmp_path)
 
     assert not result.passed
     assert (result.error or "").startswith("the script crashed") is crashed

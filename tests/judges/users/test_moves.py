@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from skillup.simulator.prompt import (
-    MalformedReplyError,
-    TranscriptLine,
-    UserReply,
-    as_message,
-    form_of,
-    read_reply,
-)
+from skillup.judges.models.question import MalformedAnswerError, read_answer
+from skillup.simulator.prompt import TranscriptLine, UserReply, as_message
 
 
 @pytest.mark.parametrize(
@@ -31,7 +25,7 @@ def test_a_move_is_a_message_or_a_stop(given: dict[str, str]) -> None:
 
 def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> None:
     """J15: it was an ERROR."""
-    said = as_message(read_reply('{"message": "Thanks!", "stop": "completed"}', UserReply))
+    said = as_message(read_answer('{"message": "Thanks!", "stop": "completed"}', UserReply))
     assert (said.text, said.stop) == (None, "completed")
 
 
@@ -53,7 +47,7 @@ def test_a_stop_has_its_reason_on_one_line() -> None:
     ],
 )
 def test_one_object_that_is_the_whole_answer_is_the_move(text: str) -> None:
-    assert as_message(read_reply(text, TranscriptLine)).text == "Hello"
+    assert as_message(read_answer(text, TranscriptLine)).text == "Hello"
 
 
 @pytest.mark.parametrize(
@@ -72,5 +66,5 @@ def test_one_object_that_is_the_whole_answer_is_the_move(text: str) -> None:
     ],
 )
 def test_what_has_not_the_form_is_refused_with_what_is_wrong(text: str, what: str) -> None:
-    with pytest.raises(MalformedReplyError, match=what):
-        read_reply(text, TranscriptLine)
+    with pytest.raises(MalformedAnswerError, match=what):
+        read_answer(text, TranscriptLine)

@@ -1,0 +1,649 @@
+"""The checks that a model reads: each is a prompt, a form of answer, and votes on facets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Generic, Literal, TypeVar
+
+import anyio
+from pydantic import BaseModel, Field
+
+from skillup.checks.context import beginning, one_line
+from skillup.checks.describe import expected, key_and_spec, title
+from skillup.checks.scoring import reaches
+from skillup.errors import FullDiskError, RunDirectoryError
+from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.llm.prompt import (
+    HOW_TO_QUOTE,
+    HOW_TO_REASON,
+    SYSTEM,
+    JudgePrompt,
+    assembled,
+    indented,
+)
+from skillup.judges.llm.subject import (
+    Exchange,
+    JudgedText,
+    Window,
+    judged_text,
+    material,
+    windows_of,
+)
+from skillup.judges.material import Material, Part
+from skillup.judges.models.endpoint import embedding_model
+from skillup.judges.models.question import (
+    AnswerForm,
+    AskModel,
+    EmbeddingQuestion,
+    ModelAnswer,
+    ModelQuestion,
+    Number,
+    Question,
+    Reason,
+)
+from skillup.judges.quotations import Quotations, in_order_of_weight
+from skillup.judges.usage import UsageTracker
+from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
+from skillup.schema.check_specs import Aspect, Criterion, Similar
+from skillup.schema.checks import Check
+from skillup.schema.grade import CheckResult, CheckRole
+
+A = TypeVar("A", bound=BaseModel)
+NO_MODEL = (
+    "no model is named to read: write `judge: {model: …}` in eval.yaml, "
+    "or `judge_model` in the case, or give --judge-model"
+)
+REASON = "One sentence: what in the material decides it."
+QUOTE = "The deciding passage, copied exactly from the material; may be empty."
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Generic[A]):
+    """One answer, or why there is none."""
+
+    value: A | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is judged, whom to ask, and where to write down what it took."""
+
+    text: JudgedText
+    role: CheckRole
+    asker: AskModel
+    usage: UsageTracker
+
+    async def ask(
+        self,
+        question: JudgePrompt,
+        shown: Material,
+        judged: Sequence[Exchange],
+        form: type[A],
+        *,
+        own: str | None = None,
+        ids: Sequence[str] = (),
+        criteria: Sequence[str] = (),
+    ) -> list[Sample[A]]:
+        """The model's answers, `repeat` of them, asked for at the same time."""
+        model = self.text.case.judge_model
+        if model is None:
+            return [Sample(None, NO_MODEL)]
+        prompt = assembled(question, shown, judged, own)
+        answers = [part for part in shown.parts if part.kind == "answer"]
+        latest = answers[-1].text.strip("\n") if answers else ""
+        whole = [part.text.strip("\n") for part in answers if part.label.startswith("turn ")]
+        in_question = latest if self.text.is_turn else "\n\n".join(whole)
+        samples: list[Sample[A]] = [Sample(None)] * model.repeat
+
+        async def one(number: int) -> None:
+            answer = await self.answer(
+                ModelQuestion(
+                    model, SYSTEM, prompt, form, number, tuple(ids), tuple(criteria), latest,
+                    in_question,
+                )
+            )  # fmt: skip
+            if answer.error is not None:
+                samples[number] = Sample(None, " ".join(answer.error.split()))
+            else:
+                samples[number] = Sample(answer.value)
+
+        async with anyio.create_task_group() as group:
+            for number in range(model.repeat):
+                group.start_soon(one, number)
+        return samples
+
+    async def answer(self, question: Question) -> ModelAnswer:
+        """The answer to one question, counted."""
+        try:
+            answer = await self.asker.ask(question)
+        except (RunDirectoryError, FullDiskError):
+            raise  # the run cannot keep the answer, so it ends
+        except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
+            answer = ModelAnswer(None, defect_message(defect), model=question.model.model)
+        self.usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
+        return answer
+
+    def blank(self, check: Check) -> CheckResult:
+        """The result of `check`, before anything is known."""
+        key, spec = key_and_spec(check)
+        wanted = expected(key, spec)
+        return CheckResult(
+            name=check.name or title(key, wanted, check),
+            kind=key,
+            passed=False,
+            score=0.0,
+            weight=check.weight,
+            required=check.required,
+            scope=self.text.scope,
+            role=self.role,
+            expected=wanted,
+        )
+
+
+def defect_message(defect: Exception) -> str:
+    """A defect of ours, which must not become a verdict."""
+    while isinstance(defect, ExceptionGroup):  # of a task group: what is in it says more
+        defect = defect.exceptions[0]
+    words = " ".join(str(defect).split())
+    return f"skillup itself failed: {type(defect).__name__}: {words}; please report it"
+
+
+def _quotations(shown: Material) -> Quotations:
+    return Quotations(in_order_of_weight(shown.parts))
+
+
+def _quotes(quote: str) -> tuple[str, ...]:
+    return (quote,) if quote.strip() else ()
+
+
+# Rubrics and expected outputs: criteria that the model finds met or not.
+
+RUBRIC_TASK = """\
+For each criterion below, decide whether it is met. Take each by itself, and read it as it is \
+written: neither more strictly nor more generously."""
+
+RUBRIC_ANSWER = """\
+Give exactly one verdict for each of {ids}, and none for anything else. For each:
+- `id`: the criterion's id.
+- {reason}
+- {quote}
+- `verdict`: "pass" if the material shows that the criterion is met; "fail" if it is not met, \
+is met only in part, or if the material does not show it. A criterion that something be absent is \
+met where it is absent."""
+
+SAME_MEANING = """\
+{answer} says what the reference below says: the same facts, with the same meaning. Other words, \
+another order and additional details are fine as long as nothing contradicts the reference; \
+a fact of the reference that is missing, or changed, is not.
+   Reference:
+{reference}"""
+
+
+class CriterionVerdict(AnswerForm):
+    """The verdict on one criterion."""
+
+    id: str = Field(description="The criterion's id, such as c1.")
+    reason: Reason = Field(description=REASON)
+    quote: str = Field("", description=QUOTE)
+    verdict: Literal["pass", "fail"] = Field(description="Whether the criterion is met.")
+
+
+class RubricAnswer(AnswerForm):
+    """One verdict for each criterion."""
+
+    verdicts: list[CriterionVerdict] = Field(description="One for each criterion, in order.")
+
+
+async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[CheckResult]:
+    """A result for each of `checks` (`rubric`, `expected_output`), all asked in one question.
+
+    A rubric with a `prompt` of its own must come alone.
+    """
+    text = reading.text
+    criteria = [(check, criterion) for check in checks for criterion in _criteria(check)]
+    texts = [_criterion_text(check, criterion, text) for check, criterion in criteria]
+    ids = [f"c{number}" for number in range(1, len(criteria) + 1)]
+    question = JudgePrompt(
+        target=text.target(),
+        task=RUBRIC_TASK,
+        answer=RUBRIC_ANSWER.format(ids=", ".join(ids), reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
+        criteria="\n".join(f"{name}: {line}" for name, line in zip(ids, texts, strict=True)),
+        expected_output=text.expected_output,
+    )
+    shown = material(text.shown, text.setting)
+    own = checks[0].rubric.prompt if checks[0].rubric is not None else None
+    samples = await reading.ask(
+        question, shown, text.judged, RubricAnswer, own=own, ids=ids, criteria=texts
+    )
+    quotations = _quotations(shown)
+    facets = [
+        Facet(
+            name=criterion.id or one_line(criterion.outcome.strip()),
+            kind="criterion",
+            votes=[_criterion_vote(sample, name) for sample in samples],
+            quotations=quotations,
+            weight=criterion.weight,
+            required=criterion.required,
+            expected=criterion.outcome,
+        )
+        for name, (_, criterion) in zip(ids, criteria, strict=True)
+    ]
+    results = []
+    for check in checks:
+        own_criteria = _criteria(check)
+        own_facets, facets = facets[: len(own_criteria)], facets[len(own_criteria) :]
+        if len(own_criteria) == 1 and own_criteria[0].id is None:
+            results.append(flat_result(reading.blank(check), own_facets[0], shown.notes))
+            continue
+        threshold = check.rubric.threshold if check.rubric is not None else 1.0
+        results.append(
+            result_of(
+                reading.blank(check), own_facets, by_weight(threshold), criteria_met,
+                notes=shown.notes,
+            )
+        )  # fmt: skip
+    return results
+
+
+def _criteria(check: Check) -> Sequence[Criterion]:
+    if check.rubric is not None:
+        return check.rubric.criteria
+    return [Criterion(outcome=check.expected_output or "")]
+
+
+def _criterion_text(check: Check, criterion: Criterion, text: JudgedText) -> str:
+    if check.rubric is not None:
+        return "\n   ".join(criterion.outcome.strip().splitlines())
+    answer = f"The answer of {text.last.label}"
+    return SAME_MEANING.format(answer=answer, reference=indented(criterion.outcome))
+
+
+def _criterion_vote(sample: Sample[RubricAnswer], name: str) -> Vote:
+    if sample.value is None:
+        return Vote(error=sample.error)
+    found = [verdict for verdict in sample.value.verdicts if verdict.id.strip() == name]
+    if len(found) != 1:
+        return Vote(error=f"the judge gave {len(found) or 'no'} verdicts on criterion {name}")
+    passed = found[0].verdict == "pass"
+    return Vote(float(passed), passed, found[0].reason, _quotes(found[0].quote))
+
+
+# Answer quality: several aspects, each graded on a scale of five anchored steps.
+
+LOWEST, HIGHEST = 1, 5
+
+QUALITY_TASK = """\
+Grade what the agent answered in each of the aspects below. Take each aspect by itself: \
+a fault that belongs to one must not lower another."""
+
+QUALITY_ANSWER = """\
+Give exactly one grade for each of {aspects}, and none for anything else. For each:
+- `aspect`: its name.
+- {reason}
+- {quote}
+- `grade`: a whole number from 1 to 5, by the steps of the aspect. Where two steps seem to fit, \
+take the lower one."""
+
+STEPS: dict[Aspect, str] = {
+    "correctness": """\
+correctness: is what it says right, and borne out by what the user and the tools said?
+   5: everything it states is right.
+   4: right, but for a slip that would mislead nobody.
+   3: right in the main point; one error that matters.
+   2: wrong in the main point, or wrong in several others.
+   1: wrong throughout, or made up.""",
+    "completeness": """\
+completeness: does it answer all that was asked?
+   5: every part of the request is dealt with.
+   4: every part but a minor one.
+   3: the main part, with something substantial missing.
+   2: only a small part.
+   1: nothing that was asked for.""",
+    "flow": """\
+flow: does it follow from what was said before, and read as one line of thought?
+   5: it takes up the conversation exactly where it stands, and each step leads to the next.
+   4: clear, with a needless repetition or an abrupt step.
+   3: understandable with some effort: it jumps, repeats itself, or overlooks an earlier message.
+   2: hard to follow, or at odds with what was said before.
+   1: incoherent, or unrelated to the conversation.""",
+    "format": """\
+format: does its form suit its content, and keep to what the user asked for?
+   5: it has just the form that was asked for or, if none was, one that serves the reader.
+   4: a small departure that disturbs nobody.
+   3: usable, but in a form that the reader must work around.
+   2: against an explicit request, or hard to use.
+   1: unusable in this form.""",
+}
+REFERENCE = """
+
+A good answer would say this; hold correctness and completeness against it:
+{reference}"""
+
+
+class AspectGrade(AnswerForm):
+    """The grade in one aspect."""
+
+    aspect: str = Field(description="The aspect's name, such as correctness.")
+    reason: Reason = Field(description=REASON)
+    quote: str = Field("", description=QUOTE)
+    grade: Annotated[int, Number, Field(ge=LOWEST, le=HIGHEST)] = Field(
+        description="1 (worst) to 5 (best), by the steps of the aspect.",
+        json_schema_extra={"enum": list(range(LOWEST, HIGHEST + 1))},
+    )
+
+
+class QualityAnswer(AnswerForm):
+    """One grade for each aspect."""
+
+    grades: list[AspectGrade] = Field(description="One for each aspect, in order.")
+
+
+async def read_quality(check: Check, reading: Reading) -> CheckResult:
+    """The mean over the aspects of ``(grade - 1) / 4``."""
+    spec, text = check.answer_quality, reading.text
+    assert spec is not None
+    aspects = list(dict.fromkeys(spec.aspects))
+    reference = text.expected_output
+    more = REFERENCE.format(reference=indented(reference)) if reference else ""
+    question = JudgePrompt(
+        target=text.target(),
+        task=QUALITY_TASK + more,
+        answer=QUALITY_ANSWER.format(
+            aspects=", ".join(aspects), reason=HOW_TO_REASON, quote=HOW_TO_QUOTE
+        ),
+        criteria="\n\n".join(STEPS[aspect] for aspect in aspects),
+        criteria_title="Aspects",
+        expected_output=reference,
+    )
+    shown = material(text.shown, text.setting)
+    samples = await reading.ask(
+        question, shown, text.judged, QualityAnswer, own=spec.prompt, ids=aspects
+    )
+    quotations = _quotations(shown)
+    facets = [
+        Facet(
+            aspect,
+            "aspect",
+            [_aspect_vote(sample, aspect, spec.threshold) for sample in samples],
+            quotations,
+            threshold=spec.threshold,
+        )
+        for aspect in aspects
+    ]
+    least = (spec.min_grade - LOWEST) / (HIGHEST - LOWEST)
+
+    def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
+        score = _mean(children)
+        high = all(reaches(child.score, least) for child in children)
+        return score, high and reaches(score, spec.threshold)
+
+    def found(result: CheckResult) -> str:
+        low = any(not reaches(child.score, least) for child in result.children)
+        worst = min(result.children, key=lambda child: child.score)
+        words = ", ".join(f"{child.name} {child.score:.2f}" for child in result.children)
+        words += f"; below grade {spec.min_grade}" if low else ""
+        return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
+
+    blank = reading.blank(check)
+    return result_of(blank, facets, outcome, found, notes=shown.notes, by_score=True)
+
+
+def _aspect_vote(sample: Sample[QualityAnswer], aspect: Aspect, threshold: float) -> Vote:
+    if sample.value is None:
+        return Vote(error=sample.error)
+    grades = [one for one in sample.value.grades if one.aspect.strip().casefold() == aspect]
+    if len(grades) != 1:
+        return Vote(error=f"the judge gave {len(grades) or 'no'} grades for {aspect}")
+    score = (grades[0].grade - LOWEST) / (HIGHEST - LOWEST)
+    return Vote(score, reaches(score, threshold), grades[0].reason, _quotes(grades[0].quote))
+
+
+def _mean(children: Sequence[CheckResult]) -> float:
+    return round(sum(child.score for child in children) / len(children), 6)
+
+
+# Does the answer mean the same as a text? By a model's judgement, or by its embeddings.
+
+SIMILAR_TARGET = "Judge one answer of the agent: the only text of the material."
+SIMILAR_TASK = """\
+How close is the answer in meaning to this reference?
+
+{reference}
+
+Only meaning counts: wording, order, style, length and language do not."""
+
+SIMILAR_ANSWER = """\
+- {reason}
+- {quote}
+- `score`: a number from 0 to 1. These are the marks of the scale; numbers in between are allowed.
+   1.0: the same meaning: each says all that the other says.
+   0.8: the same meaning, but for a minor detail that one has and the other lacks.
+   0.5: the main point in part: something substantial is missing or added.
+   0.2: the same subject, but it says something else.
+   0.0: unrelated, or it contradicts the reference."""
+
+
+class SimilarityAnswer(AnswerForm):
+    """How close an answer is in meaning to a reference."""
+
+    reason: Reason = Field(description="One sentence: what they share, or where they part.")
+    quote: str = Field("", description=QUOTE)
+    score: Annotated[float, Number, Field(ge=0, le=1)] = Field(
+        description="0 (unrelated or contradictory) to 1 (the same meaning)."
+    )
+
+
+async def read_similar(check: Check, reading: Reading) -> CheckResult:
+    """The agent's last answer, compared with the check's text."""
+    spec, text = check.similar, reading.text
+    assert spec is not None
+    blank = reading.blank(check)
+    if spec.embedding_model is not None:
+        return await _by_embeddings(blank, spec, spec.embedding_model, reading)
+    alone = Exchange(text.last.label, 1, (Part("answer", "answer", text.answer),))
+    question = JudgePrompt(
+        target=SIMILAR_TARGET,
+        task=SIMILAR_TASK.format(reference=indented(spec.to)),
+        answer=SIMILAR_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
+    )
+    shown = material([alone])
+    samples = await reading.ask(question, shown, [alone], SimilarityAnswer)
+    votes = [
+        Vote(error=sample.error)
+        if (value := sample.value) is None
+        else Vote(
+            value.score, reaches(value.score, spec.threshold), value.reason, _quotes(value.quote)
+        )
+        for sample in samples
+    ]
+    facet = Facet("", "similar", votes, _quotations(shown), threshold=spec.threshold)
+    result = flat_result(blank, facet, shown.notes)
+    if result.error is not None:
+        return result
+    return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
+
+
+async def _by_embeddings(
+    blank: CheckResult, spec: Similar, model: str, reading: Reading
+) -> CheckResult:
+    """By the cosine of the two texts' vectors; below 0 counts as 0. It is asked once."""
+    answer = reading.text.answer
+    if not answer.strip():
+        return blank.model_copy(update={"found": "0.00: the answer is empty"})
+    asked = embedding_model(model, reading.text.case.judge_model)
+    vectors = await reading.answer(EmbeddingQuestion(asked, (answer, spec.to)))
+    if vectors.error is not None:
+        return blank.model_copy(update={"error": " ".join(vectors.error.split())})
+    cosine = _cosine(vectors.value)
+    if cosine is None:
+        error = f"{model} gave no two vectors that can be compared"
+        return blank.model_copy(update={"error": error})
+    score = max(0.0, min(1.0, cosine))
+    return blank.model_copy(
+        update={
+            "passed": reaches(score, spec.threshold),
+            "score": round(score, 6),
+            "found": f"{score:.2f} by {vectors.model or model}",
+            "excerpt": beginning(answer),
+        }
+    )
+
+
+def _cosine(vectors: Sequence[Sequence[float]]) -> float | None:
+    """None: these are not two vectors of one space."""
+    if len(vectors) != 2 or len(vectors[0]) != len(vectors[1]):
+        return None
+    length = math.hypot(*vectors[0]) * math.hypot(*vectors[1])
+    if not length or not math.isfinite(length):
+        return None
+    return math.fsum(a * b for a, b in zip(*vectors, strict=True)) / length
+
+
+# Conversation relevance. The metric is the published one, as its documentation states it
+# (promptfoo, "Conversation Relevance", adapted from DeepEval's "Turn Relevancy"): windows slide
+# over the conversation one turn at a time; the score is relevant windows divided by windows. The
+# documentation leaves open which answers a window stands for: see `windows_of`.
+
+RELEVANCE_TASK = """\
+Are the answers to be judged relevant to the conversation? Take each in the light of the message \
+it answers and of everything before it.
+
+An answer is irrelevant only if it has nothing to do with what the user said: it speaks of \
+another subject, or answers a question that nobody asked. Whether it is right, complete, helpful \
+or polite does not matter here. To ask back, to refuse, or to say that one does not know is \
+relevant. A vague answer to a vague message, such as a greeting, is relevant too."""
+
+RELEVANCE_ANSWER = """\
+- {reason} If an answer is irrelevant, name its turn.
+- {quote}
+- `relevant`: true if every answer to be judged is relevant, false if one of them is not."""
+
+
+class WindowAnswer(AnswerForm):
+    """Whether the answers of one window are relevant."""
+
+    reason: Reason = Field(description=REASON)
+    quote: str = Field("", description=QUOTE)
+    relevant: bool = Field(
+        strict=True, description="Whether every answer to be judged is relevant."
+    )
+
+
+async def read_relevance(check: Check, reading: Reading) -> CheckResult:
+    """The share of relevant windows; of a turn: whether its answer is relevant where it stands."""
+    spec, text = check.relevance, reading.text
+    assert spec is not None
+    if text.is_turn:
+        windows = [Window(text.exchanges[-spec.window_size :], 1)]
+    else:
+        windows = windows_of(text.exchanges, spec.window_size)
+    # What was said, without what was done: the metric looks at messages.
+    shown = [material([_messages(e) for e in window.exchanges]) for window in windows]
+    samples: list[list[Sample[WindowAnswer]]] = [[] for _ in windows]
+
+    async def ask(number: int) -> None:
+        window = windows[number]
+        question = _about_window(window, text.expected_output)
+        samples[number] = await reading.ask(
+            question, shown[number], window.judged, WindowAnswer, own=spec.prompt
+        )
+
+    async with anyio.create_task_group() as group:
+        for number in range(len(windows)):
+            group.start_soon(ask, number)
+    facets = [
+        # That an answer is not off the subject is nothing to quote.
+        Facet(
+            window.label,
+            "window",
+            [
+                Vote(error=sample.error)
+                if (value := sample.value) is None
+                else Vote(float(value.relevant), value.relevant, value.reason, _quotes(value.quote))
+                for sample in answers
+            ],
+            _quotations(parts),
+            needs_quotation=False,
+        )
+        for window, parts, answers in zip(windows, shown, samples, strict=True)
+    ]
+
+    def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
+        score = _mean(children)
+        return score, reaches(score, spec.threshold)
+
+    def found(result: CheckResult) -> str:
+        off = [child for child in result.children if not child.passed]
+        count, many = len(windows) - len(off), "window is" if len(windows) == 1 else "windows are"
+        words = [f"{child.name}: {child.found}" for child in off]
+        return "; ".join([f"{count} of {len(windows)} {many} relevant", *words])
+
+    notes = [note for parts in shown for note in parts.notes]
+    result = result_of(
+        reading.blank(check), facets, outcome, found, notes=notes, by_score=len(windows) > 1
+    )
+    off = next((child.excerpt for child in result.children if not child.passed), "")
+    return result.model_copy(update={"excerpt": off})
+
+
+def _messages(exchange: Exchange) -> Exchange:
+    parts = tuple(part for part in exchange.parts if part.kind in ("user", "message", "answer"))
+    return Exchange(exchange.label, exchange.turn, parts, exchange.step)
+
+
+def _about_window(window: Window, reference: str) -> JudgePrompt:
+    labels = [exchange.label for exchange in window.judged]
+    target = f"Judge the agent's {'answer' if len(labels) == 1 else 'answers'} of "
+    target += ", ".join(labels) + "."
+    if len(window.exchanges) > len(labels):
+        target += " What stands before is context."
+    answer = RELEVANCE_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE)
+    return JudgePrompt(target, RELEVANCE_TASK, answer, expected_output=reference)
+
+
+# All that is asked about one subject, in as few questions as will do, at the same time.
+
+_ALONE: dict[str, Callable[[Check, Reading], Awaitable[CheckResult]]] = {
+    "answer_quality": read_quality,
+    "similar": read_similar,
+    "relevance": read_relevance,
+}
+"""Checks with a question (or several) of their own."""
+READ_BY_MODEL = frozenset({"rubric", "expected_output", *_ALONE})
+"""The keys of the checks that a model reads."""
+
+
+async def read_checks(
+    request: JudgeRequest, asker: AskModel, usage: UsageTracker
+) -> list[CheckResult]:
+    """A result for each of the request's checks, in order; all their keys are `READ_BY_MODEL`.
+
+    Rubrics and comparisons with an expected output are one question together. What goes wrong is
+    in the results (`error`), never raised.
+    """
+    reading = Reading(judged_text(request), request.role, asker, usage)
+    checks = request.checks
+    results: dict[int, CheckResult] = {}
+
+    async def read(places: list[int]) -> None:
+        first = checks[places[0]]
+        if first.key in _ALONE:
+            results[places[0]] = await _ALONE[first.key](first, reading)
+        else:
+            found = await read_criteria([checks[place] for place in places], reading)
+            results.update(zip(places, found, strict=True))
+
+    together: list[int] = []
+    async with anyio.create_task_group() as group:
+        for place, check in enumerate(checks):
+            own = check.rubric is not None and check.rubric.prompt is not None
+            if check.key in _ALONE or own:
+                group.start_soon(read, [place])
+            else:
+                together.append(place)
+        if together:
+            group.start_soon(read, together)
+    return [results[place] for place in range(len(checks))]

@@ -1,0 +1,201 @@
+"""What a judge or a simulated user is shown, fenced so that nothing in it passes for anything else.
+
+Every line of ours around the texts carries a code that is computed from them and occurs in none:
+no text can forge the end of the material, another speaker, or instructions of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+# Control characters become their pictures.
+_SHOWN: dict[int, str] = (
+    {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
+    | {0x7F: "␡", 0x0D: "", 0xAD: ""}
+    | dict.fromkeys(range(0x80, 0xA0), "·")
+    | {0x2028: "\n", 0x2029: "\n"}
+)
+# What has no shape of its own (Unicode's Default_Ignorable_Code_Point, and annotations): zero-width
+# characters, directions, fillers, variation selectors, tags.
+_INVISIBLE = re.compile(
+    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]+"
+)
+_EMOJI_STYLE = re.compile("[\ufe0e\ufe0f]?\u200d?")
+_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+_JOINED_SCRIPTS = range(0x600, 0x18B0)
+"""Arabic to Mongolian: there the two joiners are part of how words are written."""
+
+
+def harmless(text: str) -> str:
+    """`text` with invisible characters named: ``[U+200B]``, ``[12 invisible characters]``.
+
+    What emoji and joined scripts are made of stays; soft hyphens go.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _INVISIBLE.sub(_named, text.replace("\r\n", "\n").translate(_SHOWN))
+
+
+def _named(found: re.Match[str]) -> str:
+    run, text = found[0], found.string
+    before = text[found.start() - 1 : found.start()]
+    after = text[found.end() : found.end() + 1]
+    if (
+        (
+            _EMOJI_STYLE.fullmatch(run)
+            and _is_symbol(before)
+            and ("\u200d" not in run or _is_symbol(after))
+        )
+        or (run == "\ufe0f" and after == "\u20e3")
+        or (before == "🏴" and _FLAG.fullmatch(run))
+        or (run in ("\u200c", "\u200d") and _is_joined(before) and _is_joined(after))
+    ):
+        return run
+    return f"[U+{ord(run):04X}]" if len(run) == 1 else f"[{len(run)} invisible characters]"
+
+
+def _is_symbol(character: str) -> bool:
+    """An emoji, its skin colour, or one of the signs that have a coloured form."""
+    return bool(character) and (
+        unicodedata.category(character) in ("So", "Sk", "Sm") or character in "‼⁉"
+    )
+
+
+def _is_joined(character: str) -> bool:
+    return bool(character) and ord(character) in _JOINED_SCRIPTS
+
+
+def code_for(texts: Sequence[str]) -> str:
+    """Sixteen hexadecimal digits that occur in none of `texts`, always the same for the same."""
+    everything = "\0".join(texts)
+    digest = everything.encode("utf-8", "surrogatepass")
+    everything = everything.lower()
+    while True:
+        digest = hashlib.sha256(digest).hexdigest().encode()
+        if (code := digest[:16].decode()) not in everything:
+            return code
+
+
+def fenced(pieces: Sequence[tuple[str, str]], code: str, what: str = "MATERIAL") -> str:
+    """Texts, each after its label, between the lines that begin and end them.
+
+    `code` is that of all labels and texts (:func:`code_for`).
+    """
+    lines = [f"=====[ {code} BEGIN {what} ]====="]
+    for label, text in pieces:
+        lines += [f"-----[ {code} {label} ]-----", text]
+    return "\n".join([*lines, f"=====[ {code} END {what} ]====="])
+
+
+def cut(text: str, max_bytes: int) -> tuple[str, str | None]:
+    """The text, or its beginning and end; and what was left out, if anything."""
+    encoded = text.encode("utf-8", "backslashreplace")
+    if len(encoded) <= max_bytes:
+        return text, None
+    half = max_bytes // 2
+    start = encoded[:half].decode(errors="ignore")
+    end = encoded[len(encoded) - half :].decode(errors="ignore")
+    note = f"{len(encoded) - 2 * half} bytes left out"
+    return f"{start}\n[… {note} …]\n{end}", note
+
+
+PartKind = Literal["setting", "user", "message", "call", "result", "answer", "files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that was said or done."""
+
+    kind: PartKind
+    label: str
+    """Who or what, in a few words: `user`, `tool call 1: Bash (shell)`."""
+    text: str
+
+
+LONGEST: dict[PartKind, int] = {
+    "answer": 24_000,
+    "user": 12_000,
+    "files": 6_000,
+    "setting": 6_000,
+    "message": 4_000,
+    "result": 3_000,
+    "call": 2_000,
+}
+"""Characters of each text; in long conversations a half, a quarter, … of it."""
+LONGEST_IN_ALL = 160_000
+_MOST_HALVINGS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Texts as they are shown, in order."""
+
+    parts: tuple[Part, ...]
+    code: str
+    notes: tuple[str, ...] = ()
+    """What of it was left out."""
+
+    def fenced(self, labels: set[str] | None = None) -> str:
+        """The parts with these labels (default: all of them), fenced."""
+        shown = [(p.label, p.text) for p in self.parts if labels is None or p.label in labels]
+        return fenced(shown, self.code)
+
+
+def material_of(parts: Sequence[Part]) -> Material:
+    """As much of `parts` as there is room for."""
+    parts = [replace(p, label=harmless(p.label), text=harmless(p.text)) for p in parts]
+    for halvings in range(_MOST_HALVINGS + 1):
+        cuts = [_shortened(part.text, LONGEST[part.kind] >> halvings) for part in parts]
+        kept = [replace(part, text=text) for part, (text, _) in zip(parts, cuts, strict=True)]
+        if _size(kept) <= LONGEST_IN_ALL:
+            break
+    gone = [count for _, count in cuts if count]
+    notes = []
+    if gone:
+        texts = "1 long text" if len(gone) == 1 else f"{len(gone)} long texts"
+        notes.append(f"the judge saw {texts} without the middle: {sum(gone):,} characters left out")
+    if _size(kept) > LONGEST_IN_ALL:
+        kept, dropped = _without_middle(kept)
+        notes.append(f"the judge did not see {dropped} texts in the middle of the conversation")
+    code = code_for([text for part in kept for text in (part.label, part.text)])
+    return Material(tuple(kept), code, tuple(notes))
+
+
+def _shortened(text: str, longest: int) -> tuple[str, int]:
+    """`text` without its middle if it is longer than `longest`, and how many characters went."""
+    gone = len(text) - longest
+    if gone <= 0:
+        return text, 0
+    head = longest * 2 // 3
+    end = text[head - longest :]
+    return f"{text[:head]}\n[… {gone:,} characters are left out here …]\n{end}", gone
+
+
+def _without_middle(parts: Sequence[Part]) -> tuple[list[Part], int]:
+    """The first quarter and the last three quarters of what fits."""
+    head: list[Part] = []
+    tail: list[Part] = []
+    for part in parts:
+        if _size([*head, part]) > LONGEST_IN_ALL // 4:
+            break
+        head.append(part)
+    room = LONGEST_IN_ALL - _size(head)
+    for part in reversed(parts[len(head) :]):
+        room -= _size([part])
+        if room < 0:
+            break
+        tail.insert(0, part)
+    dropped = len(parts) - len(head) - len(tail)
+    note = Part("message", "left out", f"[… {dropped} texts are left out here …]")
+    return [*head, note, *tail], dropped
+
+
+def _size(parts: Sequence[Part]) -> int:
+    return sum(len(part.text) + len(part.label) for part in parts)

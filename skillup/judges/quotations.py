@@ -1,0 +1,99 @@
+"""Whether what a judge quotes is there, and where.
+
+A quotation counts as found if it differs in white space, kinds of quotation marks and dashes, case,
+or Markdown's `*`, `>` and `` ` `` at most; `...` in it stands for what was left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from skillup.checks.context import around, quoted
+from skillup.judges.material import Part
+
+_LIKE = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′`´", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—−", "-"),
+    }
+)
+_MARKUP = "*`>"
+_PLAIN = _LIKE | dict.fromkeys(map(ord, _MARKUP))
+_LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")
+_AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
+_OF_THE_AGENT = frozenset({"answer", "message", "call", "result", "files"})
+ENOUGH = 8
+"""Characters of a quotation that is to support a pass, where the whole text is not shorter."""
+
+
+class Quotations:
+    """Looks for quotations in the texts that were judged, which are read as they are needed."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        """`parts`: where a quotation stands in several, the first of them counts."""
+        self._unread = iter(parts)
+        self._read: list[tuple[Part, str]] = []
+
+    def look_up(self, quotation: str, *, passed: bool) -> tuple[str, str | None]:
+        """The quotation with its speaker and surroundings; and a note if it is not there, or does
+        not support a pass: only what the agent said or did supports one.
+        """
+        pieces = [_plain(piece.strip(_AROUND_QUOTATIONS)) for piece in _LEFT_OUT.split(quotation)]
+        pieces = [piece for piece in pieces if piece]
+        found = self._find(pieces) if pieces else None
+        if found is None:
+            return "", f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
+        part, start, end = found
+        why = None
+        if passed and part.kind not in _OF_THE_AGENT:
+            why = "the agent did not say it"
+        elif passed and end - start < min(ENOUGH, len(part.text.strip())):
+            why = f"{quoted(part.text[start:end])} is too short"
+        note = None if why is None else f"the judge's quotation does not support this pass: {why}"
+        return f"{part.label}: {around(part.text, (start, end))}", note
+
+    def _find(self, pieces: list[str]) -> tuple[Part, int, int] | None:
+        for part, plain in self._texts():
+            first = end = -1
+            for piece in pieces:
+                start = plain.find(piece, max(end, 0))
+                if start < 0:
+                    break
+                first, end = (start if first < 0 else first), start + len(piece)
+            else:
+                places = _places(part.text)
+                return part, places[first], places[end - 1] + 1
+        return None
+
+    def _texts(self) -> Iterable[tuple[Part, str]]:
+        yield from self._read
+        for part in self._unread:
+            self._read.append((part, _plain(part.text)))
+            yield self._read[-1]
+
+
+def in_order_of_weight(parts: Iterable[Part]) -> list[Part]:
+    """An answer outranks everything else; what others said comes last."""
+    return sorted(parts, key=lambda p: (p.kind not in _OF_THE_AGENT, p.kind != "answer"))
+
+
+def _plain(text: str) -> str:
+    """`text` without what does not count."""
+    return " ".join(text.translate(_PLAIN).casefold().split())
+
+
+def _places(text: str) -> list[int]:
+    """For each character of the plain text, where it comes from."""
+    places: list[int] = []
+    space = True
+    for place, character in enumerate(text.translate(_LIKE)):
+        if text[place] in _MARKUP:
+            continue
+        if not character.isspace():
+            places.extend([place] * len(character.casefold()))
+        elif not space:
+            places.append(place)
+        space = character.isspace()
+    return places

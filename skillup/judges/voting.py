@@ -1,0 +1,198 @@
+"""Answers to results: several answers to one question are votes, of models and of agents alike.
+
+A verdict is the majority of all that were asked for; a tie is a no. An answer that failed to come
+is an error, unless the others have decided already, whatever it would have said. A score is the
+mean; there every answer counts, so any that failed is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillup.checks.context import beginning
+from skillup.checks.scoring import reaches, weighted_mean
+from skillup.judges.quotations import Quotations
+from skillup.schema.grade import CheckResult
+
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one answer says of one thing."""
+
+    score: float = 0.0
+    passed: bool = False
+    reason: str = ""
+    quotes: tuple[str, ...] = ()
+    error: str | None = None
+    """There is no answer, and this is why; the rest means nothing then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A criterion, aspect or window of a check, and the votes on it."""
+
+    name: str
+    kind: str
+    votes: Sequence[Vote]
+    quotations: Quotations
+    weight: float = 1.0
+    required: bool = False
+    expected: str = ""
+    threshold: float | None = None
+    """The mean of the scores has to reach it; None: the majority decides."""
+    needs_quotation: bool = True
+    """A pass without a quotation that supports it has a note."""
+
+
+Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]
+"""Score and verdict of a check by the results of its facets."""
+
+
+def by_weight(threshold: float) -> Outcome:
+    """The weighted share; required facets have to pass."""
+
+    def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
+        score = weighted_mean(children)
+        required = all(child.passed for child in children if child.required)
+        return score, required and reaches(score, threshold)
+
+    return outcome
+
+
+def result_of(
+    blank: CheckResult,
+    facets: Sequence[Facet],
+    outcome: Outcome,
+    found: Callable[[CheckResult], str],
+    *,
+    notes: Sequence[str] = (),
+    by_score: bool = False,
+) -> CheckResult:
+    """`blank` with what the votes on its facets come to; `found` puts a result into words.
+
+    `by_score`: a note on several answers names their scores, not their verdicts.
+    """
+    children = [_facet_result(facet, blank) for facet in facets]
+    score, passed = outcome(children)
+    whole = [
+        _whole(children, votes, outcome)
+        for votes in zip(*(facet.votes for facet in facets), strict=True)
+    ]
+    error = next((child.error for child in children if child.error is not None), None)
+    result = blank.model_copy(
+        update={
+            "passed": passed and error is None,
+            "score": 0.0 if error else round(score, 6),
+            "error": error,
+            "children": children,
+            **_agreement(whole, passed, list(dict.fromkeys(notes)), by_score=by_score),
+        }
+    )
+    if error is not None:
+        return result
+    excerpt = next((c.excerpt for c in children if c.excerpt and c.passed == passed), "")
+    return result.model_copy(update={"found": found(result), "excerpt": excerpt})
+
+
+def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
+    """`blank` with the result of its only facet: a child would only say everything twice."""
+    child = _facet_result(facet, blank)
+    return blank.model_copy(
+        update={
+            **child.model_dump(
+                include={"passed", "score", "found", "excerpt", "error", "votes", "agreement"}
+            ),
+            "notes": list(dict.fromkeys([*notes, *child.notes])),
+        }
+    )
+
+
+def criteria_met(result: CheckResult) -> str:
+    """How many of a check's criteria are met, and why others are not."""
+    children = result.children
+    if len(children) == 1:
+        return children[0].found
+    unmet = [f"{child.name}: {child.found}" for child in children if not child.passed]
+    return "; ".join([f"{len(children) - len(unmet)} of {len(children)} criteria met", *unmet])
+
+
+def _whole(children: Sequence[CheckResult], votes: Sequence[Vote], outcome: Outcome) -> Vote:
+    """The whole check as one of the answers alone would have had it."""
+    error = next((vote.error for vote in votes if vote.error is not None), None)
+    if error is not None:
+        return Vote(error=error)
+    alone = [
+        child.model_copy(update={"passed": vote.passed, "score": vote.score})
+        for child, vote in zip(children, votes, strict=True)
+    ]
+    score, passed = outcome(alone)
+    return Vote(round(score, 6), passed)
+
+
+def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
+    votes = facet.votes
+    given = [vote for vote in votes if vote.error is None]
+    error = next((vote.error for vote in votes if vote.error is not None), None)
+    if facet.threshold is None:
+        yes = sum(vote.passed for vote in given)
+        passed = yes * 2 > len(votes)
+        score = float(passed)
+        if passed or (len(given) - yes) * 2 >= len(votes):
+            error = None
+    else:
+        score = round(sum(vote.score for vote in votes) / len(votes), 6)
+        passed = reaches(score, facet.threshold) and error is None
+    speaker = next((vote for vote in given if vote.passed == passed), given[0] if given else Vote())
+    excerpts, notes = [], []
+    if error is None:
+        supported = passed and facet.needs_quotation
+        for quote in speaker.quotes:
+            excerpt, note = facet.quotations.look_up(quote, passed=supported)
+            excerpts += [excerpt] if excerpt else []
+            notes += [note] if note else []
+        if supported and not speaker.quotes:
+            notes.append("the judge quotes nothing for this pass")
+    return CheckResult(
+        name=facet.name,
+        kind=facet.kind,
+        passed=passed and error is None,
+        score=0.0 if error else score,
+        weight=facet.weight,
+        required=facet.required,
+        scope=blank.scope,
+        role=blank.role,
+        expected=facet.expected,
+        found="" if error else beginning(speaker.reason, LONGEST_REASON),
+        excerpt=" / ".join(excerpts),
+        error=error,
+        **_agreement(votes, passed, notes, by_score=facet.threshold is not None),
+    )
+
+
+def _agreement(
+    votes: Sequence[Vote], passed: bool, notes: list[str], *, by_score: bool
+) -> dict[str, Any]:
+    """How far several `votes` agree with the result, as fields of it, after its `notes`."""
+    if len(votes) < 2:
+        return {"notes": notes}
+    given = [vote for vote in votes if vote.error is None]
+    if not given:
+        return {"notes": [*notes, f"asked {len(votes)} times, without an answer"]}
+    if by_score:
+        words = [f"{vote.score:.3g}" for vote in given]
+    else:
+        yes = sum(vote.passed for vote in given)
+        counts = {"pass": yes, "fail": len(given) - yes}
+        words = [f"{count} {word}" for word, count in counts.items() if count]
+    if silent := len(votes) - len(given):
+        words.append(f"{silent} without an answer")
+    agreement = sum(vote.passed == passed for vote in given) / len(given)
+    return {
+        "votes": [vote.score for vote in given],
+        "agreement": round(agreement, 6),
+        "notes": [*notes, f"asked {len(votes)} times: {', '.join(words)}"],
+    }
