@@ -251,7 +251,8 @@ def test_a_refusal_is_an_error_and_not_asked_again(api: str) -> None:
 @pytest.mark.parametrize("status", [429, 500, 503, 529])
 def test_what_may_pass_is_tried_again(api: str, status: int) -> None:
     def script(request: ModelRequest) -> Reply:
-        return Structured(RIGHT) if request.attempt == 2 else HttpError(status)
+        again = HttpError(status, headers={"retry-after-ms": "1"})
+        return Structured(RIGHT) if request.attempt == 2 else again
 
     with ModelServer(script) as server:
         answer = ask(question(api, server.url))
@@ -261,10 +262,11 @@ def test_what_may_pass_is_tried_again(api: str, status: int) -> None:
 
 @every_api
 def test_a_permanent_500_is_an_error_after_a_few_attempts(api: str) -> None:
-    with ModelServer(lambda request: HttpError(500, "out of order")) as server:
+    broken = HttpError(500, "out of order", {"retry-after-ms": "1"})
+    with ModelServer(lambda request: broken) as server:
         answer = ask(question(api, server.url))
     assert "status 500: out of order" in said(answer)
-    assert len(server.requests) == 3
+    assert len(server.requests) == 4
     assert answer.usage is None
 
 
@@ -304,20 +306,19 @@ def test_a_connection_that_breaks_is_tried_again(api: str) -> None:
     assert len(server.requests) == 2
 
 
-@every_api
-def test_a_server_that_is_not_there_is_an_error(api: str) -> None:
+def test_a_server_that_is_not_there_is_an_error(api: str = "anthropic") -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))  # nobody listens
         answer = ask(question(api, f"http://127.0.0.1:{reserved.getsockname()[1]}"))
     assert "cannot be reached" in said(answer)
 
 
-@every_api
+@pytest.mark.parametrize("api", ["anthropic", "openai-chat"])
 def test_a_slow_answer_is_an_error_that_names_the_setting(api: str) -> None:
     with ModelServer(lambda request: Hang()) as server:
         answer = ask(question(api, server.url, timeout_seconds=0.2))
     assert "did not answer in time: set a longer `timeout_seconds`" in said(answer)
-    assert len(server.requests) == 3
+    assert len(server.requests) == 4
 
 
 @every_api

@@ -72,8 +72,5 @@ def test_a_pass_rests_on_the_agents_own_words_and_the_speaker_is_named(
         quotation, [setting, *PARTS, Part("message", "message", "Yes.")], passed=True
     )
     assert excerpt.partition(":")[0] == speaker
-    assert len(notes) == (why is not None)
-    assert all((why or "") in note for note in notes)
-    assert evidence_in(quotation, [setting, *PARTS], passed=False)[1] in (
-        [], ["the judge's quotation is not in what was judged: \"Yes.\""]
-    )  # fmt: skip
+    assert (note is None) == (why is None)
+    assert (why or "") in (note or "")

@@ -51,7 +51,8 @@ def test_embeddings_are_compared_by_their_cosine(vectors: list[list[float]], sco
     (result,) = read(asker, checks(EMBEDDED), TWO, turn=2, usage=usage)
     assert (result.score, result.passed) == (score, score >= 0.8)
     assert result.found == f"{score:.2f} by test:small"
-    (asked,) = asker.embedded
+    (question,) = asker.embedded
+    asked = (question.model.model, question.texts)
     assert asked[:2] == ("test:small", ("How much do you want to raise?", "What amount?"))
     assert asked[2].model == "test:judge"
     assert (usage.calls, usage.costs) == (1, [0.25])

@@ -134,7 +134,7 @@ def test_the_verdict_may_stand_at_the_end_of_other_output(before: str, indent: i
 def test_other_output_is_evidence_as_it_is(text: str) -> None:
     result = verdict(text)
 
-    assert (result.passed, result.found, result.children) == (True, text, ())
+    assert (result.passed, result.found, result.children) == (True, text, [])
 
 
 @pytest.mark.parametrize("code", [126, 127, 128, 129, 137, 255])
