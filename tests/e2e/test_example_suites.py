@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from skillup.judges.llm.relevance import WindowAnswer
-from skillup.judges.llm.rubric import RubricAnswer
+from skillup.judges.llm.checks import RubricAnswer, WindowAnswer
 from skillup.judges.models.question import ModelQuestion
 from skillup.judges.models.scripted import ScriptedModels
 from skillup.schema.judge import JudgeModel
@@ -94,10 +94,19 @@ def judge(suite: str, script: str) -> Script:
     def answers(request: ModelRequest) -> Reply:
         form = WindowAnswer if "answers to be judged relevant" in request.latest else RubricAnswer
         model = JudgeModel(model="scripted:lab")
-        asked = ModelQuestion(model, request.system, request.latest, form)
-        found = ScriptedModels().ask(asked, file)
-        assert found.value is not None, found.error
-        return Structured(found.value.model_dump())
+        prompt = request.latest
+        labelled = re.split(r"^-----\[ \w+ (.*) \]-----$", prompt, flags=re.MULTILINE)
+        texts = zip(labelled[1::2], labelled[2::2], strict=True)
+        said = [(a, t.split("\n=====[ ")[0].strip("\n")) for a, t in texts if " answer" in a]
+        latest = said[-1][1]
+        whole = "\n\n".join(text for label, text in said if label.startswith("turn "))
+        judged = whole if "Judge the conversation as a whole" in labelled[0] else latest
+        criteria = re.findall(r"^(c\d+): (.*(?:\n   .*)*)", labelled[0], re.MULTILINE)
+        ids, lines = tuple(c[0] for c in criteria), tuple(c[1] for c in criteria)
+        asked = ModelQuestion(
+            model, request.system, prompt, form, 0, ids, lines, latest=latest, judged=judged
+        )
+        return Structured(ScriptedModels().ask(asked, file).model_dump())
 
     return answers
 

@@ -35,7 +35,10 @@ class NeedleReader:
         turn = inquiry.context.turn
         turns = inquiry.context.record.turns if turn is None else [turn]
         text = "\n".join(held.response for held in turns)
-        asked = [(check.name or "", check.key, check.model_dump_json(exclude_unset=True)) for check in inquiry.checks]
+        asked = [
+            (check.name or "", check.key, check.model_dump_json(exclude_unset=True))
+            for check in inquiry.checks
+        ]
         if inquiry.judge is not None:
             judge = inquiry.judge.type or "rule_based"
             asked = [(judge, judge, inquiry.judge.model_dump_json())]

@@ -11,7 +11,7 @@ import pytest
 
 from skillup.judges.models.cache import AnswerCache
 from skillup.judges.models.client import Asker
-from skillup.judges.models.question import ModelAnswer, ModelQuestion
+from skillup.judges.models.question import EmbeddingQuestion, ModelAnswer, ModelQuestion
 from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured, Text
 
@@ -294,14 +294,15 @@ def test_text_that_is_no_unicode_is_asked_as_it_is_recorded(tmp_path: Path) -> N
 
 def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
     like = question("openai-chat", server.url).model
+    like = like.model_copy(update={"model": "openai:text-embedding-3-small"})
 
     for times in (1, 2):
         answer = asking(
-            lambda asker: asker.embed("openai:text-embedding-3-small", ["ab", "b"], like),
+            lambda asker: asker.ask(EmbeddingQuestion(like, ("ab", "b"))),
             cached=cache(tmp_path),
         )
-        assert answer.vectors is not None
-        assert [list(vector[:2]) for vector in answer.vectors] == [[1.0, 1.0], [0.0, 1.0]]
+        assert answer.value is not None
+        assert [list(vector[:2]) for vector in answer.value] == [[1.0, 1.0], [0.0, 1.0]]
         assert answer.cached is (times == 2)
         assert answer.usage is not None
         assert answer.usage.input_tokens == 10
@@ -311,8 +312,8 @@ def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
 
 def test_embeddings_are_not_asked_of_those_that_make_none(server: ModelServer) -> None:
     like = question("anthropic", server.url).model
-    answer = asking(lambda asker: asker.embed("anthropic:claude-haiku-4-5", ["a"], like))
-    assert answer.vectors is None
+    answer = asking(lambda asker: asker.ask(EmbeddingQuestion(like, ("a",))))
+    assert answer.value is None
     assert answer.error == "`anthropic:claude-haiku-4-5` makes no embeddings: write `openai:…`"
 
 

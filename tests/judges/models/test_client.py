@@ -182,7 +182,7 @@ def test_the_provider_is_asked_to_enforce_the_form(api: str) -> None:
     """J1: strict, with keywords of JSON Schema, and a choice that forces the answer."""
     right = {"verdicts": [{"id": name, "reason": "x", "verdict": "pass"} for name in ("c1", "c2")]}
     with ModelServer(lambda request: Structured(right)) as server:
-        asked = replace(question(api, server.url), answer=RubricAnswer, ids=("c1", "c2"))
+        asked = replace(question(api, server.url), form=RubricAnswer, ids=("c1", "c2"))
         assert ask(asked).value == RubricAnswer.model_validate(right)
     (request,) = server.requests
     (tool,) = request.body["tools"]
@@ -208,7 +208,7 @@ def test_a_list_that_lacks_something_or_has_too_much_is_no_answer(
     """J1: also where a server does not enforce the form."""
     wrong = {"verdicts": [{"id": name, "reason": "x", "verdict": "pass"} for name in given]}
     with ModelServer(lambda request: Structured(wrong)) as server:
-        asked = replace(question(api, server.url), answer=RubricAnswer, ids=("c1", "c2"))
+        asked = replace(question(api, server.url), form=RubricAnswer, ids=("c1", "c2"))
         assert "each `id` of c1, c2 once, and no other" in said(ask(asked))
     assert len(server.requests) == 3
 
@@ -306,10 +306,10 @@ def test_a_connection_that_breaks_is_tried_again(api: str) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_server_that_is_not_there_is_an_error(api: str = "anthropic") -> None:
+def test_a_server_that_is_not_there_is_an_error() -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))  # nobody listens
-        answer = ask(question(api, f"http://127.0.0.1:{reserved.getsockname()[1]}"))
+        answer = ask(question("anthropic", f"http://127.0.0.1:{reserved.getsockname()[1]}"))
     assert "cannot be reached" in said(answer)
 
 

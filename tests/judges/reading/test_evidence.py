@@ -7,6 +7,7 @@ import pytest
 from skillup.judges.material import Part
 from skillup.judges.quotations import Quotations, in_order_of_weight
 
+
 def evidence_in(quotation: str, parts: list[Part], *, passed: bool) -> tuple[str, str | None]:
     return Quotations(in_order_of_weight(parts)).look_up(quotation, passed=passed)
 

@@ -29,11 +29,6 @@ def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> N
     assert (said.text, said.stop) == (None, "completed")
 
 
-def test_only_where_it_may_stop_the_form_has_a_stop() -> None:
-    assert "stop" in form_of(True).model_fields
-    assert "stop" not in form_of(False).model_fields
-
-
 def test_a_stop_has_its_reason_on_one_line() -> None:
     said = as_message(UserReply(stop="impossible", reason="It was\nrefused."))
     assert (said.text, said.stop, said.reason) == (None, "impossible", "It was refused.")
