@@ -106,9 +106,10 @@ def write_materials(
         put("final_message.txt", "the agent's final message", subject.last.response, how)
     for item in context.attachments:
         name = Path(item.path).name
+        content = _attachment(item.path, subject, read_file, suite_root)
         place = directory / "attachments" / name
         place.parent.mkdir(exist_ok=True)
-        place.write_bytes(_attachment(item.path, subject, read_file, suite_root))
+        place.write_bytes(content)
         materials.files.append((f"judge/attachments/{name}", f"attached: {item.label or name}"))
     return materials
 

@@ -58,7 +58,7 @@ def test_all_criteria_met_is_a_pass_with_a_child_for_each(bench: Bench, recorded
         ("file: wrote a.txt", True, "because", []),
         ("was polite", True, "because", []),
     ]
-    assert result.children[0].excerpt == "hello there"
+    assert result.children[0].excerpt == "turn 1 · answer: Hello there, I wrote it."
     assert (result.votes, result.agreement) == (None, None)
     (usage,) = bench.usage.usages
     assert usage is not None
@@ -239,7 +239,7 @@ def test_a_quotation_that_is_nowhere_is_flagged(bench: Bench, recorded: Recorded
     result = bench.judge(judge(invented), recorded)
 
     assert result.children[0].notes == [
-        "a quotation does not support this: it is not in what was judged: I never said that"
+        'the judge\'s quotation is not in what was judged: "I never said that"'
     ]
 
 
@@ -260,8 +260,9 @@ def test_asked_several_times_the_majority_decides_and_disagreement_is_shown(
     assert polite.votes is not None
     assert 0 < sum(polite.votes) < 9
     assert polite.passed == (sum(polite.votes) > 4.5)
-    assert polite.agreement == max(sum(polite.votes), 9 - sum(polite.votes)) / 9
-    assert any("disagreed with itself" in note for note in polite.notes)
+    most = max(sum(polite.votes), 9 - sum(polite.votes))
+    assert polite.agreement == round(most / 9, 6)
+    assert any("asked 9 times: " in note for note in polite.notes)
     assert mixed.passed == polite.passed
     assert mixed.agreement == polite.agreement
     assert bench.usage.calls == 12

@@ -79,10 +79,7 @@ def test_a_criterion_without_a_verdict_is_an_error_of_its_check_alone() -> None:
     first, second = read(asker, checks("A", "B"), ONE, turn=1)
     assert (first.passed, first.error) == (True, None)
     assert (second.passed, second.score) == (False, 0.0)
-    assert second.error == (
-        "the judge gave no verdicts on criterion c2"
-    )  # fmt: skip
-    assert first.notes[:1] == ["the judge also gave verdicts that were not asked for: 'c9'"]
+    assert second.error == "the judge gave no verdicts on criterion c2"
 
 
 @pytest.mark.parametrize("second", ["pass", "fail"])
