@@ -138,14 +138,3 @@ def test_what_is_missing_is_known_beforehand(
     assert problem is not None
     assert problem.kind == "judge"
     assert said in problem.message
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        case({"contains": {"any": ["x"]}}),
-        case(RUBRIC, judge_model={"model": "openai:m", "base_url": "http://127.0.0.1:1/v1"}),
-    ],
-)
-def test_nothing_is_missing(tmp_path: Path, written: dict[str, Any]) -> None:
-    assert desk(tmp_path, {}).problem(Case.model_validate(written)) is None

@@ -128,11 +128,6 @@ def test_only_what_was_checked_decides(
     assert (grade.status, grade.score) == (status, score)
 
 
-def test_a_gate_alone_is_evidence() -> None:
-    gate = {"content": "a", "post_condition": {"contains": "yes"}}
-    assert graded({"input": {"turns": [gate]}}, [gated("completed", True)]).status == "PASS"
-
-
 FOLLOW_UP = {"prompt": "Again.", "assertions": [{"contains": "fine"}]}
 # The turn's checks, its answer, those of its follow-ups, the verdict, and what it passed on.
 HEALED: list[tuple[list[dict[str, Any]], str, list[tuple[int, str]], str, str | None]] = [
@@ -222,40 +217,6 @@ def test_where_expect_fails_nobody_is_asked_of_the_conversation() -> None:
     ]
 
 
-def test_a_skipped_turn_scores_0_and_so_does_one_that_was_never_reached() -> None:
-    case = {"input": turns_of([YES], [], [YES])}
-    assert graded(case, ["yes", skipped(), skipped()]).score == 0.333333
-    assert graded(case, ["yes"]).score == 0.333333
-
-
-@pytest.mark.parametrize(
-    ("threshold", "status"),
-    [(None, "FAIL"), (1.0, "FAIL"), (0.51, "FAIL"), (0.5, "PASS"), (0.0, "PASS")],
-)
-def test_the_score_must_reach_the_threshold(threshold: float | None, status: str) -> None:
-    case: dict[str, Any] = {"input": turns_of([YES], [NO])}
-    if threshold is not None:
-        case["pass_threshold"] = threshold
-    assert graded(case, ["yes", "yes"]).status == status
-
-
-def test_a_required_check_fails_the_case_whatever_the_threshold() -> None:
-    case = {"input": turns_of([YES], [{**NO, "required": True}]), "pass_threshold": 0.0}
-    grade = graded(case, ["yes", "yes"])
-    assert grade.status == "FAIL"
-    assert grade.reason.startswith("turn 2: ")
-    case = {"input": turns_of([YES]), "assertions": [{**NO, "required": True}], "pass_threshold": 0}
-    assert graded(case, ["yes"]).status == "FAIL"
-
-
-@pytest.mark.parametrize("turns", [[[]], [[], []]])
-def test_nothing_checked_is_a_failure_for_want_of_evidence(turns: list[Any]) -> None:
-    grade = graded({"input": turns_of(*turns)}, ["yes"] * len(turns))
-    assert (grade.status, grade.score) == ("FAIL", 0.0)
-    assert "no evidence" in grade.reason
-    assert graded({"input": {"prompt": "x"}}, ["yes"]).status == "FAIL"
-
-
 # What the rules find → the status, and what the reason says.
 RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"success": [YES]}, "PASS", "passed"),
@@ -267,16 +228,6 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"failure": [NO]}, "FAIL", "no evidence"),
     ({"success": [NO], "failure": [NO]}, "FAIL", "absent"),
 ]
-
-
-@pytest.mark.parametrize(("rules", "status", "said"), RULES)
-def test_failure_rules_outrank_success_rules_and_neither_is_a_failure(
-    rules: dict[str, Any], status: str, said: str
-) -> None:
-    case = {"input": {"prompt": "x"}, "judge": {"type": "rule_based", **rules}}
-    grade = graded(case, ["yes"])
-    assert grade.status == status
-    assert said in grade.reason
 
 
 @pytest.mark.parametrize(
@@ -296,46 +247,6 @@ def test_a_failure_rule_matches_what_any_answer_says(rule: dict[str, Any]) -> No
     # What is missed by its absence must be in the last answer.
     case["judge"] = {"success": [YES], "failure": [{"not_contains": "yes"}]}
     assert graded(case, ["hunter2", "yes"]).status == "PASS"
-
-
-def test_of_a_failure_rule_it_is_expected_that_it_does_not_hold() -> None:
-    rules = {"success": [YES], "failure": [YES, {"not_contains": "x"}]}
-    grade = graded({"input": {"prompt": "x"}, "judge": {"type": "rule_based", **rules}}, ["yes"])
-    assert [check.expected for check in grade.assertions] == [
-        'not: "yes"',
-        'not: no "x"',
-        '"yes"',
-    ]
-
-
-def test_all_judges_must_agree() -> None:
-    judges = [{"success": [YES]}, {"success": [NO]}]
-    assert graded({"input": {"prompt": "x"}, "judges": judges}, ["yes"]).status == "FAIL"
-    assert graded({"input": {"prompt": "x"}, "judges": judges[:1] * 2}, ["yes"]).status == "PASS"
-
-
-def test_a_failure_rule_that_cannot_be_asked_does_not_count_as_absent() -> None:
-    case = {
-        "input": {"turns": ["a", "b"]},
-        "judge": {"success": [YES | {"turn": 1}], "failure": [{"contains": "x", "turn": 2}]},
-    }
-    assert graded(case, ["yes", skipped()]).status == "FAIL"
-
-
-def test_the_gate_stops_the_judge_and_fails_the_case() -> None:
-    case = {
-        "input": {"prompt": "x"},
-        "expect": {"must_contain": ["absent"]},
-        "judge": {"success": [YES]},
-        "pass_threshold": 0.0,
-    }
-    grade = graded(case, ["yes"])
-    assert grade.status == "FAIL"
-    assert [check.role for check in grade.assertions] == ["expect"]
-    case["expect"] = {"must_contain": ["yes"]}
-    grade = graded(case, ["yes"])
-    assert grade.status == "PASS"
-    assert [check.role for check in grade.assertions] == ["expect", "success"]
 
 
 ERROR = make_turn("", status="error", error=TurnError(kind="timeout", message="too slow"))
@@ -363,33 +274,12 @@ def test_error_over_fail_over_skip_over_pass(
     assert graded(case, turns).status == status
 
 
-def test_a_failed_check_outranks_a_gate_that_skips() -> None:
-    """FAIL over SKIP: what was held has been judged."""
-    gate = {"must_contain_any": ["yes"], "on_fail": "skip_remaining"}
-    required = {**NO, "required": True}
-    first = {"content": "a", "post_condition": gate, "assertions": [required]}
-    case = {"input": {"turns": [first, "b"]}}
-    assert graded(case, [gated("completed", False, "no"), skipped()]).status == "FAIL"
-
-
 def test_an_error_names_its_kind_and_scores_0() -> None:
     grade = graded({"input": turns_of([YES], [YES])}, ["yes", ERROR])
     assert (grade.status, grade.score) == ("ERROR", 0.0)
     assert grade.reason == "timeout: too slow"
     assert grade.error is not None
     assert grade.error["kind"] == "timeout"
-
-
-def test_an_error_of_the_trial_outranks_a_check_that_cannot_be_evaluated() -> None:
-    error = TurnError(kind="setup", message="no fixture")
-    grade = graded({"input": {"prompt": "x"}, "assertions": [BROKEN]}, [], error=error)
-    assert (grade.status, grade.reason) == ("ERROR", "setup: no fixture")
-
-
-def test_a_case_that_was_not_held_is_a_skip_with_its_reason() -> None:
-    grade = graded({"input": turns_of([YES])}, [], skipped="depends on a, which ended as FAIL")
-    assert (grade.status, grade.score) == ("SKIP", 0.0)
-    assert grade.reason == "depends on a, which ended as FAIL"
 
 
 @pytest.mark.parametrize(
@@ -455,16 +345,6 @@ def edited(turns: Sequence[TurnRecord | str], case: dict[str, Any]) -> Grade:
     return grade_record(recorded.record, recorded.read_file, case=made)
 
 
-def test_an_edited_case_judges_the_record_by_its_own_checks() -> None:
-    assert edited(["yes"], {"input": turns_of([YES])}).status == "PASS"
-    assert edited(["yes"], {"input": turns_of([NO])}).status == "FAIL"
-
-
-def test_turns_that_an_edited_case_adds_were_not_held() -> None:
-    grade = edited(["yes"], {"input": turns_of([YES], [YES])})
-    assert (grade.status, grade.score) == ("FAIL", 0.5)
-
-
 @pytest.mark.parametrize("number", [-1, 0, 3])
 def test_a_turn_of_a_number_that_the_case_does_not_have_has_no_checks(number: int) -> None:
     recorded = make_record("yes")
@@ -491,18 +371,6 @@ def test_turns_that_an_edited_case_leaves_out_do_not_lift_its_score(how: str) ->
     assert edited(["yes", "no"], whole).status == "PASS"
 
 
-@pytest.mark.parametrize("how", ["mean", "max"])
-@pytest.mark.parametrize("rest", [[skipped("the rest was not sent")], []])
-def test_what_was_not_held_keeps_a_case_from_passing_whatever_its_score(
-    rest: list[TurnRecord], how: str
-) -> None:
-    case = {"input": turns_of([YES], []), "aggregation": how, "pass_threshold": 0.5}
-    grade = graded(case, ["yes", *rest])
-    assert grade.status == "FAIL"
-    assert grade.reason == ("the rest was not sent" if rest else "turn 2 was not held")
-    assert graded(case, ["yes", "no"]).status == "PASS"
-
-
 def test_a_gate_of_a_turn_that_was_not_held_is_no_reason_to_skip() -> None:
     """After `on_turn_failure: stop` the case has failed, whatever stands at the turns after it."""
     gate = {"must_contain_any": ["yes"], "on_fail": "skip_remaining"}
@@ -512,11 +380,6 @@ def test_a_gate_of_a_turn_that_was_not_held_is_no_reason_to_skip() -> None:
     ]
     grade = graded({"input": {"turns": turns}, "on_turn_failure": "stop"}, ["yes", skipped()])
     assert grade.status == "FAIL"
-
-
-def test_the_same_record_always_gets_the_same_grade() -> None:
-    case = {"input": turns_of([YES, NO], [YES]), "assertions": [{"any_of": [YES, NO]}]}
-    assert graded(case, ["yes", "yes"]) == graded(case, ["yes", "yes"])
 
 
 def graded_check(passed_from: float, **case: Any) -> Grade:

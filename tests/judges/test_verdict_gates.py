@@ -12,61 +12,6 @@ def status(project: Project, case: str) -> Any:
     return project.run_json(".")["cases"][0]
 
 
-def test_a_gate_that_skips_on_the_last_turn_is_a_skip(project: Project) -> None:
-    grade = status(
-        project,
-        """
-        input:
-          turns:
-            - content: one
-              post_condition: {must_contain_any: [walrus], on_fail: skip_remaining}
-        scripted: [{say: no}]
-        """,
-    )
-    assert grade["status"] == "SKIP"
-    assert "walrus" in grade["reason"]
-
-
-def test_a_required_check_that_failed_before_the_gate_is_a_failure(project: Project) -> None:
-    grade = status(
-        project,
-        """
-        input:
-          turns:
-            - content: one
-              assertions: [{contains: apple, required: true}]
-            - content: two
-              post_condition: {must_contain_any: [walrus], on_fail: skip_remaining}
-            - content: three
-        scripted: [{say: no}]
-        """,
-    )
-    assert grade["status"] == "FAIL"
-    assert "apple" in grade["reason"]
-
-
-def test_an_optional_check_that_failed_before_the_gate_does_not_outrank_the_skip(
-    project: Project,
-) -> None:
-    grade = status(
-        project,
-        """
-        input:
-          turns:
-            - content: one
-              assertions: [{contains: apple}]
-            - content: two
-              post_condition: {must_contain_any: [walrus], on_fail: skip_remaining}
-            - content: three
-              assertions: [{contains: x, required: true}]
-        assertions: [{contains: x, required: true}]
-        judge: {success: [{output_contains: {all: [x]}}]}
-        scripted: [{say: no}]
-        """,
-    )
-    assert grade["status"] == "SKIP"
-
-
 def test_a_conversation_that_was_stopped_does_not_pass_on_what_came_before(
     project: Project,
 ) -> None:

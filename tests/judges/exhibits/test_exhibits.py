@@ -12,7 +12,6 @@ import pytest
 from skillup.judges.artifacts import (
     JudgedPart,
     LostFilesError,
-    NothingToJudge,
     as_json,
     as_markdown,
     copy_of,
@@ -82,13 +81,6 @@ def test_the_subject_of_a_turn_is_it_and_what_came_before() -> None:
     assert [turn.response for turn in second.turns] == ["1", "1b", "2"]
     assert [turn.response for turn in whole.turns] == ["1", "1b", "2"]
     assert (second.number, whole.number) == (2, None)
-
-
-def test_there_is_nothing_to_judge_where_a_turn_was_not_completed() -> None:
-    subject = judged_part(make_record(make_turn("", status="skipped")).context())
-
-    assert isinstance(subject, NothingToJudge)
-    assert not subject.broken
 
 
 def test_the_transcript_is_complete_in_both_forms() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from skillup.judges.models.cache import AnswerCache
 from skillup.judges.models.client import Asker
 from skillup.judges.models.question import EmbeddingQuestion, ModelAnswer, ModelQuestion
 from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
-from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured, Text
+from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 
 # Which models are still offered, the providers' clients know better with every version.
 pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
@@ -69,13 +68,6 @@ def test_what_runs_share_is_kept_in_each_run_too(server: ModelServer, tmp_path: 
     assert len(server.requests) == 1
 
 
-def test_each_repetition_is_asked_for_itself(server: ModelServer, tmp_path: Path) -> None:
-    several = [question("anthropic", server.url, sample=number) for number in range(3)]
-    ask(cache(tmp_path), *several)
-    assert len(server.requests) == 3
-    assert all(answer.cached for answer in ask(cache(tmp_path), *several))
-
-
 def test_another_model_address_prompt_or_form_is_another_question(
     server: ModelServer, tmp_path: Path
 ) -> None:
@@ -94,14 +86,6 @@ def test_another_model_address_prompt_or_form_is_another_question(
     ]
     ask(cache(tmp_path), asked, *others)
     assert len(server.requests) == 5
-
-
-def test_timeouts_and_keys_do_not_make_another_question(
-    server: ModelServer, tmp_path: Path
-) -> None:
-    ask(cache(tmp_path), question("anthropic", server.url))
-    (again,) = ask(cache(tmp_path), question("anthropic", server.url, timeout_seconds=5.0))
-    assert again.cached
 
 
 def test_a_file_that_answers_another_question_is_not_there(
@@ -144,15 +128,6 @@ def test_damaged_files_are_not_there(server: ModelServer, tmp_path: Path, damage
     assert ask(cache(tmp_path), asked)[0].cached
 
 
-def test_an_answer_of_another_form_is_not_there(server: ModelServer, tmp_path: Path) -> None:
-    asked = question("anthropic", server.url)
-    ask(cache(tmp_path), asked)
-    (file,) = tmp_path.glob("*.json")
-    stored = json.loads(file.read_text())
-    file.write_text(json.dumps(stored | {"answer": {"passed": "perhaps"}}))
-    assert not ask(cache(tmp_path), asked)[0].cached
-
-
 def test_asked_anew_nothing_from_before_counts(server: ModelServer, tmp_path: Path) -> None:
     asked = question("anthropic", server.url)
     ask(cache(tmp_path / "run", tmp_path / "shared"), asked)
@@ -160,15 +135,6 @@ def test_asked_anew_nothing_from_before_counts(server: ModelServer, tmp_path: Pa
     first, second = ask(anew, asked, asked)
     assert (first.cached, second.cached) == (False, True)
     assert len(server.requests) == 2
-
-
-def test_asked_anew_the_run_has_the_answer_and_the_shared_cache_has_not(
-    server: ModelServer, tmp_path: Path
-) -> None:
-    asked = question("anthropic", server.url)
-    ask(cache(tmp_path / "run", tmp_path / "shared", anew=True), asked)
-    assert list((tmp_path / "run").glob("*.json"))
-    assert not (tmp_path / "shared").exists()
 
 
 def test_a_shared_cache_that_cannot_be_written_is_done_without(
@@ -308,26 +274,3 @@ def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
         assert answer.usage.input_tokens == 10
         assert answer.cost_usd is not None
     assert server.embedded == [["ab", "b"]]
-
-
-def test_embeddings_are_not_asked_of_those_that_make_none(server: ModelServer) -> None:
-    like = question("anthropic", server.url).model
-    answer = asking(lambda asker: asker.ask(EmbeddingQuestion(like, ("a",))))
-    assert answer.value is None
-    assert answer.error == "`anthropic:claude-haiku-4-5` makes no embeddings: write `openai:…`"
-
-
-def test_answers_are_readable_files(server: ModelServer, tmp_path: Path) -> None:
-    ask(cache(tmp_path), question("anthropic", server.url))
-    (file,) = tmp_path.glob("*.json")
-    stored = json.loads(file.read_text())
-    assert stored["asked"]["prompt"] == "Does it ask first?"
-    assert stored["answer"] == RIGHT
-    assert stored["model"] == "claude-haiku-4-5"
-    assert stored["usage"]["requests"] == 1
-
-
-def test_talk_is_no_answer_and_not_kept(tmp_path: Path) -> None:
-    with ModelServer(lambda request: Text("It depends.")) as talking:
-        ask(cache(tmp_path), question("anthropic", talking.url))
-    assert not list(tmp_path.glob("*.json"))

@@ -75,25 +75,6 @@ def test_conditions(tmp_path: Path, when: str, applies: bool) -> None:
     assert answer.value.passed is applies
 
 
-def test_repetitions_may_differ(tmp_path: Path) -> None:
-    script(tmp_path, f"rules:\n  - when: {{repetition: 2}}\n    {NO}\n  - {YES}\n")
-    answers = ask(tmp_path, *(asked(sample=number) for number in range(3)))
-    assert [a.value.passed for a in answers if isinstance(a.value, Verdict)] == [True, False, True]
-
-
-def test_one_script_answers_questions_of_different_forms(tmp_path: Path) -> None:
-    script(tmp_path, f"rules:\n  - {YES}\n  - answer: {{message: To Lisbon.}}\n")
-    verdict, message = ask(tmp_path, asked(), asked("Where to?", form=Message))
-    assert verdict.value == Verdict(passed=True, reason="It asks.")
-    assert message.value == Message(message="To Lisbon.")
-
-
-def test_a_rule_may_fail_on_purpose(tmp_path: Path) -> None:
-    script(tmp_path, "rules:\n  - error: overloaded\n")
-    (answer,) = ask(tmp_path, asked())
-    assert (answer.value, answer.error) == (None, "rule 1 of strict.yaml: overloaded")
-
-
 def test_where_no_rule_applies_the_error_shows_the_question(tmp_path: Path) -> None:
     script(tmp_path, f"rules:\n  - when: weather\n    {YES}\n")
     (answer,) = ask(tmp_path, asked())
@@ -101,13 +82,6 @@ def test_where_no_rule_applies_the_error_shows_the_question(tmp_path: Path) -> N
         "no rule of strict.yaml applies; add one whose answer has `passed`, `reason`, "
         "for: Does it ask first?"
     )
-
-
-def test_an_answer_of_another_form_is_said_to_be(tmp_path: Path) -> None:
-    script(tmp_path, "rules:\n  - answer: {passed: perhaps, reason: Hm.}\n")
-    (answer,) = ask(tmp_path, asked())
-    assert answer.error is not None
-    assert "rule 1: passed: Input should be a valid boolean" in answer.error
 
 
 @pytest.mark.parametrize(

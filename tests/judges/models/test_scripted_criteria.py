@@ -123,13 +123,6 @@ def test_a_judge_that_cannot_say_says_why(project: Project, judge: str, said: st
     assert said in case["error"]["message"]
 
 
-def test_a_rule_outranks_criteria(project: Project) -> None:
-    ids = ", ".join(f"{{id: c{n}, verdict: fail, reason: No.}}" for n in range(1, 5))
-    judge = f"{JUDGE.rstrip()}\n      - answer: {{verdicts: [{ids}]}}\n"
-    case = judged(project, CASE.replace("ANSWER", "2 logs in data. Shall I?"), judge)
-    assert verdicts(case["turns"][0]["checks"]) == [False] * 4
-
-
 def test_validate_reads_the_judges_that_suites_name(project: Project) -> None:
     judged(project, CASE.replace("ANSWER", "Shall I?"), "criteria: [{when: x, fund: y}]")
     said = project.run("validate", "cases")

@@ -58,32 +58,10 @@ def test_no_aspect_may_be_below_the_least_grade_however_good_the_others_are(
     assert (f"; below grade {least or 3}" in result.found) is not passed
 
 
-def test_only_the_aspects_that_are_named_are_asked_for() -> None:
-    asker = ScriptedAsker(grades(flow=1))
-    (result,) = read(asker, checks({"answer_quality": {"aspects": ["flow"]}}), ONE, turn=1)
-    assert (result.passed, result.score) == (False, 0.0)
-    assert "flow: does it follow" in asker.prompt
-    assert "correctness" not in asker.prompt
-
-
 def test_an_aspect_without_a_grade_is_an_error() -> None:
     asker = ScriptedAsker(grades(correctness=5))
     (result,) = read(asker, checks({"answer_quality": {}}), ONE, turn=1)
     assert (result.passed, result.error) == (False, "the judge gave no grades for completeness")
-
-
-def test_two_grades_for_one_aspect_are_an_error_even_if_they_are_equal() -> None:
-    said = grades(flow=4)
-    said["grades"] *= 2
-    asked = checks({"answer_quality": {"aspects": ["flow"]}})
-    (result,) = read(ScriptedAsker(said), asked, ONE, turn=1)
-    assert result.error == "the judge gave 2 grades for flow"
-
-
-def test_a_grade_off_the_scale_is_an_error() -> None:
-    asked = checks({"answer_quality": {"aspects": ["flow"]}})
-    (result,) = read(ScriptedAsker(grades(flow=6)), asked, ONE, turn=1)
-    assert result.error is not None
 
 
 def test_an_expected_output_is_what_correctness_is_held_against() -> None:

@@ -80,21 +80,6 @@ def test_the_score_is_the_share_of_relevant_windows(
     assert len(asker.questions) == usage.calls == windows
 
 
-def test_five_turns_in_windows_of_three_are_three_windows() -> None:
-    five = talk(*[(f"question {n}", f"answer {n}") for n in range(1, 6)])
-    asker = ScriptedAsker(is_off)
-    read(asker, relevance(window_size=3), five)
-    asked = [
-        (re.findall(r"turn (\d) · answer", q.prompt), re.findall(r"Judge the agent's .*", q.prompt))
-        for q in asker.questions
-    ]
-    assert asked == [
-        (["1", "2", "3"], ["Judge the agent's answers of turn 1, turn 2, turn 3."]),
-        (["2", "3", "4"], ["Judge the agent's answer of turn 4. What stands before is context."]),
-        (["3", "4", "5"], ["Judge the agent's answer of turn 5. What stands before is context."]),
-    ]
-
-
 def test_windows_are_children_with_turns_reason_and_quotation() -> None:
     """J2: a passing window had none, so judges who disagreed on it were not compared."""
     (result,) = read(ScriptedAsker(is_off), relevance(window_size=2), SUMS)
@@ -104,14 +89,6 @@ def test_windows_are_children_with_turns_reason_and_quotation() -> None:
     ]
     assert result.found == "1 of 2 windows are relevant; turns 1-2: off"
     assert result.excerpt == f"turn 2 · answer: {OFF}"
-
-
-def test_a_window_without_an_answer_of_the_judge_is_an_error() -> None:
-    def broken(question: ModelQuestion) -> Any:
-        return "overloaded" if "answer of turn 3" in question.prompt else is_off(question)
-
-    (result,) = read(ScriptedAsker(broken), relevance(window_size=2), SUMS)
-    assert (result.passed, result.error) == (False, "overloaded")
 
 
 def test_a_turns_relevance_is_that_of_its_answer() -> None:

@@ -105,32 +105,3 @@ def test_without_a_model_nobody_is_asked() -> None:
     assert result.error is not None
     assert "no model is named" in result.error
     assert asker.questions == []
-
-
-def test_what_the_check_says_of_itself_is_on_the_result() -> None:
-    asker = ScriptedAsker(verdicts(c1="pass"))
-    asked = checks({"rubric": "A", "name": "mine", "weight": 2, "required": True})
-    (result,) = read(asker, asked, ONE, turn=1, role="post_condition")
-    assert (result.name, result.weight, result.required) == ("mine", 2.0, True)
-    assert result.role == "post_condition"
-
-
-def test_a_quotation_that_is_not_there_is_told() -> None:
-    asker = ScriptedAsker(verdicts(c1=("pass", "I deleted 4 files")))
-    (result,) = read(asker, checks("A"), ONE, turn=1)
-    assert result.passed
-    assert result.excerpt == ""
-    assert result.notes == ['the judge\'s quotation is not in what was judged: "I deleted 4 files"']
-
-
-def test_a_criterion_of_several_lines_stays_one_item_of_the_list() -> None:
-    asker = ScriptedAsker(verdicts(c1="pass"))
-    read(asker, checks("First\nsecond"), ONE, turn=1)
-    assert "c1: First\n   second\n" in asker.prompt
-
-
-def test_what_judges_say_is_shown_without_control_characters() -> None:
-    said = verdicts(c1="pass")
-    said["verdicts"][0]["reason"] = "fine\x1b[2J\nreally"
-    (result,) = read(ScriptedAsker(said), checks("A"), ONE, turn=1)
-    assert result.found == "fine␛[2J⏎really"

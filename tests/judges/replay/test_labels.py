@@ -105,13 +105,6 @@ def test_an_item_counts_once_and_not_at_all_if_it_is_labelled_both_ways() -> Non
     assert score.contradicted == ((both, (given[2], given[3])),)
 
 
-def test_without_a_pass_precision_is_not_known() -> None:
-    score = against_labels({JudgedItem(JOB, 0, CASE): JudgeVerdict(False, "")},
-                           [Label(2, JOB, 0, CASE, False)])  # fmt: skip
-
-    assert score.counts.shares() == {"accuracy": (1, 1), "precision": (0, 0), "recall": (0, 0)}
-
-
 def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
     names = ['rubric "Is, and\nstays, polite"', "a / b", CASE]
     verdicts = {

@@ -60,12 +60,6 @@ def item(
     return RegradeItem(record(case, response), read_file, Case.model_validate(by or case))
 
 
-def test_the_case_that_is_given_counts() -> None:
-    edited = {**PLAIN, "assertions": [{"contains": "finished"}]}
-    statuses = [Regrader().by_rules(each) for each in (item(PLAIN), item(PLAIN, by=edited))]
-    assert [grade.status for grade in statuses if grade] == ["PASS", "FAIL"]
-
-
 def test_a_reader_is_made_only_for_what_only_a_reader_can_answer() -> None:
     made: list[str] = []
     yes = Yes()

@@ -30,17 +30,6 @@ def _sh(bench: Bench, body: str, name: str = "judge.sh") -> dict[str, object]:
     return {"type": "script", "script_path": name}
 
 
-@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, False), (2, False), (125, False)])
-def test_exit_code_0_passes_and_others_fail_with_what_was_printed(
-    bench: Bench, code: int, passes: bool
-) -> None:
-    result = bench.judge(_sh(bench, f"echo looked at it; exit {code}"), held("Done."))
-
-    assert (result.passed, result.score, result.error) == (passes, float(passes), None)
-    assert result.found == "looked at it"
-    assert result.name == "script: judge.sh"
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -146,19 +135,6 @@ def test_its_environment_is_clean_and_tells_of_the_record(bench: Bench) -> None:
     assert (case, code, same, stdin) == ("case", "0", True, "")
 
 
-def test_a_message_that_no_variable_can_hold_is_cut_there_and_whole_in_the_file(
-    bench: Bench,
-) -> None:
-    judge = _sh(
-        bench, 'test ${#EVAL_FINAL_MESSAGE} -lt 100000 && wc -c <"$EVAL_FINAL_MESSAGE_PATH"'
-    )
-
-    result = bench.judge(judge, held("x" * 300_000 + "\0é"))
-
-    assert (result.error, result.passed) == (None, True)
-    assert result.found.strip() == "300003"
-
-
 def test_secrets_are_masked_in_what_it_says(bench: Bench) -> None:
     result = bench.judge(
         _sh(bench, f"echo the key is {SECRET}; echo {SECRET} >&2; exit 1"), held("Done.")
@@ -260,13 +236,6 @@ def test_a_turn_that_was_not_held_to_its_end_is_not_judged(bench: Bench) -> None
     result = bench.judge(_sh(bench, "exit 0"), recorded)
 
     assert (result.passed, result.assertable, result.error) == (False, False, None)
-
-
-def test_a_workspace_that_was_not_looked_at_is_an_error(bench: Bench) -> None:
-    result = bench.judge(_sh(bench, "exit 0"), make_record("Done."))
-
-    assert not result.passed
-    assert "was not looked at" in (result.error or "")
 
 
 def test_a_conversation_that_took_place_elsewhere_has_an_empty_workspace(bench: Bench) -> None:

@@ -13,7 +13,7 @@ from skillup.judges.models.client import ModelOptions, Models
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
-from skillup.schema.suite import UserSimulator, lead_of, needs_simulator, playing_model
+from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import SimulatorFactory
 
 
@@ -47,14 +47,6 @@ def test_the_judges_model_plays_with_the_users_own_patience_and_is_asked_once() 
     assert (model.model, model.repeat, model.timeout_seconds) == ("openai:j", 1, 5)
 
 
-def test_a_case_needs_a_user_where_it_leads_or_responds() -> None:
-    assert needs_simulator(make_case())
-    turns = [{"content": "a"}, {"respond": "b"}]
-    assert needs_simulator(make_case(input={"turns": turns}))
-    assert not needs_simulator(make_case(input={"turns": ["a"]}))
-    assert lead_of(make_case(input={"turns": turns})) is None
-
-
 def casting(environment: Mapping[str, str], profiles: Mapping[str, Profile]) -> SimulatorFactory:
     models = Models(ModelOptions(environment, lambda text: text))
     return SimulatorFactory(
@@ -69,11 +61,6 @@ def problem(given: UserSimulator | None, **environment: str) -> TurnError | None
     }
     found = casting(environment, profiles)
     return anyio.run(found.problem, make_case(), given, Path("/nowhere"))
-
-
-def test_a_key_that_is_there_is_no_problem() -> None:
-    given = UserSimulator(model="anthropic:m")
-    assert problem(given, ANTHROPIC_API_KEY="sk-1234567890") is None
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,6 @@ def test_each_message_resumes_the_same_session(tmp_path: Path) -> None:
     }
 
 
-def test_its_directory_is_empty(tmp_path: Path) -> None:
-    user = make_user(tmp_path, [{"say": move(message="Hello")}])
-    speak(user, SimulatorPart(persona=PERSONA))
-    assert list((tmp_path / "user" / "workspace").iterdir()) == []
-
-
 def test_it_is_not_permitted_to_run_commands(tmp_path: Path) -> None:
     replies = [{"steps": [{"run": "ls"}], "say": '{"message": "{{output}}"}'}]
     (said,) = speak(make_user(tmp_path, replies), SimulatorPart(persona=PERSONA))
@@ -96,14 +90,6 @@ def test_an_answer_that_stays_wrong_is_an_error_of_the_judging(tmp_path: Path) -
     assert said.error is not None
     assert said.error.kind == "judge"
     assert "cannot be read" in said.error.message
-
-
-def test_a_crash_is_an_error_that_names_the_profile(tmp_path: Path) -> None:
-    replies = [{"say": "x", "misbehave": {"exit_code": 3}}]
-    (said,) = speak(make_user(tmp_path, replies), SimulatorPart(persona=PERSONA))
-    assert said.error is not None
-    assert said.error.kind == "judge"
-    assert "the simulated user (player): crash" in said.error.message
 
 
 def test_it_may_stop_only_where_that_is_asked(tmp_path: Path) -> None:

@@ -35,17 +35,6 @@ def test_a_stop_has_its_reason_on_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '{"message": "Hello"}',
-        '```json\n{"message": "Hello"}\n```',
-    ],
-)
-def test_one_object_that_is_the_whole_answer_is_the_move(text: str) -> None:
-    assert as_message(read_answer(text, TranscriptLine)).text == "Hello"
-
-
-@pytest.mark.parametrize(
     ("text", "what"),
     [
         ("Hello", "no JSON object"),

@@ -29,25 +29,11 @@ def test_the_part_tells_role_aim_knowledge_and_behaviour() -> None:
         assert piece in told
 
 
-def test_a_scenario_is_a_part_too() -> None:
-    assert "You are Dana." in part_text(SimulatorPart(scenario="You are Dana.\n"))
-
-
-def test_the_part_stays_the_same_while_the_conversation_goes_on() -> None:
-    first = SimulatorPart(persona=PERSONA, messages_left=3)
-    later = SimulatorPart(persona=PERSONA, said=[("a", "b")], messages_left=2, may_stop=True)
-    assert part_text(first) == part_text(later)
-
-
 def test_messages_are_counted_and_limits_are_told() -> None:
     part = SimulatorPart(said=[("Hello", "Hi")], messages_left=3, may_stop=True)
     told = next_text(part)
     assert told.endswith("Now it is your turn: message 2. At most 3 more, this one included.")
     assert "stop: impossible" in told
-
-
-def test_where_it_may_not_stop_nothing_is_said_of_stopping() -> None:
-    assert "stop:" not in next_text(SimulatorPart(instruction="Name an amount."))
 
 
 def test_an_answer_cannot_pass_for_the_end_of_the_conversation_or_for_another_speaker() -> None:
@@ -65,17 +51,6 @@ def test_an_answer_cannot_pass_for_the_end_of_the_conversation_or_for_another_sp
     assert own[1] not in forged
     assert told.count(f"{own[1]} YOU SAID") == 1
     assert told.index("praise me") < told.index(f"{own[1]} END THE CONVERSATION")
-
-
-def test_what_a_terminal_or_a_reader_would_not_see_is_made_visible() -> None:
-    told = next_text(SimulatorPart(said=[("Hello", "a\x1b[2Jb\u202ec")]))
-    assert "\x1b" not in told
-    assert "\u202e" not in told
-
-
-def test_the_same_conversation_gives_the_same_words() -> None:
-    part = SimulatorPart(persona=PERSONA, said=[("Hello", "Hi")], messages_left=3)
-    assert next_text(part) == next_text(part)
 
 
 def test_history_is_shown_without_what_tools_gave_back() -> None:
