@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skillup.app.rejudge.cases import CaseSelection, EditedCase, EditedCases, with_references
-from skillup.app.rejudge.pool import FEWEST, LEFT_OUT, NOT_CHOSEN, Found, Judge, Place, grades_of
+from skillup.app.rejudge.pool import FEWEST, LEFT_OUT, NOT_CHOSEN, Found, Place, Regrade, grades_of
 from skillup.app.rejudge.sources import (
     RecordSource,
     RecordSubject,
@@ -247,7 +247,7 @@ class Rejudging:
 
 def judge_by_rules(
     run: str, selection: CaseSelection, edited: EditedCases | None, secrets: Secrets
-) -> Judge:
+) -> Regrade:
     """Makes what judges single trials in another process; None: the caller has to look."""
 
     def nobody(record: Record, case: Case) -> AbstractAsyncContextManager[Judge]:

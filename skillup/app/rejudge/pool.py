@@ -34,8 +34,8 @@ Place = tuple[str, Path]
 Found = Grade | str | None
 """Its grade, a word above, or nothing: the caller has to look."""
 
-Judge = Callable[[Place], Found]
-_judge: Judge
+Regrade = Callable[[Place], Found]
+_judge: Regrade
 """Of a process of the pool."""
 
 
@@ -47,7 +47,7 @@ def cores() -> int:
 
 
 def grades_of(
-    places: Sequence[Place], workers: int, make: Callable[..., Judge], arguments: Sequence[Any]
+    places: Sequence[Place], workers: int, make: Callable[..., Regrade], arguments: Sequence[Any]
 ) -> Generator[tuple[Place, Found], None, None]:
     """In order. Close the generator to end the processes.
 
@@ -104,7 +104,7 @@ def _as_text(found: Found) -> str | None:
         return None
 
 
-def _start(make: Callable[..., Judge], arguments: Sequence[Any]) -> None:
+def _start(make: Callable[..., Regrade], arguments: Sequence[Any]) -> None:
     """In a process of the pool, before its first chunk."""
     global _judge
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it ends it, too
