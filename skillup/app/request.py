@@ -107,14 +107,15 @@ def _refuse_session(path: Path) -> None:
     """An agent's session ends in .jsonl as a dataset does; as such all of it would be wrong."""
     if path.suffix != ".jsonl" or not path.is_file():
         return
-    from skillup.sessions.readers import detect_format, engine_of
+    from skillup.engines.registry import session_libraries
+    from skillup.sessions.readers import detect_format
 
     try:
         found = None if _is_item(path) else detect_format(path, _HEAD_BYTES)
     except OSError:
         return
     if found is not None:
-        cli = "Claude Code" if engine_of(found) == "claude_code" else "Codex"
+        cli = session_libraries()[found.engine].label
         raise UsageError(
             f"{path}: this is a session of {cli}, not a suite or a dataset",
             hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "

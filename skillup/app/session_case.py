@@ -37,7 +37,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
     """
     path = find_session(session, session_files(session_homes(os.environ)))
     recorded = read_session(path, session_format(path))
-    revision = revision_of(path)
+    revision = revision_of(path, recorded.format)
     if out is None:
         if with_fixture:
             raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")

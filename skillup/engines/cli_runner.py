@@ -1,291 +1,360 @@
-"""One turn as one process: start it, feed its lines to a parser, say what went wrong with it."""
+"""One turn of any CLI agent as one process: started, read, checked against its session's file.
+
+What differs between CLIs is a :class:`CliSpec` and the methods that :class:`CliEngine` leaves open.
+"""
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import shutil
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
-from skillup.engines.base import ItemWatcher, Progress, TrialContext, TurnRequest
-from skillup.engines.failures import Cli, Failure, shortened, turn_error
-from skillup.process import ProcessOutcome, ProcessRequest, run_process
+import anyio.to_thread
+
+from skillup.engines.base import (
+    Availability,
+    EngineTurn,
+    SessionRef,
+    TrialContext,
+    TurnRequest,
+)
+from skillup.engines.environment import EngineHome, clean_variables, trial_environment
+from skillup.engines.events import EventParser
+from skillup.engines.failures import Failure, shortened, turn_error
+from skillup.engines.login import Login, find_login, login_secrets, renewed_once
+from skillup.engines.session_files import (
+    VersionRange,
+    addition_to,
+    loss_of,
+    missing_message,
+    take_fingerprint,
+    without_file,
+)
+from skillup.process import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.profile import Profile
 from skillup.schema.record import (
+    ErrorKind,
     ProcessInfo,
-    ToolCall,
-    ToolResult,
-    TranscriptItem,
+    SessionFingerprint,
     TurnError,
     Usage,
 )
 
-# What the parsers of event streams have in common: items in order, and what a turn came to.
-
-_CONTENT_CHARACTERS = 1 << 20
-_UNKNOWN_CHARACTERS = 500
-# Those that come after are in the raw stream alone: a flood of them would fill the memory.
-_UNKNOWN_KEPT = 1000
-# Deeper data could be read, and neither be checked nor written into a record.
-_DEEPEST = 100
-_LARGEST_COUNT = 1 << 53
-_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-@dataclass(slots=True)
-class ParsedTurn:
-    """A turn as its event stream tells it."""
-
-    session_id: str | None = None
-    response: str = ""
-    items: list[TranscriptItem] = field(default_factory=list)
-    usage: Usage | None = None
-    cost_usd: float | None = None
-    model: str | None = None
-    version: str | None = None
-    notices: list[str] = field(default_factory=list)
-    unknown_events: int = 0
-    unread_lines: int = 0
-    finished: bool = False
-    """The stream holds the event that ends a turn."""
-    failure: Failure | None = None
-
-
-class Transcript:
-    """Collects a turn's items. Nothing it is given makes it raise."""
-
-    def __init__(self, progress: Progress = lambda _: None) -> None:
-        self.items: list[TranscriptItem] = []
-        self.notices: list[str] = []
-        self.unknown = 0
-        self.unread = 0
-        self._progress = progress
-        whoever: object = progress
-        self._watcher = whoever if isinstance(whoever, ItemWatcher) else None
-
-    def _add(self, item: TranscriptItem) -> None:
-        self.items.append(item)
-        if self._watcher is not None:
-            self._watcher.item(item)
-
-    def message(self, text: str, agent: str | None = None) -> None:
-        """Something the agent (or a sub-agent) said."""
-        if text:
-            self._add(TranscriptItem(type="message", text=text, agent=agent))
-            self._progress("writes")
-
-    def reasoning(self, text: str, agent: str | None = None) -> None:
-        """Something the agent thought."""
-        if text:
-            self._add(TranscriptItem(type="reasoning", text=text, agent=agent))
-            self._progress("thinks")
-
-    def call(
-        self,
-        call_id: str,
-        name: str,
-        kind: ToolKind,
-        arguments: Mapping[str, Any],
-        agent: str | None = None,
-    ) -> None:
-        """A tool is called."""
-        call = ToolCall(id=call_id, name=name, kind=kind, arguments=dict(arguments))
-        self._add(TranscriptItem(type="tool_call", tool_call=call, agent=agent))
-        first = next((value for value in arguments.values() if isinstance(value, str)), "")
-        self._progress(f"{name} {' '.join(first.split())[:60]}".rstrip())
-
-    def result(
-        self,
-        call_id: str,
-        status: Literal["success", "error", "unknown"],
-        content: str,
-        agent: str | None = None,
-    ) -> None:
-        """A tool has answered."""
-        if len(content) > _CONTENT_CHARACTERS:
-            left_out = len(content) - _CONTENT_CHARACTERS
-            content = f"{content[:_CONTENT_CHARACTERS]}\n… {left_out} characters left out …"
-        result = ToolResult(call_id=call_id, status=status, content=content)
-        self._add(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
-
-    def notice(self, text: str) -> None:
-        """A warning that is no failure."""
-        if text and text not in self.notices:
-            self.notices.append(text)
-            self._add(TranscriptItem(type="notice", text=text))
-
-    def unknown_event(self, event: Any) -> None:
-        """An event that we do not understand: counted, and kept in short.
-
-        A text is a line that is no JSON. With a brace in it, it may be an event that got cut, or
-        mixed with something else: what it told is not known.
-        """
-        text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
-        if isinstance(event, str) and ("{" in text or "}" in text):
-            self.unread += 1
-        else:
-            self.unknown += 1
-        if self.unknown + self.unread > _UNKNOWN_KEPT:
-            return
-        text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
-        self._add(TranscriptItem(type="notice", text=text))
-
-
-def read_event(line: bytes) -> dict[str, Any] | str | None:
-    """The JSON object of a line; its text if it is none; None if it is blank."""
-    if not line.strip():
-        return None
-    try:
-        # NaN and Infinity are no JSON, and could not be written as such again.
-        event = json.loads(line, parse_constant=str)
-        if _ESCAPED_SURROGATE.search(line):
-            event = _without_lone_surrogates(event)
-        if line.count(b"{") + line.count(b"[") > _DEEPEST:
-            event = _without_depths(event, _DEEPEST)
-    except (ValueError, RecursionError):
-        event = None
-    return event if isinstance(event, dict) else line.decode(errors="replace")
-
-
-def _without_depths(value: Any, room: int) -> Any:
-    if not isinstance(value, dict | list):
-        return value
-    if room == 0:
-        return "… nested too deep …"
-    if isinstance(value, dict):
-        return {key: _without_depths(item, room - 1) for key, item in value.items()}
-    return [_without_depths(item, room - 1) for item in value]
-
-
-def _without_lone_surrogates(value: Any) -> Any:
-    """Half of a character cannot be written as UTF-8; agents cut texts in such places."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {
-            _without_lone_surrogates(key): _without_lone_surrogates(item)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_without_lone_surrogates(item) for item in value]
-    return value
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def as_text(value: Any) -> str:
-    """The value if it is a text; "" for nothing; else its JSON."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def as_count(value: Any) -> int | None:
-    """The value if it is a whole number that can be a count of something."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT:
-        return value
-    return None
-
-
-def as_amount(value: Any) -> float | None:
-    """The value if it is a finite number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not 0 <= value <= _LARGEST_COUNT or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def content_text(content: Any) -> str:
-    """The text of a message's or a tool result's content: a text, or a list of blocks."""
-    if not isinstance(content, list):
-        return as_text(content)
-    parts = []
-    for block in content:
-        if isinstance(block, dict) and not isinstance(block.get("text"), str):
-            parts.append(f"[{as_text(block.get('type')) or 'block'}]")
-        else:
-            parts.append(block["text"] if isinstance(block, dict) else as_text(block))
-    return "\n".join(parts)
-
-
 _LAST_LINES = 4
 _LINE_CHARACTERS = 500
-
-
-class EventParser(Protocol):
-    """Turns lines of an event stream into a turn. Pure: no files, no clock, never raises."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether the event that ends a turn has come, and nothing of another turn after it."""
-        ...
-
-    def feed(self, line: bytes) -> None:
-        """Take the next line, without its newline."""
-        ...
-
-    def result(self) -> ParsedTurn:
-        """What the lines so far came to."""
-        ...
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?[\w.+-]*")
+_VERSION_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
-    """How a CLI is started for one turn."""
+class CliSpec:
+    """What differs between CLIs, as far as it is data."""
 
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    stdin: bytes
-    secrets: Secrets
+    name: str
+    """The program, and what messages call the agent."""
+    install: str
+    """How to get it."""
+    login: str
+    """How to log in."""
+    skill_directory: str
+    """Where, relative to the workspace, it looks for skills."""
+    home: EngineHome | None = None
+    session_word: str = "session"
+    writable: tuple[VersionRange, ...] = ()
+    """Of these, sessions that skillup wrote were resumed at both ends and in between."""
+    install_writable: str = ""
+    """How to get a version whose sessions can be written."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessTurn:
-    """A turn's process, its events, and the first thing that went wrong with either."""
+class FinishedTurn:
+    """What an adapter may look at once the process has ended."""
 
-    parsed: ParsedTurn
-    error: TurnError | None
-    process: ProcessInfo | None
-    notices: tuple[str, ...] = ()
+    turn: TurnRequest
+    trial: TrialContext
+    parser: Any
+    """The one that :meth:`CliEngine.parser` made."""
+    engine_home: Path
+    file: Path | None
+    """The session's."""
+    before: Any
+    """What :meth:`CliEngine.look` saw."""
+    resumed: bool
+    lost: bool
+    """The file does not begin any more as it did after the turn before."""
+
+
+class CliEngine(ABC):
+    """An :class:`~skillup.engines.base.Engine` that resumes sessions, for a CLI described so."""
+
+    name: str
+    spec: CliSpec
+
+    @abstractmethod
+    def arguments(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
+    ) -> list[str]:
+        """What follows the command; with `session_id` None the turn begins a new session."""
+
+    @abstractmethod
+    def parser(self, trial: TrialContext) -> EventParser:
+        """For the events of one turn."""
+
+    @abstractmethod
+    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
+        """The session's file; None if there is none."""
+
+    @abstractmethod
+    def is_user_message(self, row: dict[str, Any]) -> bool:
+        """Whether a line of a session's file is a message that somebody sent."""
+
+    def standard_input(self, turn: TurnRequest) -> bytes:
+        """What the process reads."""
+        return turn.prompt.encode("utf-8", "replace")
+
+    def chosen_id(self, trial: TrialContext) -> str | None:
+        """The id that a new session gets; None: the CLI chooses one."""
+        return trial.session_id
+
+    def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
+        """The CLI's own variables that may hold the key, best first."""
+        return ()
+
+    def login(self, trial: TrialContext) -> Login:
+        """How this trial logs in."""
+        variables = {**trial.environment, **trial.extra_env}
+        own = self.key_variables(trial.profile, trial.environment)
+        return find_login(trial.profile, variables, own)
+
+    def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
+        """Why no turn of the trial can be run."""
+        return self.error("auth", login.missing) if login.missing else None
+
+    def uses_login_file(self, profile: Profile) -> bool:
+        """Whether the user's login file serves where there is no key."""
+        return self.spec.home is not None
+
+    def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
+        """The whole environment of the process."""
+        return trial_environment(trial, self.spec.home, {})
+
+    def turn_variables(self, turn: TurnRequest, trial: TrialContext) -> dict[str, str]:
+        """More variables, of this turn alone."""
+        return {}
+
+    def engine_home(self, trial: TrialContext) -> Path:
+        """Where this trial's sessions are; it is made."""
+        env = self.environment(trial, self.login(trial))
+        return self.spec.home.of(env) if self.spec.home is not None else trial.home
+
+    def command(self, profile: Profile) -> tuple[str, ...]:
+        """How the CLI is started."""
+        return tuple(profile.command or (self.spec.name,))
+
+    def explain(self, stderr: str) -> Failure | None:
+        """What stderr means where the events do not say it."""
+        return None
+
+    def look(self, engine_home: Path, file: Path | None) -> Any:
+        """What :meth:`finish` needs of the home as it was before the turn. May block."""
+        return None
+
+    def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
+        """Adds to a turn what only its CLI's files tell; `error` may be set. May block."""
+        return result
+
+    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+        """Run the first turn of a new session."""
+        return await run_turn(self, turn, trial, None)
+
+    async def resume(
+        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
+    ) -> EngineTurn:
+        """Run the next turn of `session`; its earlier turns must still be known."""
+        return await run_turn(self, turn, trial, session.id)
+
+    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
+        """Say whether the CLI could be run, without asking a model anything."""
+        own = self.key_variables(profile, environment)
+        found = find_login(profile, {**environment, **profile.env}, own)
+        login = f"variable {found.variable}" if found.variable else None
+        if login is None and not found.missing:
+            file = self.login_file(environment) if self.uses_login_file(profile) else None
+            login = f"login file {file}" if file else None
+            login = login if self.uses_login_file(profile) else "no key"
+        # HOME stays the user's: version managers look their programs up below it.
+        env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
+        here, command = Path.cwd(), self.command(profile)
+        if not is_there(command[0], env, here):
+            problem = self.error("engine_not_found", f"there is no program `{command[0]}`")
+            return Availability(False, command, login=login, problem=problem)
+        said = await run_quiet(
+            (*command, "--version"), cwd=here, env=env, timeout_seconds=_VERSION_SECONDS
+        )
+        if said.exit_code != 0:
+            why = said.start_error or said.stderr.strip() or f"exit code {said.exit_code}"
+            why = "no answer" if said.timed_out else why
+            problem = self.error("engine_not_usable", f"`--version` does not work: {why}")
+            return Availability(False, command, login=login, problem=problem)
+        version = _VERSION.search(said.stdout)
+        no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
+        return Availability(
+            True,
+            command,
+            version=version[0] if version else None,
+            login=login,
+            problem=self.error("auth", found.missing) if found.missing else None,
+            notes=() if login or found.missing else (no_login,),
+        )
+
+    def login_file(self, environment: Mapping[str, str]) -> Path | None:
+        """The user's login file; None if there is none."""
+        return self.spec.home.login_of(environment) if self.spec.home is not None else None
+
+    def skill_directories(self) -> Sequence[str]:
+        """Where, relative to the workspace, the CLI looks for skills."""
+        return (self.spec.skill_directory,)
+
+    def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
+        """An error in the words of this CLI. `what` is one clause."""
+        return turn_error(
+            self.spec.name, kind, what, evidence, login=self.spec.login, install=self.spec.install
+        )
+
+    def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
+        """What the session holds now; None if it has no file."""
+        return take_fingerprint(file, session_id, self.is_user_message)
 
 
 async def run_turn(
-    cli: Cli,
-    invocation: Invocation,
+    engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
+) -> EngineTurn:
+    """Run a turn of the session `resumed`, or the first one of a new session."""
+    login = engine.login(trial)
+    refusal = engine.refusal(trial, login)
+    if refusal is not None:
+        return EngineTurn(None, error=refusal)
+    env = engine.environment(trial, login) | engine.turn_variables(turn, trial)
+    home = engine.engine_home(trial)
+
+    def look() -> tuple[TurnError | None, Any]:
+        file = engine.session_file(home, resumed) if resumed else None
+        error = _session_error(engine, file, resumed, turn.previous)
+        return error, None if error is not None else engine.look(home, file)
+
+    # Long sessions take long to read: other trials' time limits must not wait for that.
+    error, before = await anyio.to_thread.run_sync(look)
+    if error is not None and resumed:
+        return EngineTurn(SessionRef(resumed), session_verified=False, error=error)
+    arguments = engine.arguments(turn, trial, resumed, login)
+    parser = engine.parser(trial)
+    by_file = login.variable is None and engine.uses_login_file(trial.profile)
+    async with renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file) as renewed:
+        secrets = _secrets_of(trial, engine.login_file(env))
+        argv = (*engine.command(trial.profile), *arguments)
+        result = await _run_process(engine, argv, env, secrets, renewed, parser, turn, trial)
+    return await anyio.to_thread.run_sync(
+        _checked, engine, result, parser, turn, trial, resumed, home, before
+    )
+
+
+def _session_error(
+    engine: CliEngine,
+    file: Path | None,
+    session_id: str | None,
+    previous: SessionFingerprint | None,
+) -> TurnError | None:
+    """The error of a session that is not as the turn before left it."""
+    if previous is None:
+        return None
+    loss = loss_of(file, previous)
+    if loss is not None:
+        return _lost(engine, session_id, loss)
+    added = addition_to(file, previous)
+    word = engine.spec.session_word
+    what = f"something else wrote to the {word} {session_id} between two turns"
+    return engine.error("session_mismatch", what, added) if added is not None else None
+
+
+def _lost(engine: CliEngine, session_id: str | None, loss: str, answer: str = "") -> TurnError:
+    what = f"the {engine.spec.session_word} {session_id} no longer holds its earlier turns"
+    said = f"\nits answer, which is not believed:\n{shortened(answer, 1000)}"
+    return engine.error("session_lost", what, loss + said * bool(answer.strip()))
+
+
+def _checked(
+    engine: CliEngine,
+    result: EngineTurn,
     parser: EventParser,
     turn: TurnRequest,
     trial: TrialContext,
-    explain: Callable[[ProcessOutcome], Failure | None],
-    on_line: Callable[[], None] = lambda: None,
-) -> ProcessTurn:
-    """Runs the turn's process to its end.
+    resumed: str | None,
+    home: Path,
+    before: Any,
+) -> EngineTurn:
+    """The turn, compared with what its session's file held before and holds now."""
+    error, answered = result.error, parser.session_id
+    expected = resumed or engine.chosen_id(trial)
+    word = engine.spec.session_word
+    if error is None and answered is None:
+        error = engine.error("protocol", f"it did not say which {word} the answer is from")
+    elif error is None and expected not in (None, answered):
+        what = f"the answer is from the {word} {answered}, not from {expected}"
+        error = engine.error("session_mismatch", what)
+    session_id = expected or answered
+    file = engine.session_file(home, session_id) if session_id else None
+    now = engine.fingerprint(file, session_id) if session_id else None
+    verified: bool | None = None
+    lost = False
+    if turn.previous is not None:
+        loss = loss_of(file, turn.previous)
+        lost = loss is not None
+        if loss is None and error is None:
+            loss = missing_message(now, turn.previous)
+        verified = loss is None and answered in (None, expected)
+        # That explains what the agent does not know any more.
+        if loss is not None and (error is None or error.kind == "model_error"):
+            error = _lost(engine, session_id, loss, parser.response)
+    if error is None and now is None and session_id:
+        now = without_file(session_id)  # so that a next turn is not believed to know this one
+    result = replace(
+        result,
+        session=SessionRef(answered) if answered and answered in (None, session_id) else None,
+        fingerprint=now,
+        session_verified=verified,
+        error=error,
+    )
+    done = FinishedTurn(turn, trial, parser, home, file, before, resumed is not None, lost)
+    result = engine.finish(result, done)
+    cost = cost_usd(trial.profile, result.model, result.usage)
+    response = parser.response if result.error is None else ""
+    return replace(result, response=response, cost_usd=result.cost_usd if cost is None else cost)
 
-    `explain` says what the CLI's stderr means where its events do not say it; `on_line` is called
-    before a line is masked, if there are secrets. Raw copies of both
-    streams are written to the trial's ``raw_dir``.
-    """
-    if not _is_real_directory(trial.workspace):
+
+async def _run_process(
+    engine: CliEngine,
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    secrets: Secrets,
+    renewed: Callable[[Secrets], None],
+    parser: EventParser,
+    turn: TurnRequest,
+    trial: TrialContext,
+) -> EngineTurn:
+    """Feeds the process's lines to `parser`; raw copies of both streams go to ``raw_dir``."""
+    if not (trial.workspace.is_dir() and trial.workspace.resolve() == trial.workspace):
+        # Through a link, an agent would work somewhere else.
         what = f"the workspace {trial.workspace} is gone or was replaced; the agent was not called"
-        return ProcessTurn(ParsedTurn(), turn_error(cli, "setup", what), None)
-    program = invocation.argv[0]
-    if not is_there(program, invocation.env, trial.workspace):
-        missing = turn_error(cli, "engine_not_found", f"there is no program `{program}`")
-        return ProcessTurn(ParsedTurn(), missing, None)
+        return EngineTurn(None, error=engine.error("setup", what))
+    if not is_there(argv[0], env, trial.workspace):
+        missing = engine.error("engine_not_found", f"there is no program `{argv[0]}`")
+        return EngineTurn(None, error=missing)
     trial.raw_dir.mkdir(parents=True, exist_ok=True)
     stem = turn.stem or f"turn-{turn.number:02d}"
     last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
@@ -295,40 +364,108 @@ async def run_turn(
         parser.feed(line)
 
     def redact(line: bytes) -> bytes:
-        on_line()  # it may learn of secrets
-        return invocation.secrets.mask_bytes(line)
+        renewed(secrets)  # there may be new ones
+        return secrets.mask_bytes(line)
 
     outcome = await run_process(
         ProcessRequest(
-            argv=invocation.argv,
+            argv=argv,
             cwd=trial.workspace,
-            env=invocation.env,
-            stdin=invocation.stdin,
+            env=env,
+            stdin=engine.standard_input(turn),
             timeout_seconds=turn.timeout_seconds,
             stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
             stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
             marker=trial.marker,
             has_answered=lambda: parser.closed,
-            redact=redact if invocation.secrets else None,
+            redact=redact if secrets else None,
         ),
         take,
     )
-    parsed = parser.result()
     error: TurnError | None = None
-    failure = _failure(outcome, parsed, turn, explain)
+    failure = _failure(engine, outcome, parser, turn)
     if failure is not None:
-        mask = invocation.secrets.mask
-        evidence = mask(_evidence(failure, outcome, last_lines, parsed))
-        error = turn_error(cli, failure.kind, mask(failure.said), evidence)
-    notices = [f"process {left.pid} ({left.name}) could not be ended" for left in outcome.survivors]
+        evidence = secrets.mask(_evidence(failure, outcome, last_lines, parser))
+        error = engine.error(failure.kind, secrets.mask(failure.said), evidence)
+    transcript = parser.transcript
+    notices = [*transcript.notices]
+    notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
     if outcome.ended_by == "answered":
-        notices.append(f"{cli.name} did not end by itself after its answer, and was ended")
-    return ProcessTurn(parsed, error, _process_info(invocation, outcome), tuple(notices))
+        notices.append(f"{engine.spec.name} did not end by itself after its answer, and was ended")
+    return EngineTurn(
+        session=None,
+        items=transcript.items,
+        usage=parser.usage,
+        cost_usd=parser.cost_usd,
+        model=parser.model,
+        version=parser.version,
+        process=ProcessInfo(
+            argv=[secrets.mask(argument) for argument in argv],
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
+            ended_by=outcome.ended_by,
+            peak_memory_bytes=outcome.peak_memory_bytes,
+            cpu_seconds=outcome.cpu_seconds,
+            leftover_processes=len(outcome.leftover),
+            truncated_lines=outcome.truncated_lines,
+        ),
+        unknown_events=transcript.unknown_events,
+        unread_lines=transcript.unread_lines,
+        notices=notices,
+        error=error,
+    )
 
 
-def _is_real_directory(workspace: Path) -> bool:
-    """Whether it still is where it was made: through a link an agent would work somewhere else."""
-    return workspace.is_dir() and workspace.resolve() == workspace
+def _failure(
+    engine: CliEngine, outcome: ProcessOutcome, parser: EventParser, turn: TurnRequest
+) -> Failure | None:
+    """The first thing that went wrong, in the order of what explains the rest."""
+    code, lines = outcome.exit_code, outcome.stderr_tail.strip().splitlines()
+    said = lines[-1].strip() if lines else ""
+    if outcome.ended_by == "not_started":
+        return Failure("engine_not_usable", outcome.start_error or "it did not start")
+    if outcome.ended_by == "timeout":
+        limit = turn.limit or f"{turn.timeout_seconds:g} s"
+        return Failure("timeout", f"no answer within {limit}; it was ended")
+    if outcome.ended_by == "output_limit":
+        return Failure("output_limit", "it wrote more output than is allowed, and was ended")
+    if parser.failure is not None:
+        return parser.failure
+    if parser.finished and (outcome.ended_by == "answered" or code == 0):
+        return None
+    if outcome.signal is not None:
+        return Failure("crash", f"it was killed by signal {outcome.signal}")
+    explained = engine.explain(outcome.stderr_tail)
+    if explained is not None:
+        return explained
+    if code == 0:
+        what = "it ended with exit code 0 but without the event that ends a turn"
+        return Failure("protocol", what)
+    if code in (126, 127) and not parser.transcript.items:
+        return Failure("engine_not_usable", f"it did not start: {said}")
+    what = f"it ended with exit code {code}" + " after its answer" * parser.finished
+    return Failure("crash", f"{what}: {said}" if said else what)
+
+
+def _evidence(
+    failure: Failure, outcome: ProcessOutcome, last_lines: Iterable[bytes], parser: EventParser
+) -> str:
+    parts = [failure.said] if len(failure.said) > 300 else []
+    parts += parser.transcript.notices[-3:]
+    if outcome.stderr_tail.strip():
+        parts.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
+    lines = "\n".join(line.decode(errors="replace") for line in last_lines)
+    if lines:
+        parts.append(f"last lines of stdout:\n{lines}")
+    return "\n".join(parts)
+
+
+def _secrets_of(trial: TrialContext, login_file: Path | None) -> Secrets:
+    """All that must not be written in this trial: credential variables and the login's tokens."""
+    variables = {**trial.environment, **trial.extra_env}
+    secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
+    tokens = login_secrets(login_file)
+    return secrets.also(tokens) if tokens else secrets
 
 
 def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:
@@ -338,69 +475,20 @@ def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:
     return shutil.which(program, path=env.get("PATH")) is not None
 
 
-def _failure(
-    outcome: ProcessOutcome,
-    parsed: ParsedTurn,
-    turn: TurnRequest,
-    explain: Callable[[ProcessOutcome], Failure | None],
-) -> Failure | None:
-    """The first thing that went wrong, in the order of what explains the rest."""
-    if outcome.ended_by == "not_started":
-        return Failure("engine_not_usable", outcome.start_error or "it did not start")
-    if outcome.ended_by == "timeout":
-        limit = turn.limit or f"{turn.timeout_seconds:g} s"
-        return Failure("timeout", f"no answer within {limit}; it was ended")
-    if outcome.ended_by == "output_limit":
-        return Failure("output_limit", "it wrote more output than is allowed, and was ended")
-    if parsed.failure is not None:
-        return parsed.failure
-    if outcome.ended_by == "answered" and parsed.finished:
+def cost_usd(profile: Profile, model: str | None, usage: Usage | None) -> float | None:
+    """The cost by the profile's `prices`; None without a price for this model or token counts.
+
+    A dictionary of prices is looked up by the model's name as the engine reports it, then by the
+    name in the profile.
+    """
+    price = profile.prices
+    if isinstance(price, dict):
+        price = price.get(model or "") or price.get(profile.model or "")
+    if price is None or usage is None or usage.input_tokens is None or usage.output_tokens is None:
         return None
-    if outcome.signal is not None:
-        return Failure("crash", f"it was killed by signal {outcome.signal}")
-    if outcome.exit_code != 0:
-        return explain(outcome) or _unexplained_exit(outcome, parsed)
-    if not parsed.finished:
-        return explain(outcome) or Failure(
-            "protocol", "it ended with exit code 0 but without the event that ends a turn"
-        )
-    return None
-
-
-def _unexplained_exit(outcome: ProcessOutcome, parsed: ParsedTurn) -> Failure:
-    if outcome.exit_code in (126, 127) and not parsed.items:
-        return Failure("engine_not_usable", f"it did not start: {_last_line(outcome.stderr_tail)}")
-    said = _last_line(outcome.stderr_tail)
-    what = f"it ended with exit code {outcome.exit_code}" + " after its answer" * parsed.finished
-    return Failure("crash", f"{what}: {said}" if said else what)
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
-
-
-def _evidence(
-    failure: Failure, outcome: ProcessOutcome, last_lines: deque[bytes], parsed: ParsedTurn
-) -> str:
-    parts = [failure.said] if len(failure.said) > 300 else []
-    parts += parsed.notices[-3:]
-    if outcome.stderr_tail.strip():
-        parts.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
-    if last_lines:
-        lines = "\n".join(line.decode(errors="replace") for line in last_lines)
-        parts.append(f"last lines of stdout:\n{lines}")
-    return "\n".join(parts)
-
-
-def _process_info(invocation: Invocation, outcome: ProcessOutcome) -> ProcessInfo:
-    return ProcessInfo(
-        argv=[invocation.secrets.mask(argument) for argument in invocation.argv],
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        ended_by=outcome.ended_by,
-        peak_memory_bytes=outcome.peak_memory_bytes,
-        cpu_seconds=outcome.cpu_seconds,
-        leftover_processes=len(outcome.leftover),
-        truncated_lines=outcome.truncated_lines,
-    )
+    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+    total = max(0, usage.input_tokens - cached - written) * price.input
+    total += usage.output_tokens * price.output
+    total += cached * (price.input if price.cached_input is None else price.cached_input)
+    total += written * (price.input if price.cache_write is None else price.cache_write)
+    return total / 1_000_000

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from skillup.schema.record import ErrorKind, TurnError
 
 _EVIDENCE_CHARACTERS = 4000
-_ANSWER_CHARACTERS = 1000
 
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
 _DURATION = re.compile(r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s*+(ms|sec|s|min|m|hour|h|day)[a-z]*")
@@ -40,17 +39,6 @@ _ADVICE: dict[ErrorKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cli:
-    """What messages say about a CLI."""
-
-    name: str
-    install: str
-    """How to get it."""
-    login: str
-    """How to log in."""
-
-
-@dataclass(frozen=True, slots=True)
 class Failure:
     """What a parser found out: a kind, and the engine's own words for it."""
 
@@ -71,10 +59,16 @@ def kind_of_status(status: int) -> ErrorKind:
     return "model_error"
 
 
-def turn_error(cli: Cli, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
-    """The error with the advice that its kind has for this CLI. `what` is one clause."""
-    advice = _ADVICE.get(kind, "").format(login=cli.login, install=cli.install)
-    message = f"{cli.name}: {_one_line(what)}"
+def turn_error(
+    cli: str, kind: ErrorKind, what: str, evidence: str = "", *, login: str = "", install: str = ""
+) -> TurnError:
+    """The error with the advice that its kind has for this CLI. `what` is one clause.
+
+    `login` and `install` say how to log in, and how to get the CLI.
+    """
+    advice = _ADVICE.get(kind, "").format(login=login, install=install)
+    line = " ".join(what.split())
+    message = f"{cli}: {line if len(line) <= 300 else line[:299] + '…'}"
     return TurnError(
         kind=kind,
         message=f"{message}; {advice}" if advice else message,
@@ -93,21 +87,6 @@ def parse_retry_after(said: str) -> float | None:
     return float(header[1]) if header else None
 
 
-def lost_session(cli: Cli, what: str, loss: str, answer: str = "") -> TurnError:
-    """The error of a session that does not hold what it should.
-
-    `loss` says what is missing. `answer` is what the agent said nevertheless: it is no response.
-    """
-    said = f"\nits answer, which is not believed:\n{shortened(answer, _ANSWER_CHARACTERS)}"
-    return turn_error(cli, "session_lost", what, loss + said * bool(answer.strip()))
-
-
-def written_session(cli: Cli, session_id: str, added: str) -> TurnError:
-    """The error of a session that somebody wrote to between two turns; `added` says what."""
-    what = f"something else wrote to the session {session_id} between two turns"
-    return turn_error(cli, "session_mismatch", what, added)
-
-
 def shortened(text: str, limit: int = _EVIDENCE_CHARACTERS) -> str:
     """The beginning and the end of a text that is too long."""
     text = text.strip()
@@ -115,8 +94,3 @@ def shortened(text: str, limit: int = _EVIDENCE_CHARACTERS) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 300 else f"{line[:299]}…"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-import re
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,20 +15,11 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from skillup.engines.base import Availability, TrialContext
-from skillup.engines.cli_runner import is_there
-from skillup.engines.environment import (
-    EngineHome,
-    clean_variables,
-    login_secrets,
-    lookup,
-    renewal_due,
-)
-from skillup.engines.failures import Cli, turn_error
-from skillup.process import run_quiet
-from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.engines.base import TrialContext
+from skillup.engines.environment import EngineHome
+from skillup.engines.events import as_dict
+from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError
 
 # Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.
 _RENEWED_BEFORE_SECONDS = 360.0
@@ -45,45 +36,33 @@ class Login:
     """What is wrong: the profile names a variable that is not set."""
 
 
-def find_login(trial: TrialContext, own_variables: Sequence[str]) -> Login:
-    """The key that the profile names, else the first of the CLI's own variables that is set."""
-    named = trial.profile.api_key_env
-    if named is not None:
-        value = lookup(trial, named)
-        return Login(named, value) if value else Login(missing=_not_set(named))
-    for name in own_variables:
-        value = lookup(trial, name)
-        if value:
-            return Login(name, value)
+def find_login(profile: Profile, variables: Mapping[str, str], own: Sequence[str]) -> Login:
+    """The key that the profile names, else the first of the CLI's `own` variables that is set."""
+    named = profile.api_key_env
+    if named is not None and not variables.get(named):
+        what = f"the variable {named}, which the profile names in `api_key_env`, is not set"
+        return Login(missing=what)
+    for name in (named,) if named is not None else own:
+        if variables.get(name):
+            return Login(name, variables[name])
     return Login()
 
 
-def describe_login(
-    profile: Profile,
-    environment: Mapping[str, str],
-    own_variables: Sequence[str],
-    home: EngineHome | None,
-) -> tuple[str | None, str | None]:
-    """How a trial would log in, and what is wrong with that: for `doctor`.
-
-    `home` is None where the login file would not be used.
-    """
-    variables = {**environment, **profile.env}
-    if profile.api_key_env is not None:
-        if variables.get(profile.api_key_env):
-            return f"variable {profile.api_key_env}", None
-        return None, _not_set(profile.api_key_env)
-    for name in own_variables:
-        if variables.get(name):
-            return f"variable {name}", None
-    login = home.login_of(environment) if home is not None else None
-    return (f"login file {login}", None) if login else (None, None)
+def login_secrets(login: Path | None) -> dict[str, str]:
+    """The long texts of a login file, by a name of their own: tokens that must not be written."""
+    if login is None:
+        return {}
+    try:
+        texts = json_texts(login.read_text("utf-8").strip())
+    except (OSError, ValueError):
+        return {}
+    return {f"{login.name}.{number}": text for number, text in enumerate(texts)}
 
 
 @asynccontextmanager
 async def renewed_once(
     trial: TrialContext,
-    home: EngineHome,
+    home: EngineHome | None,
     env: Mapping[str, str],
     turn_seconds: float,
     by_file: bool,
@@ -95,10 +74,11 @@ async def renewed_once(
     in the user's own file, and take that. Call what this yields at signs of life of the CLI, with
     the secrets of the turn: they and those of the run get to know the new login.
     """
-    theirs, own = home.login_of(trial.environment), home.of(env) / home.login_file
-    if theirs is None or not by_file:
+    theirs = home.login_of(trial.environment) if home is not None and by_file else None
+    if home is None or theirs is None:
         yield lambda _: None
         return
+    own = home.of(env) / home.login_file
     login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
     with ExitStack() as at_end:
         at_end.callback(login.unlock)
@@ -124,8 +104,8 @@ class _SharedLogin:
     def take(self) -> None:
         """Renews the copy, if the user's file has been renewed."""
         self._taken = _read(self._theirs)
-        due = renewal_due(self._home, self._taken) or 0
-        if not self._is_one() and due > (renewal_due(self._home, _read(self._own)) or 0):
+        due = self._due(self._taken) or 0
+        if not self._is_one() and due > (self._due(_read(self._own)) or 0):
             _replace(self._own, self._taken)
             self._secrets.learn(login_secrets(self._own))
         self._stamp = self._stamp_now()
@@ -139,8 +119,8 @@ class _SharedLogin:
         if stamp == self._stamp:
             return
         new = _read(self._own)
-        before = renewal_due(self._home, self._taken)
-        if before is None or before >= (renewal_due(self._home, new) or 0):
+        before = self._due(self._taken)
+        if before is None or before >= (self._due(new) or 0):
             return  # not written whole yet, or a login that is used up
         self._stamp = stamp
         for masking in (secrets, self._secrets):
@@ -151,7 +131,7 @@ class _SharedLogin:
         self.unlock()
 
     def due_within(self, seconds: float) -> bool:
-        due = renewal_due(self._home, self._taken)
+        due = self._due(self._taken)
         return due is not None and due - time.time() < seconds + _RENEWED_BEFORE_SECONDS
 
     async def lock(self) -> None:
@@ -172,6 +152,13 @@ class _SharedLogin:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def _due(self, login: bytes) -> float | None:
+        """When the CLI will renew a login file of this content."""
+        try:
+            return self._home.expiry(as_dict(json.loads(login)))
+        except (ValueError, RecursionError):
+            return None
 
     def _is_one(self) -> bool:
         return self._own.resolve() == self._theirs
@@ -214,52 +201,3 @@ def secrets_of(trial: TrialContext, login_file: Path | None) -> Secrets:
     secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
     tokens = login_secrets(login_file)
     return secrets.also(tokens) if tokens else secrets
-
-
-def _not_set(name: str) -> str:
-    return f"the variable {name}, which the profile names in `api_key_env`, is not set"
-
-
-# Whether a CLI can be run here: is it found, which version is it, how would it log in.
-
-_VERSION = re.compile(r"\d+\.\d+(\.\d+)?[\w.+-]*")
-_VERSION_SECONDS = 60.0
-
-
-async def check_cli(
-    cli: Cli,
-    command: tuple[str, ...],
-    environment: Mapping[str, str],
-    login: str | None,
-    login_problem: str | None,
-) -> Availability:
-    """Runs `--version`; asks no model anything."""
-    # HOME stays the user's: version managers look their programs up below it.
-    env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
-    here = Path.cwd()
-    if not is_there(command[0], env, here):
-        problem = turn_error(cli, "engine_not_found", f"there is no program `{command[0]}`")
-        return Availability(False, command, login=login, problem=problem)
-    said = await run_quiet(
-        (*command, "--version"), cwd=here, env=env, timeout_seconds=_VERSION_SECONDS
-    )
-    if said.exit_code != 0:
-        why = said.start_error or said.stderr.strip() or f"exit code {said.exit_code}"
-        why = "no answer" if said.timed_out else why
-        problem = turn_error(cli, "engine_not_usable", f"`--version` does not work: {why}")
-        return Availability(False, command, login=login, problem=problem)
-    version = _VERSION.search(said.stdout)
-    return Availability(
-        True,
-        command,
-        version=version[0] if version else None,
-        login=login,
-        problem=_login_error(cli, login_problem),
-        notes=()
-        if login or login_problem
-        else (f"no login was found: {cli.login}; --probe tells whether it works",),
-    )
-
-
-def _login_error(cli: Cli, problem: str | None) -> TurnError | None:
-    return turn_error(cli, "auth", problem) if problem else None

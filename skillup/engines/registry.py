@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 
 from skillup.engines.base import Engine, LogsInByFile
-from skillup.engines.environment import login_secrets
+from skillup.engines.cli_runner import CliEngine
+from skillup.engines.environment import EngineHome
+from skillup.engines.login import login_secrets
+from skillup.engines.session_entries import SessionLibrary
 from skillup.errors import UsageError
 
-
-def _claude_code() -> Engine:
-    from skillup.engines.claude_code.engine import ClaudeCode
-
-    return ClaudeCode()
-
-
-def _codex() -> Engine:
-    from skillup.engines.codex.engine import Codex
-
-    return Codex()
-
-
-def _scripted() -> Engine:
-    from skillup.engines.scripted.engine import ScriptedEngine
-
-    return ScriptedEngine()
-
-
-ENGINES: dict[str, Callable[[], Engine]] = {
-    "claude_code": _claude_code,
-    "codex": _codex,
-    "scripted": _scripted,
+ENGINES = {
+    "claude_code": "skillup.engines.claude_code.engine:ClaudeCode",
+    "codex": "skillup.engines.codex.engine:Codex",
+    "scripted": "skillup.engines.scripted.engine:ScriptedEngine",
 }
 
 
 def get_engine(name: str) -> Engine:
     """The adapter of that name. Raises UsageError, with the nearest name, if there is none."""
     if name in ENGINES:
-        return ENGINES[name]()
+        module, _, class_name = ENGINES[name].partition(":")
+        engine: Engine = getattr(import_module(module), class_name)()
+        return engine
     near = get_close_matches(name, ENGINES, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ENGINES)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
@@ -48,3 +38,23 @@ def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The tokens of the user's login file, if that adapter's CLI has one; secrets, by name."""
     engine = get_engine(name)
     return login_secrets(engine.login_file(environment)) if isinstance(engine, LogsInByFile) else {}
+
+
+@cache
+def session_libraries() -> dict[str, SessionLibrary]:
+    """The adapters whose users have sessions of their own, by name."""
+    engines = [get_engine(name) for name in ENGINES]
+    return {engine.name: engine for engine in engines if isinstance(engine, SessionLibrary)}
+
+
+@cache
+def _homes() -> list[EngineHome]:
+    engines = [get_engine(name) for name in ENGINES]
+    return [e.spec.home for e in engines if isinstance(e, CliEngine) and e.spec.home is not None]
+
+
+def remove_logins(trial_home: Path) -> None:
+    """Removes the logins from a trial's home: it is kept, and nobody works in it."""
+    for home in _homes():
+        with suppress(OSError):
+            home.login_in(trial_home).unlink()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from skillup.engines.cli_runner import Transcript
-from skillup.schema.check_specs import ToolKind
-from skillup.schema.record import ToolCall, ToolResult
+from skillup.engines.events import Transcript
+from skillup.engines.session_files import SessionLine
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 
 Role = Literal["user", "assistant", "tool_call", "tool_result", "reasoning", "notice"]
 """notice: what the CLI says or adds by itself, and what we do not understand."""
-
-SessionFormat = Literal["claude_session", "claude_stream", "codex_rollout", "codex_exec"]
-"""The CLI's own session file, or a recording of its stream of JSON events; of either CLI."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 _FIRST_WORDS = 200
@@ -67,12 +65,12 @@ class SessionSummary:
     """The last line is cut off: the file is still being written, or its writer was killed."""
 
 
-class EntryLog:
+class EntryLog(Transcript):
     """Collects the entries of one line after the other. Nothing it is given makes it raise."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.summary = SessionSummary()
-        self._transcript = Transcript()
         self._entries: list[SessionEntry] = []
         self._line = 0
         self._timestamp: str | None = None
@@ -107,87 +105,101 @@ class EntryLog:
 
     def user(self, text: str, agent: str | None = None) -> None:
         """Somebody (for a sub-agent: its caller) said something."""
-        if agent is None:
-            self._next_turn()
+        if agent is None and self._left:
+            self._left_turn += 1
+        elif agent is None:
+            self.summary.turns += not self._awaits_user
+            self._awaits_user = False
         if not self.summary.first_words and not self._left:
             self.summary.first_words = " ".join(text[: 4 * _FIRST_WORDS].split())[:_FIRST_WORDS]
-        self._add("user", text, agent=agent)
-
-    def assistant(self, text: str, agent: str | None = None) -> None:
-        """The agent said something; nothing if that is empty."""
-        if text:
-            self._add("assistant", text, agent=agent)
+        self._enter("user", TranscriptItem(type="message", text=text, agent=agent))
 
     def reasoning(self, text: str, agent: str | None = None) -> None:
-        """The agent thought something."""
-        self._add("reasoning", text, agent=agent)
+        """The agent thought something; it may be kept secret."""
+        self.add(TranscriptItem(type="reasoning", text=text, agent=agent))
 
     def notice(self, text: str, agent: str | None = None) -> None:
         """The CLI said something by itself."""
         if text:
-            self._add("notice", text, agent=agent)
+            self.add(TranscriptItem(type="notice", text=text, agent=agent))
 
-    def call(
-        self,
-        call_id: str,
-        name: str,
-        kind: ToolKind,
-        arguments: Mapping[str, Any],
-        agent: str | None = None,
-    ) -> None:
-        """A tool is called."""
-        self._transcript.call(call_id, name, kind, arguments)
-        call = self._transcript.items.pop().tool_call
-        self._add("tool_call", tool_call=call, agent=agent)
-
-    def result(
-        self,
-        call_id: str,
-        status: Literal["success", "error", "unknown"],
-        content: str,
-        agent: str | None = None,
-    ) -> None:
-        """A tool has answered; a very long answer is shortened."""
-        self._transcript.result(call_id, status, content)
-        result = self._transcript.items.pop().tool_result
-        self._add("tool_result", tool_result=result, agent=agent)
-
-    def unknown(self, what: Any) -> None:
+    def unknown(self, event: Any) -> None:
         """Something that we do not understand: its line is counted, and it is kept in short."""
-        self._transcript.unknown_event(what)
-        self._add("notice", self._transcript.items.pop().text or "")
+        super().unknown(event)
         self.summary.unknown_lines += self._line != self._unknown_line
         self._unknown_line = self._line
 
-    def _next_turn(self) -> None:
-        if self._left:
-            self._left_turn += 1
-        elif self._awaits_user:
-            self._awaits_user = False
-        else:
-            self.summary.turns += 1
+    def add(self, item: TranscriptItem) -> None:
+        """One entry more."""
+        self._enter("assistant" if item.type == "message" else item.type, item)
 
-    def _add(
-        self,
-        role: Role,
-        text: str = "",
-        *,
-        tool_call: ToolCall | None = None,
-        tool_result: ToolResult | None = None,
-        agent: str | None = None,
-    ) -> None:
+    def _enter(self, role: Role, item: TranscriptItem) -> None:
         turn = self._left_turn if self._left else self.summary.turns
         self.summary.left_entries += self._left
-        self._entries.append(
-            SessionEntry(
-                self._line,
-                self._timestamp,
-                turn,
-                role,
-                text,
-                tool_call,
-                tool_result,
-                agent,
-                self._left,
-            )
+        entry = SessionEntry(
+            self._line,
+            self._timestamp,
+            turn,
+            role,
+            item.text or "",
+            item.tool_call,
+            item.tool_result,
+            item.agent,
+            self._left,
         )
+        self._entries.append(entry)
+
+
+class RowReader(Protocol):
+    """Reads the rows of one file."""
+
+    def feed(self, row: dict[str, Any]) -> None:
+        """Takes the next row. Never raises."""
+        ...
+
+
+TurnTokens = tuple[str, dict[str, int]]
+"""What counts are of ("": of their row), and the counts by the names of `Usage`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFormat:
+    """A form in which a CLI writes sessions: its own files, or a recording of its events."""
+
+    name: str
+    engine: str
+    """The adapter's name."""
+    matches: Callable[[dict[str, Any]], bool]
+    """Whether a row can only be of this format."""
+    reader: Callable[[EntryLog], RowReader]
+    tokens: Callable[[dict[str, Any]], TurnTokens | None]
+    """What a row tells of them."""
+    running_total: bool = False
+    """The tokens are those of the session so far."""
+    revision: Callable[[dict[str, Any]], str | None] = lambda _: None
+    """What a row tells of the repository: ``branch main, commit 3f2a…``."""
+    left_lines: Callable[[Iterable[SessionLine]], Collection[int]] | None = None
+    """The numbers of the lines that are on branches gone back from; None: there are no branches."""
+    fillers: tuple[str, ...] = ()
+    """What skillup adds to a seeded history as the CLI needs it."""
+
+
+@runtime_checkable
+class SessionLibrary(Protocol):
+    """An engine whose users have sessions of their own, which skillup can read."""
+
+    name: str
+    label: str
+    """The agent's name, for people."""
+
+    def session_directory(self, environment: Mapping[str, str]) -> Path:
+        """Where the CLI keeps the user's sessions; it need not be there."""
+        ...
+
+    def session_id_of(self, file: Path, directory: Path) -> str | None:
+        """The id of the session in a file below; None if it is none."""
+        ...
+
+    def session_formats(self) -> Sequence[SessionFormat]:
+        """Of the session files, and of recordings of the events."""
+        ...

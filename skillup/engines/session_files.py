@@ -5,33 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from skillup.engines.cli_runner import read_event
+from skillup.engines.events import read_event
 from skillup.schema.record import SessionFingerprint
 
 _SHOWN = 16
 """Characters of a digest: enough to tell two apart."""
 IsUserMessage = Callable[[dict[str, Any]], bool]
-
-
-def session_lines(path: Path, offset: int = 0, end: int | None = None) -> Iterator[dict[str, Any]]:
-    """The JSON objects between two byte offsets; what is no object is passed over."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        for line in file:
-            offset += len(line)
-            if end is not None and offset > end:
-                return
-            try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(entry, dict):
-                yield entry
 
 
 def take_fingerprint(
@@ -45,28 +29,21 @@ def take_fingerprint(
         size = file.tell()
     return SessionFingerprint(
         session_id=session_id,
-        messages=sum(map(is_user_message, session_lines(path))),
+        messages=sum(map(is_user_message, rows_of(path))),
         prefix_sha256=digest.hexdigest(),
         prefix_bytes=size,
     )
 
 
-def of_a_history(fingerprint: SessionFingerprint | None) -> SessionFingerprint | None:
-    """`fingerprint` of a session that was made of a history: it need not hold a user message."""
-    return None if fingerprint is None else fingerprint.model_copy(update={"seeded": True})
-
-
 def without_file(session_id: str) -> SessionFingerprint:
     """Of a session that has no file: it holds nothing that a later turn could build on."""
+    nothing = hashlib.sha256().hexdigest()
     return SessionFingerprint(
-        session_id=session_id,
-        messages=0,
-        prefix_sha256=hashlib.sha256().hexdigest(),
-        prefix_bytes=0,
+        session_id=session_id, messages=0, prefix_sha256=nothing, prefix_bytes=0
     )
 
 
-def what_it_lost(path: Path | None, previous: SessionFingerprint) -> str | None:
+def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     """Why the file does not begin with the bytes that it had when `previous` was taken.
 
     None if it does. It does not, either, if it held no message then, unless it was seeded so: the
@@ -75,55 +52,40 @@ def what_it_lost(path: Path | None, previous: SessionFingerprint) -> str | None:
     size, sha256 = previous.prefix_bytes, previous.prefix_sha256
     if previous.messages == 0 and not previous.seeded:
         return f"after the turn before, the session held no user message ({size} bytes)"
-    held = f"it held {size} bytes after the turn before"
+    before = f"it held {size} bytes after the turn before"
     if path is None or not path.is_file():
-        return f"its file is gone: {held} (sha256 {sha256[:_SHOWN]}…)"
+        return f"its file is gone: {before} (sha256 {sha256[:_SHOWN]}…)"
+    digest, left = hashlib.sha256(), size
     with path.open("rb") as file:
-        found, of = _digest_of_first(file, size)
-    if of < size:
-        return f"{path}: {held}, and holds {of} now"
-    if found == sha256:
+        while left and (chunk := file.read(min(left, 1 << 20))):
+            digest.update(chunk)
+            left -= len(chunk)
+    if left:
+        return f"{path}: {before}, and holds {size - left} now"
+    if digest.hexdigest() == sha256:
         return None
     return (
-        f"{path}: {held}, and these are others now: "
-        f"sha256 {sha256[:_SHOWN]}… then, {found[:_SHOWN]}… now"
+        f"{path}: {before}, and these are others now: "
+        f"sha256 {sha256[:_SHOWN]}… then, {digest.hexdigest()[:_SHOWN]}… now"
     )
 
 
-def what_was_added(path: Path | None, previous: SessionFingerprint) -> str | None:
+def addition_to(path: Path | None, previous: SessionFingerprint) -> str | None:
     """What the file has got since `previous` was taken: before a turn, nobody may have written."""
-    if path is None or not path.is_file() or path.stat().st_size <= previous.prefix_bytes:
+    size = path.stat().st_size if path is not None and path.is_file() else 0
+    if size <= previous.prefix_bytes:
         return None
-    more = path.stat().st_size - previous.prefix_bytes
+    more = size - previous.prefix_bytes
     return f"{path}: it held {previous.prefix_bytes} bytes after the turn before; {more} were added"
 
 
-def what_it_lacks(now: SessionFingerprint | None, previous: SessionFingerprint) -> str | None:
+def missing_message(now: SessionFingerprint | None, previous: SessionFingerprint) -> str | None:
     """Why the session has not got the user message of this turn, too; None if it has."""
-    if has_grown(now, previous):
-        return None
     count = now.messages if now is not None else 0
+    if count > previous.messages:
+        return None
     return f"it held user messages before the turn: {previous.messages}; after it: {count}"
 
-
-def has_grown(now: SessionFingerprint | None, previous: SessionFingerprint) -> bool:
-    """Whether the session got the user message of this turn, too."""
-    return now is not None and now.messages > previous.messages
-
-
-def _digest_of_first(file: BinaryIO, size: int) -> tuple[str, int]:
-    """Of the first `size` bytes, or of as many as there are; and how many these were."""
-    digest, wanted = hashlib.sha256(), size
-    while size > 0:
-        chunk = file.read(min(size, 1 << 20))
-        if not chunk:
-            break
-        digest.update(chunk)
-        size -= len(chunk)
-    return digest.hexdigest(), wanted - size
-
-
-# The lines of a session file as they are on disk: long, cut, or no text at all.
 
 LONGEST_LINE = 64 << 20
 """Bytes. Pictures stand in session files as text; nothing else is as long as this."""
@@ -142,13 +104,14 @@ class SessionLine:
 
 
 def lines_of(
-    path: Path, limit: int | None = None, *, longest: int = LONGEST_LINE
+    path: Path, limit: int | None = None, *, start: int = 0, longest: int = LONGEST_LINE
 ) -> Iterator[SessionLine]:
-    """The lines within the first `limit` bytes, one at a time. Raises OSError.
+    """The lines within `limit` bytes from the byte `start`, one at a time. Raises OSError.
 
-    A line that the limit cuts is left out; of one above `longest` only the beginning is told.
+    A line that the limit cuts is left out; of one above `longest` there is only the beginning.
     """
     with path.open("rb") as file:
+        file.seek(start)
         number = 0
         left = limit
         while True:
@@ -166,25 +129,23 @@ def lines_of(
                 ended = _skip_rest(file)
                 yield SessionLine(number, data[:1000].decode(errors="replace"), ended)
                 continue
-            row = read_event(_as_utf8(data.rstrip(b"\r\n")))
+            # Bytes that are no UTF-8 are replaced: one of them shall not cost a message.
+            row = read_event(data.rstrip(b"\r\n").decode(errors="replace").encode())
             if row is not None:
                 yield SessionLine(number, row, ended)
 
 
+def rows_of(path: Path, limit: int | None = None, start: int = 0) -> Iterator[dict[str, Any]]:
+    """Of :func:`lines_of` those that are JSON objects."""
+    lines = lines_of(path, limit, start=start)
+    return (line.row for line in lines if isinstance(line.row, dict))
+
+
 def _skip_rest(file: BinaryIO) -> bool:
-    while True:
-        data = file.readline(1 << 20)
-        if not data or data.endswith(b"\n"):
-            return bool(data)
-
-
-def _as_utf8(data: bytes) -> bytes:
-    """With what is no UTF-8 replaced: one broken character shall not cost a message."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode(errors="replace").encode()
-    return data
+    while data := file.readline(1 << 20):
+        if data.endswith(b"\n"):
+            return True
+    return False
 
 
 # What one session's lines say of its place, replaced by what a copy's should say.
@@ -215,13 +176,10 @@ class Rewriting:
         if self._paths:
             choices.insert(0, f"(?P<path>{_any_of(self._paths)}){_GOES_ON}")
         self._pattern = re.compile("|".join(choices)) if choices else None
-        self._marks = _marks([*self._paths, *self._words])
         self._untouched = untouched
 
     def line(self, line: bytes) -> bytes:
         """A line of JSON, with its newline. One that needs no change stays as it is."""
-        if not any(mark in line for mark in self._marks):
-            return line
         try:
             row = json.loads(line)
             rewritten = self._value(row)
@@ -276,12 +234,6 @@ def _escaped(text: str, ascii_only: bool) -> str:
         return text
 
 
-def _marks(texts: Iterable[str]) -> list[bytes]:
-    """What a line must contain if one of the texts is in it, however it is escaped."""
-    plain = (max(re.findall(r"[\w.-]+", text, re.ASCII), key=len, default="") for text in texts)
-    return list({mark.encode() for mark in plain})
-
-
 def _json(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
@@ -289,27 +241,23 @@ def _json(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-# Which versions of a CLI's session files skillup may write.
+def moved_text(text: str, old: str, new: str) -> str:
+    """`text` with the path `old` replaced, but not where it is only part of a longer name.
 
-Version = tuple[int, int, int]
+    ``/w/one`` is moved in ``/w/one``, ``/w/one/a`` and ``cd /w/one.``, not in ``/w/one-2``.
+    """
+    return Rewriting({old: new}, {}).text(text)
 
-_NUMBERS = re.compile(r"\s*v?(\d+)\.(\d+)\.(\d+)(.*)", re.DOTALL)
+
+_NUMBERS = re.compile(r"\s*v?(\d+)\.(\d+)\.(\d+)(?:[+ ].*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Versions from `first` to `last`, both included: ``VersionRange("2.0.0", "2.1.197")``.
-
-    Raises ValueError if an end is no version or they stand the wrong way round.
-    """
+    """Versions of a CLI whose session files skillup may write, both ends included."""
 
     first: str
     last: str
-
-    def __post_init__(self) -> None:
-        ends = (parse_version(self.first), parse_version(self.last))
-        if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
-            raise ValueError(f"no range of versions: {self}")
 
     def __contains__(self, version: str) -> bool:
         """Whether it lies within the range; not if it is no release, such as ``2.1.0-beta``."""
@@ -317,33 +265,14 @@ class VersionRange:
         return this is not None and first is not None and last is not None and first <= this <= last
 
     def __str__(self) -> str:
-        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+        return f"{self.first} to {self.last}"
 
 
-def parse_version(version: str) -> Version | None:
+def parse_version(version: str) -> tuple[int, ...] | None:
     """The three numbers of a release; None for a pre-release and for what is no version.
 
     Build metadata (``1.2.3+abc``) makes no difference; a word after a space (``2.1.1 (Claude
     Code)``) neither.
     """
     match = _NUMBERS.fullmatch(version)
-    if match is None or (match[4] and match[4][0] not in "+ "):
-        return None
-    return int(match[1]), int(match[2]), int(match[3])
-
-
-def format_problem(
-    cli_name: str, version: str | None, ranges: Sequence[VersionRange], install: str
-) -> str | None:
-    """Why sessions of this version cannot be written; None if it is in one of the `ranges`.
-
-    `install` is how to get a version that can be: it ends the sentence "use one of them (…)".
-    """
-    if version is not None and any(version in known for known in ranges):
-        return None
-    known = " and ".join(map(str, ranges))
-    this = "the one here tells no version" if version is None else f"here it is {version}"
-    return (
-        f"sessions can be written for {cli_name} {known}, {this}: "
-        f"use one of these versions ({install})"
-    )
+    return tuple(map(int, match.groups())) if match else None

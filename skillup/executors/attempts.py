@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from skillup.engines.environment import remove_logins
+from skillup.engines.registry import remove_logins
 from skillup.executors.budgets import StopPolicy
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.ratelimit import MOST_ANEW

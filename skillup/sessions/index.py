@@ -10,19 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
 
-from skillup.engines.claude_code.engine import HOME as CLAUDE_HOME
-from skillup.engines.cli_runner import as_dict, as_text
-from skillup.engines.codex.engine import HOME as CODEX_HOME
+from skillup.engines.registry import session_libraries
 from skillup.engines.session_entries import SessionFormat
-from skillup.engines.session_files import lines_of
+from skillup.engines.session_files import rows_of
 from skillup.errors import UsageError
 from skillup.sessions.readers import HEAD_BYTES, SessionHead, detect_format, read_head
 
-EngineName = Literal["claude_code", "codex"]
-
-_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)\.jsonl")
 _CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _MOST_SHOWN = 10
 _HINT = "`skillup session list` shows the sessions that are here"
@@ -32,7 +26,7 @@ _HINT = "`skillup session list` shows the sessions that are here"
 class SessionFile:
     """One session, by what its directory entry tells."""
 
-    engine: EngineName
+    engine: str
     session_id: str
     path: Path
     modified: float
@@ -41,20 +35,26 @@ class SessionFile:
     """Bytes."""
 
 
-def session_homes(environment: Mapping[str, str]) -> dict[EngineName, Path]:
+def session_homes(environment: Mapping[str, str]) -> dict[str, Path]:
     """Where each CLI keeps its sessions; the directory need not be there."""
-    return {
-        "claude_code": CLAUDE_HOME.of(environment) / "projects",
-        "codex": CODEX_HOME.of(environment) / "sessions",
-    }
+    libraries = session_libraries().items()
+    return {name: library.session_directory(environment) for name, library in libraries}
 
 
-def session_files(homes: Mapping[EngineName, Path]) -> list[SessionFile]:
-    """Every session below `homes`, the one that changed last first. Opens no file.
-
-    The files of Claude Code's sub-agents are none: they belong to their session.
-    """
-    found = [*_claude_files(homes.get("claude_code")), *_codex_files(homes.get("codex"))]
+def session_files(homes: Mapping[str, Path]) -> list[SessionFile]:
+    """Every session below `homes`, the one that changed last first. Opens no file."""
+    found: list[SessionFile] = []
+    for engine, directory in homes.items():
+        library = session_libraries()[engine]
+        for folder, _, names in os.walk(directory):
+            for path in (Path(folder, name) for name in names if name.endswith(".jsonl")):
+                session_id = library.session_id_of(path, directory)
+                with suppress(OSError):
+                    status = path.stat()
+                    # A pipe or a device would be read for ever.
+                    if session_id is not None and stat.S_ISREG(status.st_mode):
+                        size, changed = status.st_size, status.st_mtime
+                        found.append(SessionFile(engine, session_id, path, changed, size))
     return sorted(found, key=lambda file: (-file.modified, file.session_id))
 
 
@@ -129,51 +129,12 @@ def session_format(path: Path) -> SessionFormat:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     if found is None:
+        labels = " or ".join(library.label for library in session_libraries().values())
         raise UsageError(
-            f"{path} is no session of Claude Code or Codex",
+            f"{path} is no session of {labels}",
             hint="a session file, or a recording of `--output-format stream-json` or `exec --json`",
         )
     return found
-
-
-def _claude_files(projects: Path | None) -> Iterator[SessionFile]:
-    for project in _entries(projects):
-        if not project.is_dir():
-            continue
-        for entry in _entries(project):
-            # Sub-agents had their files here before they got a directory of their own.
-            if entry.name.endswith(".jsonl") and not entry.name.startswith("agent-"):
-                yield from _session("claude_code", entry.name.removesuffix(".jsonl"), entry)
-
-
-def _codex_files(directory: Path | os.DirEntry[str] | None) -> Iterator[SessionFile]:
-    for entry in _entries(directory):
-        rollout = _ROLLOUT.fullmatch(entry.name)
-        if rollout is not None:
-            yield from _session("codex", rollout["id"], entry)
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _codex_files(entry)
-
-
-def _session(engine: EngineName, session_id: str, entry: os.DirEntry[str]) -> Iterator[SessionFile]:
-    try:
-        status = entry.stat()
-    except OSError:
-        return
-    # A pipe or a device would be read for ever.
-    if stat.S_ISREG(status.st_mode):
-        yield SessionFile(engine, session_id, Path(entry.path), status.st_mtime, status.st_size)
-
-
-def _entries(directory: Path | os.DirEntry[str] | None) -> Iterator[os.DirEntry[str]]:
-    """Of a directory that may not be there, or may not be read."""
-    if directory is None:
-        return
-    try:
-        with os.scandir(directory) as entries:
-            yield from entries
-    except OSError:
-        return
 
 
 def _may_be_of(path: Path, wanted: set[str]) -> bool:
@@ -192,28 +153,7 @@ def _is_below(cwd: str | None, wanted: set[str]) -> bool:
     )
 
 
-# Which revision of a repository a session began at, where its file tells.
-
-_HEAD_BYTES = 1 << 20
-
-
-def revision_of(path: Path) -> str | None:
-    """``branch main, commit 3f2a…``; None if the beginning of the file has neither.
-
-    Codex writes a `git` object into its first row, Claude Code a `gitBranch` into every one.
-    """
-    for line in lines_of(path, _HEAD_BYTES):
-        if isinstance(line.row, dict):
-            told = _told(line.row)
-            if told is not None:
-                return told
-    return None
-
-
-def _told(row: dict[str, Any]) -> str | None:
-    git = as_dict(as_dict(row.get("payload")).get("git") or row.get("git"))
-    branch = as_text(row.get("gitBranch")) or as_text(git.get("branch"))
-    commit = as_text(git.get("commit_hash"))
-    parts = [f"branch {branch}"] if branch else []
-    parts += [f"commit {commit}"] if commit else []
-    return " ".join(", ".join(parts).split()) or None
+def revision_of(path: Path, format_: SessionFormat) -> str | None:
+    """Which revision the session began at; None if the beginning of the file does not tell."""
+    told = (format_.revision(row) for row in rows_of(path, 8 * HEAD_BYTES))
+    return next((" ".join(text.split()) for text in told if text), None)

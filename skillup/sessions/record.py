@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from skillup.engines.claude_code.session import CLOSING, OPENING
 from skillup.engines.session_entries import SessionEntry, SessionFormat, SessionSummary
 from skillup.errors import UsageError
 from skillup.judges.grade import written_turns
@@ -22,7 +21,7 @@ from skillup.schema.record import (
     TurnRecord,
     Usage,
 )
-from skillup.sessions.readers import SessionTranscript, engine_of
+from skillup.sessions.readers import SessionTranscript
 from skillup.sessions.usage import usage_of_turns
 from skillup.trial.history import past_of
 from skillup.trial.message import not_sent
@@ -162,19 +161,20 @@ _Said = tuple[str, str]
 """Who said it, and what."""
 
 
-def seeded_turns(found: SessionTurns, history: Sequence[HistoryItem]) -> int | None:
+def seeded_turns(
+    found: SessionTurns, history: Sequence[HistoryItem], fillers: Sequence[str] = ()
+) -> int | None:
     """How many of the session's turns, from its first on, are the cleaned `history`.
 
     Whatever user and assistant say is compared, calls of tools are not: each engine writes them in
     its own way. None if the session does not begin with the history.
     """
-    wanted = _joined(
-        (item.role, item.content) for item in history if item.role in ("user", "assistant")
-    )
+    sides = ((item.role, item.content) for item in history if item.tool_result is None)
+    wanted = _joined(sides, fillers)
     if found.before:  # what an assistant said before any user is in no turn
         wanted = wanted[next((n for n, one in enumerate(wanted) if one[0] == "user"), 0) :]
     for count in range(len(found.turns) + 1):
-        said = _joined(one for turn in found.turns[:count] for one in _said_in(turn))
+        said = _joined((one for turn in found.turns[:count] for one in _said_in(turn)), fillers)
         if said == wanted:
             return count
         if len(said) > len(wanted):
@@ -189,7 +189,7 @@ def _said_in(turn: SessionTurn) -> Iterable[_Said]:
             yield "assistant", item.text or ""
 
 
-def _joined(said: Iterable[_Said]) -> list[_Said]:
+def _joined(said: Iterable[_Said], fillers: Sequence[str]) -> list[_Said]:
     """Each speaker's words in a row as one text; spaces and the fillers of an engine do not count.
 
     A user's message that was said again is there once, as in the turns of a session.
@@ -197,7 +197,7 @@ def _joined(said: Iterable[_Said]) -> list[_Said]:
     joined: list[_Said] = []
     for role, text in said:
         words = " ".join(text.split())
-        if not words or words in (OPENING, CLOSING):
+        if not words or words in fillers:
             continue
         if joined and joined[-1][0] == role:
             before = joined[-1][1]
@@ -213,12 +213,16 @@ class RecordedSession:
     """A session that was read whole."""
 
     path: Path
-    engine: str
-    """The adapter whose CLI wrote it."""
+    format: SessionFormat
     summary: SessionSummary
     found: SessionTurns
     usages: tuple[Usage | None, ...]
     """Of each of its turns."""
+
+    @property
+    def engine(self) -> str:
+        """The adapter whose CLI wrote it."""
+        return self.format.engine
 
 
 def read_session(path: Path, format_: SessionFormat) -> RecordedSession:
@@ -243,7 +247,7 @@ def read_session(path: Path, format_: SessionFormat) -> RecordedSession:
     found.wordless = len(found.turns) - len(told)
     found.turns = [turn for turn, _ in told]
     counts = tuple(usage for _, usage in told)
-    return RecordedSession(path, engine_of(format_), transcript.summary, found, counts)
+    return RecordedSession(path, format_, transcript.summary, found, counts)
 
 
 def record_of_session(session: RecordedSession, case: Case, suite: str) -> Record:
@@ -303,7 +307,7 @@ def _live_part(
     if not case.input.history:
         return session, (), ()
     history = past_of(case.input, case.vars).items
-    count = seeded_turns(session.found, history)
+    count = seeded_turns(session.found, history, session.format.fillers)
     if count is None:
         note = "the case begins with a history that the session does not begin with"
         return session, (), (note,)

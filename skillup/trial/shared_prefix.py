@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from skillup.engines.base import CreatedSession, SessionForker, SessionRef, TrialContext
-from skillup.engines.environment import moved_text
+from skillup.engines.session_files import moved_text
 from skillup.process import new_marker
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord

@@ -11,7 +11,7 @@ import pytest
 from skillup.cli.commands.session import session_app
 from skillup.errors import UsageError
 from skillup.sessions.readers import HEAD_BYTES
-from tests.support.session_files import claude_row, codex_meta, message, text, write_rows
+from tests.support.session_files import claude_row, codex_meta, said, text, write_rows
 
 
 def run(*arguments: str) -> int:
@@ -30,7 +30,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     write_rows(tmp_path / "claude" / "projects" / "-project" / "s1.jsonl", rows)
     rollout = tmp_path / "codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-t1.jsonl"
-    write_rows(rollout, [codex_meta(cwd="/other"), message("user", "other words")])
+    write_rows(rollout, [codex_meta(cwd="/other"), *said("user", "other words")])
     return tmp_path
 
 

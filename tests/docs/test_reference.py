@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import AliasChoices, BaseModel
 
-from skillup.engines.claude_code import arguments as claude_arguments
-from skillup.engines.codex import arguments as codex_arguments
+from skillup.engines.claude_code import engine as claude_arguments
+from skillup.engines.codex import engine as codex_arguments
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
 from skillup.schema.judge_script import JudgeScript

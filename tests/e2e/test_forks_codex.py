@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from skillup.engines.codex.engine import Codex
-from skillup.engines.codex.session import session_file
+from skillup.engines.codex.rollout import session_file
 from tests.support.held_turns import Conversation, calls, error_kind
 from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import ModelRequest, ModelServer

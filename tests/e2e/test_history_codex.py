@@ -28,6 +28,7 @@ from tests.support.placed_threads import (
     begin_with_version,
     seeded,
 )
+from tests.support.session_files import format_named
 
 pytestmark = pytest.mark.e2e
 Serve = Callable[..., ModelServer]
@@ -96,7 +97,7 @@ def test_a_seeded_thread_reads_like_one_that_ran(begin: Begin, model_server: Ser
     seeded(conversation)
     conversation.say("one")
 
-    transcript = SessionTranscript(file_of(conversation), "codex_rollout")
+    transcript = SessionTranscript(file_of(conversation), format_named("codex_rollout"))
     entries = [entry for entry in transcript if entry.role != "notice"]
 
     assert transcript.summary.unknown_lines == 0

@@ -9,7 +9,6 @@ from uuid import uuid4
 import pytest
 
 from skillup.sessions.index import (
-    EngineName,
     newest_heads,
     session_files,
     session_homes,
@@ -39,7 +38,7 @@ SAID = [
 ]
 
 
-def _read_only_session(environment: Mapping[str, str], engine: EngineName, cwd: Path) -> Path:
+def _read_only_session(environment: Mapping[str, str], engine: str, cwd: Path) -> Path:
     files = session_files(session_homes(environment))
     [(file, head)] = newest_heads(files, cwd, 10)
     assert file.engine == engine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.engines.claude_code.events import ClaudeEvents, portable_name
-from skillup.engines.cli_runner import ParsedTurn
 from skillup.engines.codex.events import CodexEvents
+from skillup.engines.events import EventParser
 from skillup.engines.scripted.engine import ScriptedEvents
 
 INIT = {
@@ -59,11 +59,11 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-def parse(*events: dict[str, Any] | bytes) -> ParsedTurn:
+def parse(*events: dict[str, Any] | bytes) -> ClaudeEvents:
     parser = ClaudeEvents()
     for event in events:
         parser.feed(event if isinstance(event, bytes) else json.dumps(event).encode())
-    return parser.result()
+    return parser
 
 
 def test_a_turn_with_tools_in_order() -> None:
@@ -84,9 +84,9 @@ def test_a_turn_with_tools_in_order() -> None:
     assert (turn.session_id, turn.model, turn.version) == ("S", "claude-opus-4-8", "2.1.197")
     assert turn.response == "Done."
     assert turn.cost_usd == 0.0015
-    assert turn.unknown_events == 0
-    assert turn.notices == ["MCP server bad failed"]
-    kinds = [item.type for item in turn.items if item.type != "notice"]
+    assert turn.transcript.unknown_events == 0
+    assert turn.transcript.notices == ["MCP server bad failed"]
+    kinds = [item.type for item in turn.transcript.items if item.type != "notice"]
     assert kinds == [
         "reasoning",
         "message",
@@ -96,12 +96,12 @@ def test_a_turn_with_tools_in_order() -> None:
         "tool_result",
         "message",
     ]
-    calls = [item.tool_call for item in turn.items if item.tool_call]
+    calls = [item.tool_call for item in turn.transcript.items if item.tool_call]
     assert [(call.id, call.name, call.kind) for call in calls] == [
         ("t1", "Bash", "shell"),
         ("t2", "srv::add_two", "mcp"),
     ]
-    results = [item.tool_result for item in turn.items if item.tool_result]
+    results = [item.tool_result for item in turn.transcript.items if item.tool_result]
     assert [(r.call_id, r.status, r.content) for r in results] == [
         ("t2", "success", "3\n[image]"),
         ("t1", "error", "Exit code 3\nbad"),
@@ -152,7 +152,7 @@ def test_lines_of_a_sub_agent_carry_its_call_and_are_not_the_answer() -> None:
         {**RESULT, "result": ""},
     )
 
-    assert [(item.agent, item.type) for item in turn.items if item.type != "notice"] == [
+    assert [(item.agent, item.type) for item in turn.transcript.items if item.type != "notice"] == [
         (None, "tool_call"),
         ("t1", "message"),
         ("t1", "tool_call"),
@@ -196,28 +196,18 @@ def test_lines_that_may_have_been_events_are_counted_apart(
     line: bytes, unknown: int, unread: int
 ) -> None:
     """S4: what an unread line told, nobody knows; it was counted as an event without meaning."""
-    for turn in (parse(INIT, line, RESULT), parse_codex(line), parse_scripted(line)):
-        assert (turn.unknown_events, turn.unread_lines) == (unknown, unread)
-
-
-def parse_codex(line: bytes) -> ParsedTurn:
-    parser = CodexEvents(PurePath("/w"))
-    parser.feed(line)
-    return parser.result()
-
-
-def parse_scripted(line: bytes) -> ParsedTurn:
-    parser = ScriptedEvents()
-    parser.feed(line)
-    return parser.result()
+    parsers: list[EventParser] = [ClaudeEvents(), CodexEvents(PurePath("/w")), ScriptedEvents()]
+    for turn in parsers:
+        turn.feed(line)
+        assert (turn.transcript.unknown_events, turn.transcript.unread_lines) == (unknown, unread)
 
 
 def test_a_flood_of_unknown_events_is_counted_and_not_kept() -> None:
     """S9."""
     turn = parse(INIT, *[{"type": "brand_new", "n": n} for n in range(3000)], RESULT)
 
-    assert turn.unknown_events == 3000
-    assert len(turn.items) < 1100
+    assert turn.transcript.unknown_events == 3000
+    assert len(turn.transcript.items) < 1100
     assert turn.finished
 
 
@@ -234,8 +224,8 @@ def test_unknown_events_are_counted_and_kept() -> None:
         RESULT,
     )
 
-    assert turn.unknown_events == 5
-    kept = [item.text or "" for item in turn.items if item.type == "notice"]
+    assert turn.transcript.unknown_events == 5
+    kept = [item.text or "" for item in turn.transcript.items if item.type == "notice"]
     assert sum(text.startswith("unknown event: ") for text in kept) == 5
     assert any("P1" in text for text in kept)
     assert any("this is not JSON" in text for text in kept)
@@ -378,8 +368,8 @@ def test_an_answer_that_quotes_an_error_is_an_answer() -> None:
 def test_what_the_cli_itself_says_is_no_message_of_the_agent() -> None:
     turn = parse(INIT, api_error("rate_limit", "API Error: slow"), {**RESULT, "is_error": True})
 
-    assert [item.text for item in turn.items if item.type == "message"] == []
-    assert "API Error: slow" in turn.notices
+    assert [item.text for item in turn.transcript.items if item.type == "message"] == []
+    assert "API Error: slow" in turn.transcript.notices
 
 
 def test_half_characters_and_odd_numbers_do_not_stop_it() -> None:
@@ -390,9 +380,9 @@ def test_half_characters_and_odd_numbers_do_not_stop_it() -> None:
         RESULT,
     )
 
-    messages = [item.text for item in turn.items if item.type == "message"]
+    messages = [item.text for item in turn.transcript.items if item.type == "message"]
     assert messages == ["a\ufffd", "\U0001f600"]
-    assert all(json.loads(item.model_dump_json()) for item in turn.items)
+    assert all(json.loads(item.model_dump_json()) for item in turn.transcript.items)
 
 
 json_values = st.recursive(
@@ -434,40 +424,12 @@ events = st.dictionaries(
 def test_no_line_makes_it_raise(lines: list[Any]) -> None:
     turn = parse(*lines)
 
-    assert all(json.loads(item.model_dump_json()) for item in turn.items)
-
-
-RECORDINGS = Path(__file__).parents[3] / "shared" / "compat" / "sessions" / "claude"
-
-
-@pytest.mark.parametrize(
-    "recording",
-    ["takopi/claude_stream_json_session.jsonl", "redacted/ritual/claude_toolrich.jsonl"],
-)
-def test_recordings_of_others_are_understood(recording: str) -> None:
-    path = RECORDINGS / recording
-    if not path.exists():
-        pytest.skip(f"{path.name} is not here")
-
-    turn = parse(*path.read_bytes().splitlines())
-
-    assert turn.finished
-    assert turn.unknown_events == 0
-    assert next(item.tool_call.kind for item in turn.items if item.tool_call) == "shell"
-    assert turn.usage is not None
-    assert turn.usage.input_tokens
-
-
-def feed(*events: dict[str, Any]) -> ParsedTurn:
-    parser = ClaudeEvents()
-    for event in events:
-        parser.feed(json.dumps(event).encode())
-    return parser.result()
+    assert all(json.loads(item.model_dump_json()) for item in turn.transcript.items)
 
 
 @pytest.mark.parametrize("answer", [None, {"text": "Done."}, ["Done."], 1])
 def test_a_result_without_a_text_is_no_answer(answer: Any) -> None:
-    turn = feed(INIT, {**RESULT, "result": answer})
+    turn = parse(INIT, {**RESULT, "result": answer})
 
     assert turn.failure is not None
     assert turn.failure.kind == "protocol"
@@ -479,9 +441,9 @@ def test_arguments_that_are_nested_too_deep_for_a_record_are_cut() -> None:
         nested = {"a": [nested]}
     call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"deep": nested, "flat": 1}}
 
-    turn = feed(INIT, {"type": "assistant", "message": {"content": [call]}}, RESULT)
+    turn = parse(INIT, {"type": "assistant", "message": {"content": [call]}}, RESULT)
 
-    recorded = turn.items[-1].model_dump_json()
+    recorded = turn.transcript.items[-1].model_dump_json()
     assert '"flat":1' in recorded
     assert "nested too deep" in recorded
     assert "bottom" not in recorded
@@ -489,7 +451,7 @@ def test_arguments_that_are_nested_too_deep_for_a_record_are_cut() -> None:
 
 @pytest.mark.parametrize("count", [-1, 10**40, True, "7", 1.5])
 def test_a_number_that_can_be_no_count_is_not_known(count: Any) -> None:
-    turn = feed(INIT, {**RESULT, "usage": {"input_tokens": count}, "modelUsage": {}})
+    turn = parse(INIT, {**RESULT, "usage": {"input_tokens": count}, "modelUsage": {}})
 
     assert turn.usage is None
 
@@ -501,4 +463,4 @@ def test_a_number_that_can_be_no_cost_is_not_known(cost: Any) -> None:
     line = json.dumps({**RESULT, "total_cost_usd": "COST"}).replace('"COST"', text)
     parser.feed(line.encode())
 
-    assert parser.result().cost_usd is None
+    assert parser.cost_usd is None

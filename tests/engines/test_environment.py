@@ -1,4 +1,4 @@
-"""Which variables an agent gets, and where its home is."""
+"""What all adapters share: environments, homes, prices, advice, and how they are found."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
-from skillup.engines.environment import EngineHome, login_secrets, trial_environment
-from skillup.schema.profile import Profile
+import pytest
+
+from skillup.engines.base import SessionResumer
+from skillup.engines.cli_runner import cost_usd
+from skillup.engines.environment import EngineHome, trial_environment
+from skillup.engines.failures import parse_retry_after, turn_error
+from skillup.engines.login import login_secrets
+from skillup.engines.registry import ENGINES, get_engine, remove_logins
+from skillup.errors import UsageError
+from skillup.load.profiles import ADAPTERS
+from skillup.schema.profile import Price, Profile
+from skillup.schema.record import Usage
 from tests.support.held_turns import make_trial, write_files
 
 HOME = EngineHome("LAB_HOME", ".lab", "login.json")
@@ -98,3 +108,92 @@ def test_tokens_of_a_login_file_are_secrets(tmp_path: Path) -> None:
     assert login_secrets(tmp_path / "broken.json") == {}
     assert login_secrets(tmp_path / "deep.json") == {}
     assert login_secrets(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Rate limit reached for x. Please try again in 1.898s.", 1.898),
+        ("try again in 20ms", 0.02),
+        ("try again in 2 days 17 hours 14 minutes", 2 * 86400 + 17 * 3600 + 14 * 60),
+        ("please wait for 30 seconds", 30),
+        ("429, retry-after: 12", 12),
+        ("try again later", None),
+        ("You've hit your limit · resets 8pm", None),
+    ],
+)
+def test_how_long_a_provider_asks_to_wait(message: str, seconds: float | None) -> None:
+    assert parse_retry_after(message) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_only_the_engines_own_error_says_how_long_to_wait() -> None:
+    """F4: `Retry-After: 86400` in a tool's output, before a 429, is no wish of the provider's."""
+    printed = "last lines of stdout:\nHTTP/1.1 429\nRetry-After: 86400\n"
+    long = "429: slow down. " * 40 + "Please try again in 7s."
+
+    assert turn_error("claude", "rate_limit", "429: no", printed).retry_after_seconds is None
+    assert turn_error("claude", "rate_limit", long, printed).retry_after_seconds == 7
+
+
+@pytest.mark.parametrize("name", sorted(ENGINES))
+def test_every_adapter_is_there_and_can_resume(name: str) -> None:
+    engine = get_engine(name)
+
+    assert engine.name == name
+    assert isinstance(engine, SessionResumer)
+    assert engine.skill_directories()
+
+
+def test_an_unknown_name_gets_the_nearest_one() -> None:
+    with pytest.raises(UsageError) as raised:
+        get_engine("claude-code")
+
+    assert raised.value.hint == "did you mean `claude_code`?"
+
+
+def test_the_loader_knows_the_same_adapters() -> None:
+    # It cannot import the registry, which is above it; a profile's `engine:` is checked there.
+    assert set(ADAPTERS) == set(ENGINES)
+
+
+def test_the_logins_of_all_clis_are_removed(tmp_path: Path) -> None:
+    logins = {"home/.claude/.credentials.json": "{}", "home/.codex/auth.json": "{}"}
+    write_files(tmp_path, {**logins, "home/.codex/config.toml": ""})
+
+    remove_logins(tmp_path)
+
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["config.toml"]
+
+
+USAGE = Usage(input_tokens=1000, cached_input_tokens=200, cache_write_tokens=100, output_tokens=50)
+
+
+def profile(prices: Price | dict[str, Price] | None, model: str | None = None) -> Profile:
+    return Profile(engine="codex", model=model, prices=prices)
+
+
+def test_cached_and_written_tokens_have_their_own_prices() -> None:
+    prices = Price(input=1.0, cached_input=0.1, cache_write=2.0, output=10.0)
+
+    cost = cost_usd(profile(prices), None, USAGE)
+
+    assert cost == pytest.approx((700 * 1.0 + 200 * 0.1 + 100 * 2.0 + 50 * 10.0) / 1e6)
+
+
+def test_prices_are_looked_up_by_the_reported_model_then_by_the_profiles() -> None:
+    prices = {
+        "alias": Price(input=1.0, output=1.0),
+        "full-name": Price(input=2.0, output=2.0),
+    }
+
+    assert cost_usd(profile(prices, "alias"), "full-name", USAGE) == pytest.approx(1050 * 2 / 1e6)
+    assert cost_usd(profile(prices, "alias"), "other", USAGE) == pytest.approx(1050 / 1e6)
+    assert cost_usd(profile(prices), "other", USAGE) is None
+
+
+def test_what_is_not_known_has_no_cost() -> None:
+    prices = Price(input=1.0, output=1.0)
+
+    assert cost_usd(profile(None), "x", USAGE) is None
+    assert cost_usd(profile(prices), "x", None) is None
+    assert cost_usd(profile(prices), "x", Usage(input_tokens=5)) is None

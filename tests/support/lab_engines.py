@@ -9,7 +9,7 @@ from skillup.engines.base import Engine
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.claude_code.session import session_file as claude_session_file
 from skillup.engines.codex.engine import Codex
-from skillup.engines.codex.session import session_file as codex_session_file
+from skillup.engines.codex.rollout import session_file as codex_session_file
 from skillup.schema.profile import Profile
 from tests.support.held_turns import Conversation, make_trial
 

@@ -49,6 +49,7 @@ class ScriptedTrial:
             extra_env=extra_env or {},
             marker=f"test-{uuid.uuid4()}",
             session_id=str(uuid.uuid4()),
+            version="1.0",
             script=None if replies is None else Script.model_validate(replies),
             attempt=attempt,
             seed=seed,

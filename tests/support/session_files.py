@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.session_entries import SessionEntry, SessionSummary
+from skillup.engines.registry import session_libraries
+from skillup.engines.session_entries import SessionEntry, SessionFormat, SessionSummary
 from skillup.sessions.readers import SessionTranscript, detect_format
 
 TIME = "2026-01-01T00:00:00.000Z"
@@ -82,6 +83,18 @@ def message(role: str, words: str) -> dict[str, Any]:
     """A message that the model sees."""
     block = "output_text" if role == "assistant" else "input_text"
     return item("message", role=role, content=[{"type": block, "text": words}])
+
+
+def said(role: str, words: str) -> list[dict[str, Any]]:
+    """A message as it stands in a rollout: for the model, and for people."""
+    name, block = ("UserMessage", "text") if role == "user" else ("AgentMessage", "Text")
+    return [message(role, words), done(name, id="x", content=[{"type": block, "text": words}])]
+
+
+def format_named(name: str) -> SessionFormat:
+    """The format of that name."""
+    formats = [one for library in session_libraries().values() for one in library.session_formats()]
+    return next(one for one in formats if one.name == name)
 
 
 def event(kind: str, **payload: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillup.engines.base import ItemWatcher
-from skillup.engines.cli_runner import Transcript
+from skillup.engines.events import Transcript
 from skillup.schema.record import Usage
 from skillup.trial import TrialEvent
 from skillup.trial.request import AgentWatcher, spent_in

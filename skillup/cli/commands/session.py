@@ -102,11 +102,11 @@ def show_session(
         session_format,
         session_homes,
     )
-    from skillup.sessions.readers import SessionTranscript, engine_of, read_head
+    from skillup.sessions.readers import SessionTranscript, read_head
 
     path = find_session(session, session_files(session_homes(os.environ)))
     format_ = session_format(path)
-    transcript, engine = SessionTranscript(path, format_), engine_of(format_)
+    transcript, engine = SessionTranscript(path, format_), format_.engine
     if as_json:
         _write(json_chunks(engine, path, transcript, transcript.summary), end="")
         return 0

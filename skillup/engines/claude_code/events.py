@@ -1,18 +1,17 @@
 """From the lines of `claude -p --output-format stream-json --verbose` to a turn. Pure.
 
-The format is that of Claude Code 2.1; older and newer events are kept as unknown ones.
+The format is that of Claude Code 2.1; other events are kept as unknown ones.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from skillup.engines.base import Progress
-from skillup.engines.cli_runner import (
-    ParsedTurn,
+from skillup.engines.events import (
+    EventParser,
+    Status,
     Transcript,
     as_amount,
     as_count,
@@ -20,82 +19,11 @@ from skillup.engines.cli_runner import (
     as_list,
     as_text,
     content_text,
-    read_event,
+    words,
 )
 from skillup.engines.failures import Failure, kind_of_status
 from skillup.schema.check_specs import ToolKind
-from skillup.schema.record import ErrorKind, ToolCall, Usage
-
-# From a portable tool call to the one that Claude Code would have made: the way back.
-
-# Claude's tool of each kind, and what other engines and cases call its arguments.
-_TOOLS: Mapping[ToolKind, tuple[str, Mapping[str, tuple[str, ...]]]] = {
-    "shell": ("Bash", {"command": ("cmd", "script")}),
-    "read": ("Read", {"file_path": ("path", "filename")}),
-    "write": ("Write", {"file_path": ("path", "filename"), "content": ("text", "file_text")}),
-    "edit": (
-        "Edit",
-        {
-            "file_path": ("path", "filename", "notebook_path"),
-            "old_string": ("old", "old_str"),
-            "new_string": ("new", "new_str"),
-        },
-    ),
-    "search": ("Grep", {"pattern": ("query", "regex")}),
-    "web": ("WebFetch", {"url": ("uri",)}),
-    "skill": ("Skill", {"skill": ("name", "command")}),
-    "agent": ("Agent", {}),
-    # Nothing says which one: names that the model's API takes, and that no tool has.
-    "mcp": ("mcp__unknown__tool", {}),
-    "other": ("other", {}),
-}
-_WEB_SEARCH: tuple[str, Mapping[str, tuple[str, ...]]] = ("WebSearch", {"query": ("q",)})
-
-# What the API takes as the name of a tool, and as the id of a call.
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 128
-
-
-def own_call(call: ToolCall) -> tuple[str, dict[str, Any]]:
-    """The tool's name and its input, as claude has them.
-
-    A call with a name keeps it, and its arguments; MCP's `server::tool` becomes
-    `mcp__server__tool`. Without a name it is claude's tool of the call's kind, and the arguments
-    get the names that this tool has for them.
-    """
-    if call.name:
-        return _own_name(call.name), dict(call.arguments)
-    name, names = _TOOLS[call.kind]
-    given = call.arguments
-    if call.kind == "web" and not given.keys() & {"url", "uri"} and given.keys() & {"query", "q"}:
-        name, names = _WEB_SEARCH
-    arguments = _renamed(given, names)
-    command = arguments.get("command")
-    if name == "Bash" and isinstance(command, list):
-        arguments["command"] = shlex.join(map(str, command))
-    return name, arguments
-
-
-def api_id(call_id: str) -> str:
-    """The id of a call with nothing in it that the model's API refuses."""
-    return _NOT_IN_NAMES.sub("_", call_id) or "_"
-
-
-def _own_name(name: str) -> str:
-    server, separator, tool = name.partition("::")
-    own = f"mcp__{server or 'unknown'}__{tool or 'tool'}" if separator else name
-    return _NOT_IN_NAMES.sub("_", own)[:_LONGEST_NAME]
-
-
-def _renamed(given: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Each argument in its place; one that stands there under its own name stays as it is."""
-    own = {other: name for name, others in names.items() for other in reversed(others)}
-    renamed: dict[str, Any] = {}
-    for name, value in given.items():
-        target = own.get(name, name)
-        renamed[name if target in given or target in renamed else target] = value
-    return renamed
-
+from skillup.schema.record import ErrorKind, Usage
 
 # What Claude Code's `result` event and its stderr say went wrong.
 
@@ -145,45 +73,33 @@ _QUOTA = re.compile(
     re.IGNORECASE,
 )
 
-_LOCAL_ANSWERS = ("Unknown command:", "Unknown skill:", "Unknown slash command:")
-_LOCAL_ANSWER_END = "isn't available in this environment."
+# What the CLI answers by itself to a slash command, as a success of no turns.
+_LOCAL_ANSWER = re.compile(
+    r"Unknown (?:command|skill|slash command):|.*isn't available in this environment\.\Z", re.DOTALL
+)
 
 
 def failure_of(result: dict[str, Any], api_error: str | None) -> Failure | None:
-    """Whether the turn failed. `subtype` is "success" even then: `is_error` tells.
-
-    A slash command that does not exist is answered by the CLI itself, as a success of no turns.
-    """
+    """Whether the turn failed. `subtype` is "success" even then: `is_error` tells."""
     said = as_text(result.get("result"))
     said = said or "; ".join(as_text(error) for error in as_list(result.get("errors")))
     subtype = as_text(result.get("subtype"))
     if not result.get("is_error") and not subtype.startswith("error"):
-        if said.startswith(_LOCAL_ANSWERS) and result.get("num_turns") == 0:
-            return Failure("unsupported", f"{said}; the model was not asked")
-        if said.endswith(_LOCAL_ANSWER_END) and result.get("num_turns") == 0:
-            return Failure("unsupported", f"{said} The model was not asked")
+        if _LOCAL_ANSWER.match(said) and result.get("num_turns") == 0:
+            return Failure("unsupported", f"{said.rstrip('.')}; the model was not asked")
         if not isinstance(result.get("result"), str):
             return Failure("protocol", "its `result` event holds no answer")
         return None
     said = said or f"it ended the turn with {subtype or 'an error'}"
-    return Failure(_kind(result, subtype, api_error, said), said)
-
-
-def _kind(result: dict[str, Any], subtype: str, api_error: str | None, said: str) -> ErrorKind:
-    if subtype in _BY_SUBTYPE:
-        return _BY_SUBTYPE[subtype]
-    if _QUOTA.search(said):
-        return "quota"
     status = result.get("api_error_status")
-    if isinstance(status, int):
-        return kind_of_status(status)
-    by_text = kind_of_text(said)
-    if by_text is not None:
-        return by_text
-    if api_error is not None:
-        # Left: server_error and unknown, said of answers that make no sense.
-        return _BY_API_ERROR.get(api_error, "model_error")
-    return "crash"
+    kind = _BY_SUBTYPE.get(subtype) or ("quota" if _QUOTA.search(said) else None)
+    if kind is None and isinstance(status, int):
+        kind = kind_of_status(status)
+    kind = kind or kind_of_text(said)
+    if kind is None:
+        # Of API errors, server_error and unknown are left: of answers that make no sense.
+        kind = "crash" if api_error is None else _BY_API_ERROR.get(api_error, "model_error")
+    return Failure(kind, said)
 
 
 def kind_of_text(text: str) -> ErrorKind | None:
@@ -193,81 +109,45 @@ def kind_of_text(text: str) -> ErrorKind | None:
     return next((kind for part, kind in _BY_TEXT if part in text), None)
 
 
-_KINDS: dict[str, ToolKind] = {
-    "Bash": "shell",
-    "BashOutput": "shell",
-    "KillShell": "shell",
-    "PowerShell": "shell",
-    "Monitor": "shell",
-    "Read": "read",
-    "NotebookRead": "read",
-    "Write": "write",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "NotebookEdit": "edit",
-    "Grep": "search",
-    "Glob": "search",
-    "LS": "search",
-    "WebFetch": "web",
-    "WebSearch": "web",
-    "Skill": "skill",
-    "Task": "agent",
-    "Agent": "agent",
+_TOOLS: dict[ToolKind, str] = {
+    "shell": "Bash BashOutput KillShell PowerShell Monitor",
+    "read": "Read NotebookRead",
+    "write": "Write",
+    "edit": "Edit MultiEdit NotebookEdit",
+    "search": "Grep Glob LS",
+    "web": "WebFetch WebSearch",
+    "skill": "Skill",
+    "agent": "Task Agent",
 }
+_KINDS = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
 _MCP_PREFIX = "mcp__"
 
 # Events that tell nothing about the conversation.
-_SILENT_TYPES = frozenset(
-    {
-        "stream_event",
-        "control_response",
-        "control_cancel_request",
-        "keep_alive",
-        "tool_progress",
-        "tool_use_summary",
-        "auth_status",
-        "prompt_suggestion",
-    }
-)
-_SILENT_SUBTYPES = frozenset(
-    {
-        "status",
-        "thinking_tokens",
-        "hook_started",
-        "hook_progress",
-        "hook_response",
-        "task_started",
-        "task_progress",
-        "task_updated",
-        "task_notification",
-        "session_state_changed",
-        "files_persisted",
-        "post_turn_summary",
-    }
-)
+_SILENT = words("""
+    stream_event control_response control_cancel_request keep_alive tool_progress
+    tool_use_summary auth_status prompt_suggestion
+""")
+_SILENT_SYSTEM = words("""
+    status thinking_tokens hook_started hook_progress hook_response task_started task_progress
+    task_updated task_notification session_state_changed files_persisted post_turn_summary
+""")
 
 
-class ClaudeEvents:
-    """Feed it the lines of one process; :meth:`result` tells the turn."""
+class ClaudeEvents(EventParser):
+    """Feed it the lines of one process."""
 
     def __init__(self, progress: Progress = lambda _: None) -> None:
-        self._transcript = Transcript(progress)
-        self._session_id: str | None = None
-        self._model: str | None = None
-        self._version: str | None = None
-        self._last_message = ""
+        super().__init__(progress)
         self._api_error: str | None = None
-        self._result: dict[str, Any] | None = None
-        self.closed = False
+        self._result: dict[str, Any] = {}
 
-    def feed(self, line: bytes) -> None:
-        """Take the next line, without its newline. Never raises."""
-        event = read_event(line)
-        if event is None:
-            return
-        if isinstance(event, str):
-            self._transcript.unknown_event(event)
-            return
+    @property
+    def failure(self) -> Failure | None:
+        """What the `result` event says went wrong."""
+        return failure_of(self._result, self._api_error) if self.finished else None
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Takes the next event."""
         kind = as_text(event.get("type"))
         if kind in ("assistant", "user", "result"):
             self.closed = kind == "result"
@@ -276,111 +156,89 @@ class ClaudeEvents:
         elif kind == "assistant":
             self._assistant(event)
         elif kind == "user":
-            self._user(event)
+            # Texts are the prompt again, or what the CLI adds by itself.
+            agent = as_text(event.get("parent_tool_use_id")) or None
+            for block in map(as_dict, as_list(as_dict(event.get("message")).get("content"))):
+                if block.get("type") == "tool_result":
+                    take_block(self.transcript, block, agent)
         elif kind == "result":
-            self._result = event
-            self._session_id = self._session_id or as_text(event.get("session_id")) or None
+            self._result, self.finished = event, True
+            self.session_id = self.session_id or as_text(event.get("session_id")) or None
+            self.usage = _usage(event)
+            self.cost_usd = as_amount(event.get("total_cost_usd"))
+            self.response = as_text(event.get("result")) or self.response
         elif kind == "rate_limit_event":
-            self._rate_limit(event)
-        elif kind not in _SILENT_TYPES:
-            self._transcript.unknown_event(event)
-
-    def result(self) -> ParsedTurn:
-        """The turn so far; ``finished`` only after the `result` event."""
-        last = self._result or {}
-        answer = last.get("result")
-        return ParsedTurn(
-            session_id=self._session_id,
-            response=answer if isinstance(answer, str) and answer else self._last_message,
-            items=self._transcript.items,
-            usage=_usage(last),
-            cost_usd=as_amount(last.get("total_cost_usd")),
-            model=self._model,
-            version=self._version,
-            notices=self._transcript.notices,
-            unknown_events=self._transcript.unknown,
-            unread_lines=self._transcript.unread,
-            finished=self._result is not None,
-            failure=failure_of(last, self._api_error) if self._result is not None else None,
-        )
+            self.transcript.notice(rate_limit_notice(event))
+        elif kind not in _SILENT:
+            self.transcript.unknown(event)
 
     def _system(self, event: dict[str, Any]) -> None:
         subtype = as_text(event.get("subtype"))
         if subtype == "init":
-            self._session_id = as_text(event.get("session_id")) or None
-            self._model = as_text(event.get("model")) or None
-            self._version = as_text(event.get("claude_code_version")) or None
+            self.session_id = as_text(event.get("session_id")) or None
+            self.model = as_text(event.get("model")) or None
+            self.version = as_text(event.get("claude_code_version")) or None
             for server in map(as_dict, as_list(event.get("mcp_servers"))):
                 if server.get("status") == "failed":
-                    self._transcript.notice(f"MCP server {as_text(server.get('name'))} failed")
-        elif subtype == "api_retry":
-            status = event.get("error_status") or event.get("error")
-            attempt = f"{as_text(event.get('attempt'))} of {as_text(event.get('max_retries'))}"
-            self._transcript.notice(f"asked the model again ({attempt}): {as_text(status)}")
-        elif subtype == "compact_boundary":
-            self._transcript.notice("the conversation was compacted")
-        elif subtype not in _SILENT_SUBTYPES:
-            self._transcript.unknown_event(event)
+                    self.transcript.notice(f"MCP server {as_text(server.get('name'))} failed")
+        elif text := system_notice(subtype, event):
+            self.transcript.notice(text)
+        elif subtype not in _SILENT_SYSTEM:
+            self.transcript.unknown(event)
 
     def _assistant(self, event: dict[str, Any]) -> None:
         message = as_dict(event.get("message"))
         agent = as_text(event.get("parent_tool_use_id")) or None
         if event.get("error"):
             self._api_error = as_text(event["error"])
-        if message.get("model") == "<synthetic>":  # the CLI speaks, not the model
-            self._transcript.notice(content_text(message.get("content")))
-            return
         content = message.get("content")
+        if message.get("model") == "<synthetic>":  # the CLI speaks, not the model
+            self.transcript.notice(content_text(content))
+            return
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for block in map(as_dict, as_list(blocks)):
-            self._block(block, agent)
-
-    def _block(self, block: dict[str, Any], agent: str | None) -> None:
-        kind = block.get("type")
-        if kind == "text":
-            text = as_text(block.get("text"))
-            self._transcript.message(text, agent)
-            if agent is None and text:
-                self._last_message = text
-        elif kind in ("thinking", "redacted_thinking"):
-            self._transcript.reasoning(as_text(block.get("thinking")), agent)
-        elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            self._transcript.call(*call_of(block), agent)
-        elif as_text(kind).endswith("tool_result"):
-            self._transcript.result(*result_of(block), agent)
-        else:
-            self._transcript.unknown_event(block)
-
-    def _user(self, event: dict[str, Any]) -> None:
-        """Tool results. Texts are the prompt again, or what the CLI adds by itself."""
-        agent = as_text(event.get("parent_tool_use_id")) or None
-        for block in map(as_dict, as_list(as_dict(event.get("message")).get("content"))):
-            if block.get("type") == "tool_result":
-                self._transcript.result(*result_of(block), agent)
-
-    def _rate_limit(self, event: dict[str, Any]) -> None:
-        info = as_dict(event.get("rate_limit_info"))
-        if info.get("status") not in (None, "allowed"):
-            self._transcript.notice(f"rate limit: {as_text(info.get('status'))}")
+            said = take_block(self.transcript, block, agent)
+            if said and agent is None:
+                self.response = said
 
 
-def call_of(block: dict[str, Any]) -> tuple[str, str, ToolKind, dict[str, Any]]:
-    """A tool_use block's id, name as skillup shows it, kind and arguments."""
-    name, kind = portable_name(as_text(block.get("name")))
-    given = block.get("input")
-    return (
-        as_text(block.get("id")),
-        name,
-        kind,
-        given if isinstance(given, dict) else {"input": given},
-    )
+def take_block(transcript: Transcript, block: dict[str, Any], agent: str | None) -> str:
+    """Adds a block of a message; what it says in words to the user."""
+    kind = as_text(block.get("type"))
+    if kind == "text":
+        text = as_text(block.get("text"))
+        transcript.message(text, agent)
+        return text
+    if kind in ("thinking", "redacted_thinking"):
+        transcript.reasoning(as_text(block.get("thinking")), agent)
+    elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+        name, given = as_text(block.get("name")), block.get("input")
+        arguments = given if isinstance(given, dict) else {"input": given}
+        transcript.call(as_text(block.get("id")), *portable_name(name), arguments, agent)
+    elif kind.endswith("tool_result"):
+        status: Status = "error" if block.get("is_error") is True else "success"
+        content = content_text(block.get("content", block.get("output")))
+        transcript.result(as_text(block.get("tool_use_id")), status, content, agent)
+    else:
+        transcript.unknown(block)
+    return ""
 
 
-def result_of(block: dict[str, Any]) -> tuple[str, Literal["success", "error"], str]:
-    """A tool_result block's call id, status and content."""
-    failed = block.get("is_error") is True
-    content = content_text(block.get("content", block.get("output")))
-    return as_text(block.get("tool_use_id")), "error" if failed else "success", content
+def system_notice(subtype: str, row: dict[str, Any]) -> str:
+    """What a `system` row tells; "" if it tells nothing or is not known."""
+    if subtype in ("compact_boundary", "microcompact_boundary"):
+        return "the conversation was compacted"
+    if subtype == "api_retry":
+        status = as_text(row.get("error_status") or row.get("error"))
+        attempt = f"{as_text(row.get('attempt'))} of {as_text(row.get('max_retries'))}"
+        return f"asked the model again ({attempt}): {status}"
+    return ""
+
+
+def rate_limit_notice(event: dict[str, Any]) -> str:
+    """What a `rate_limit_event` warns of; "" for nothing."""
+    status = as_dict(event.get("rate_limit_info")).get("status")
+    return "" if status in (None, "allowed") else f"rate limit: {as_text(status)}"
 
 
 def portable_name(name: str) -> tuple[str, ToolKind]:

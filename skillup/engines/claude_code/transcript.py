@@ -1,115 +1,34 @@
-"""From the rows of Claude Code's session files and event recordings to entries. Pure.
+"""The rows of Claude Code's session files and event recordings as entries. Pure.
 
-Both have the same rows for messages; the row types are those of versions 1.0 to 2.1.
+Both have the same rows for messages; the formats are those of Claude Code 2.1.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from skillup.engines.claude_code.events import call_of, result_of
-from skillup.engines.cli_runner import as_dict, as_list, as_text, content_text
-from skillup.engines.session_entries import EntryLog
+from skillup.engines.claude_code.events import rate_limit_notice, system_notice, take_block
+from skillup.engines.claude_code.session import CLOSING, OPENING
+from skillup.engines.events import as_count, as_dict, as_list, as_text, content_text, words
+from skillup.engines.session_entries import EntryLog, SessionFormat, TurnTokens
+from skillup.engines.session_files import SessionLine
 
-# The rows of Claude Code's session files and recordings that are no messages.
-
-# They tell nothing about the conversation: the state of the screen, of files, of hooks.
-_SILENT = frozenset(
-    [
-        "agent-name",
-        "agent-color",
-        "agent-setting",
-        "atis-latch",
-        "attribution-snapshot",
-        "auth_status",
-        "bridge-session",
-        "content-replacement",
-        "control_cancel_request",
-        "control_request",
-        "control_response",
-        "file-history-snapshot",
-        "frame-link",
-        "keep_alive",
-        "last-prompt",
-        "mode",
-        "permission-mode",
-        "pr-link",
-        "progress",
-        "prompt_suggestion",
-        "queue-operation",
-        "relocated",
-        "result",
-        "speculation-accept",
-        "started",
-        "stream_event",
-        "tag",
-        "task-summary",
-        "tool_progress",
-        "tool_use_summary",
-        "worktree-state",
-    ]
-)
-_SILENT_SYSTEM = frozenset(
-    [
-        "agents_killed",
-        "away_summary",
-        "bridge_status",
-        "files_persisted",
-        "hook_progress",
-        "hook_response",
-        "hook_started",
-        "memory_saved",
-        "post_turn_summary",
-        "scheduled_task_fire",
-        "session_start",
-        "session_state_changed",
-        "status",
-        "stop_hook_summary",
-        "task_notification",
-        "task_progress",
-        "task_started",
-        "task_updated",
-        "thinking_tokens",
-        "turn_duration",
-    ]
-)
-
-
-def is_silent_row(kind: str) -> bool:
-    """Whether rows of this type are known, and have nothing to say."""
-    return kind in _SILENT
-
-
-def is_silent_system_row(subtype: str) -> bool:
-    """The same for `system` rows."""
-    return subtype in _SILENT_SYSTEM
-
-
-def system_text(subtype: str, row: dict[str, Any]) -> str:
-    """What a `system` row tells; "" if it tells nothing or is not known."""
-    content = as_text(row.get("content"))
-    if subtype in ("compact_boundary", "microcompact_boundary"):
-        return "the conversation was compacted"
-    if subtype in ("api_error", "error"):
-        error = row.get("error")
-        inner = as_dict(as_dict(as_dict(error).get("error")).get("error")) or as_dict(error)
-        message = as_text(inner.get("message")) or as_text(inner.get("status")) or content
-        return f"API error: {message or as_text(error)}"
-    if subtype == "api_retry":
-        status = as_text(row.get("error_status") or row.get("error"))
-        attempt = f"{as_text(row.get('attempt'))} of {as_text(row.get('max_retries'))}"
-        return f"asked the model again ({attempt}): {status}"
-    if subtype == "api_refusal":
-        return f"refused: {as_text(row.get('apiRefusalExplanation')) or content}"
-    if subtype == "model_refusal_fallback":
-        return f"refused, another model took over: {content}".rstrip(": ")
-    if subtype in ("informational", "local_command", "permission_retry"):
-        return content or subtype
-    return ""
-
-
+# Rows that tell nothing about the conversation: the state of the screen, of files, of hooks.
+_SILENT = words("""
+    agent-name agent-color agent-setting atis-latch attribution-snapshot auth_status
+    bridge-session content-replacement control_cancel_request control_request control_response
+    file-history-snapshot frame-link keep_alive last-prompt mode permission-mode pr-link
+    progress prompt_suggestion queue-operation relocated result speculation-accept started
+    stream_event tag task-summary tool_progress tool_use_summary worktree-state
+""")
+_SILENT_SYSTEM = words("""
+    agents_killed away_summary bridge_status files_persisted hook_progress hook_response
+    hook_started memory_saved post_turn_summary scheduled_task_fire session_start
+    session_state_changed status stop_hook_summary task_notification task_progress task_started
+    task_updated thinking_tokens turn_duration
+""")
 # User messages that the CLI writes: what a local command printed, reminders, reports of tasks.
 _OF_THE_CLI = re.compile(
     r"\s*(?:<(?:local-command-(?:stdout|stderr|caveat)|bash-(?:stdout|stderr)|system-reminder"
@@ -131,9 +50,15 @@ class ClaudeTranscript:
         self._last_notice = ""
 
     def feed(self, row: dict[str, Any]) -> None:
-        """Take the next row. Never raises."""
+        """Takes the next row. Never raises."""
+        summary = self._log.summary
         self._log.time(row.get("timestamp"))
-        self._facts(row)
+        # The last: a session that was resumed into a copy begins with lines of the older one.
+        session_id = as_text(row.get("sessionId") or row.get("session_id"))
+        summary.session_id = session_id or summary.session_id
+        summary.cwd = summary.cwd or as_text(row.get("cwd")) or None
+        version = as_text(row.get("version") or row.get("claude_code_version"))
+        summary.version = version or summary.version
         kind = as_text(row.get("type"))
         if kind == "user":
             self._user(row)
@@ -143,59 +68,42 @@ class ClaudeTranscript:
             self._system(row)
         elif kind == "attachment":
             self._attachment(as_dict(row.get("attachment")))
-        elif kind in ("tool_use", "tool_result"):  # rows of their own, before 2.0
-            self._block(row, None)
         elif kind == "result" and "subtype" in row:
             self._result(row)
         elif kind == "rate_limit_event":
-            status = as_dict(row.get("rate_limit_info")).get("status")
-            if status not in (None, "allowed"):
-                self._log.notice(f"rate limit: {as_text(status)}")
+            self._log.notice(rate_limit_notice(row))
         elif kind in _TITLES:
-            self._log.summary.title = as_text(row.get(_TITLES[kind])) or self._log.summary.title
-        elif not is_silent_row(kind):
+            summary.title = as_text(row.get(_TITLES[kind])) or summary.title
+        elif kind not in _SILENT:
             self._log.unknown(row)
-
-    def _facts(self, row: dict[str, Any]) -> None:
-        summary = self._log.summary
-        # The last: a session that was resumed into a copy begins with lines of the older one.
-        summary.session_id = (
-            as_text(row.get("sessionId") or row.get("session_id")) or summary.session_id
-        )
-        summary.cwd = summary.cwd or as_text(row.get("cwd")) or None
-        version = row.get("version") or row.get("claude_code_version")
-        summary.version = as_text(version) or summary.version
 
     def _agent(self, row: dict[str, Any]) -> str | None:
         """The sub-agent that a message is of. In a file of its own it is the agent itself."""
         agent = as_text(row.get("parent_tool_use_id") or row.get("agentId")) or None
-        if agent is None and row.get("isSidechain") is True:
-            agent = "sidechain"
+        is_side = row.get("isSidechain") is True
         if not self._seen_message:
             self._seen_message = True
-            if row.get("isSidechain") is True and row.get("agentId"):
+            if is_side and row.get("agentId"):
                 self._own_agent = self._log.summary.agent = agent
+        agent = agent or ("sidechain" if is_side else None)
         return None if agent == self._own_agent else agent
 
     def _user(self, row: dict[str, Any]) -> None:
         agent = self._agent(row)
-        message = row.get("message")
-        content = message.get("content") if isinstance(message, dict) else message
+        content = as_dict(row.get("message")).get("content")
         if not content or not isinstance(content, str | list):
             self._log.unknown(row)
             return
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         texts: list[Any] = []
-        for block in [content] if isinstance(content, str) else content:
-            kind = as_text(as_dict(block).get("type"))
-            text = block if isinstance(block, str) else as_text(as_dict(block).get("text"))
-            if kind.endswith("tool_result"):
-                self._block(block, agent)
+        for block in map(as_dict, blocks):
+            text = as_text(block.get("text"))
+            if as_text(block.get("type")).endswith("tool_result"):
+                take_block(self._log, block, agent)
             elif _OF_THE_CLI.match(text):
                 self._log.notice(text, agent)
-            elif text or kind not in ("text", ""):
+            elif text or block.get("type") != "text":
                 texts.append(block)
-            elif not isinstance(block, dict):
-                self._log.unknown(block)
         if not texts:
             return
         text = content_text(texts)
@@ -221,49 +129,37 @@ class ClaudeTranscript:
             if self._turn_ended:
                 self._turn_ended = False
                 self._log.open_turn()
-        for block in [content] if isinstance(content, str) else content:
-            self._block({"type": "text", "text": block} if isinstance(block, str) else block, agent)
-
-    def _block(self, block: Any, agent: str | None) -> None:
-        block = as_dict(block)
-        kind = as_text(block.get("type"))
-        if kind == "text":
-            self._log.assistant(as_text(block.get("text")), agent)
-            self._said = self._said or agent is None
-        elif kind in ("thinking", "redacted_thinking"):
-            self._log.reasoning(as_text(block.get("thinking")), agent)
-        elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            self._log.call(*call_of(block), agent)
-        elif kind.endswith("tool_result"):
-            self._log.result(*result_of(block), agent)
-        elif kind == "fallback":
-            names = (as_text(as_dict(block.get(end)).get("model")) for end in ("from", "to"))
-            self._log.notice("another model took over: " + " → ".join(names), agent)
-        else:
-            self._log.unknown(block)
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for block in map(as_dict, blocks):
+            said = take_block(self._log, block, agent)
+            self._said = self._said or (agent is None and bool(said))
 
     def _system(self, row: dict[str, Any]) -> None:
-        subtype = as_text(row.get("subtype"))
+        subtype, content = as_text(row.get("subtype")), as_text(row.get("content"))
         if subtype == "init":
             self._log.summary.model = as_text(row.get("model")) or self._log.summary.model
             self._said = self._turn_ended = False
             self._log.open_turn()
-            return
-        text = system_text(subtype, row)
-        if text:
+        elif text := system_notice(subtype, row):
             self._log.notice(text)
-        elif not is_silent_system_row(subtype):
+        elif subtype in ("api_error", "error"):
+            error = as_dict(row.get("error"))
+            inner = as_dict(as_dict(error.get("error")).get("error")) or error
+            self._log.notice(f"API error: {as_text(inner.get('message')) or content}")
+        elif subtype in ("informational", "local_command", "permission_retry"):
+            self._log.notice(content or subtype)
+        elif subtype not in _SILENT_SYSTEM:
             self._log.unknown(row)
 
     def _attachment(self, attachment: dict[str, Any]) -> None:
         """Context that the CLI adds; but also what the user typed while the agent worked."""
         if attachment.get("type") != "queued_command" or attachment.get("isMeta"):
             return
-        prompt = attachment.get("prompt")
+        text = content_text(attachment.get("prompt"))
         if attachment.get("commandMode") == "task-notification":
-            self._log.notice(content_text(prompt))
-        elif prompt:
-            self._log.user(content_text(prompt))
+            self._log.notice(text)
+        elif text:
+            self._log.user(text)
 
     def _result(self, row: dict[str, Any]) -> None:
         """The end of a turn in a recording; its text is that of the last message again."""
@@ -273,99 +169,116 @@ class ClaudeTranscript:
             if errors != self._last_notice or not errors:
                 self._log.notice(f"the turn ended with {subtype}: {errors}".rstrip(": "))
         elif not self._said:
-            self._log.assistant(answer)
+            self._log.message(answer)
         self._said, self._turn_ended, self._last_notice = False, True, ""
 
 
-# Which lines of a Claude Code session file are the conversation as it stands.
+def left_lines(lines: Iterable[SessionLine]) -> Collection[int]:
+    """The numbers of the lines on branches that the user went back from.
 
-_NOT_IN_TREE = -1
-_ROOT = 0
-_BESIDE, _PROMPT, _ANSWER = range(3)
-
-
-class Branches:
-    """Give it every row in order, then :meth:`settle`; till then it keeps 200 bytes of each."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._messages: dict[str, int] = {}
-        # By line number, from 1.
-        self._parents = array("q", [_NOT_IN_TREE])
-        self._kinds = bytearray([_BESIDE])
-        self._message_of = array("q", [0])
-        self._previous = _ROOT
-        self._linked = False
-        self._kept = bytearray()
-
-    def take(self, number: int, row: Any) -> None:
-        """A line, by its number; anything but an object is in no tree."""
-        while len(self._parents) < number:
-            self._append(_NOT_IN_TREE, _BESIDE, None)
-        row = as_dict(row)
+    Rows form a tree by `parentUuid`. The last prompt or answer and all before it in the tree are
+    the conversation; so is what hangs on that and is neither (results of tools, states), and the
+    other lines of an answer, each of which has one block.
+    """
+    numbers: dict[str, int] = {}
+    tree: dict[int, tuple[int, str, Any]] = {}
+    """By line: the parent's (0: none), what it is, and the answer that it is a line of."""
+    previous, leaf, linked = 0, 0, False
+    for line in lines:
+        row = as_dict(line.row)
         uuid = row.get("uuid")
-        in_tree = isinstance(uuid, str) and not row.get("isSidechain") and not row.get("agentId")
-        kind = _kind_of(row) if in_tree else _BESIDE
-        message_id = as_dict(row.get("message")).get("id") if kind == _ANSWER else None
-        self._append(self._parent_of(row) if in_tree else _NOT_IN_TREE, kind, message_id)
-        if in_tree:
-            self._previous = number
-            self._places[str(uuid)] = number
-
-    def _append(self, parent: int, kind: int, message_id: Any) -> None:
-        self._parents.append(parent)
-        self._kinds.append(kind)
-        known = self._messages
-        place = known.setdefault(message_id, len(known) + 1) if isinstance(message_id, str) else 0
-        self._message_of.append(place)
-
-    def settle(self) -> None:
-        """All lines have been given."""
-        count = len(self._parents)
-        self._places.clear()
-        self._kept = bytearray(count)
-        leaf = next((n for n in range(count - 1, 0, -1) if self._kinds[n] != _BESIDE), 0)
-        # Without a single link the lines tell no branches.
-        if not self._linked or leaf == 0:
-            self._kept = bytearray(b"\1" * count)
-            return
-        answers = set()
-        place = leaf
-        while place > _ROOT:
-            self._kept[place] = 1
-            answers.add(self._message_of[place])
-            place = self._parents[place]
-        answers.discard(0)
-        self._kept[_ROOT] = 1
-        for number in range(1, count):
-            parent = self._parents[number]
-            beside = self._kinds[number] == _BESIDE or self._message_of[number] in answers
-            if parent == _NOT_IN_TREE or (beside and self._kept[parent]):
-                self._kept[number] = 1
-
-    def is_left(self, line: int) -> bool:
-        """Whether a line is on a branch that the user went back from; only after `settle`."""
-        return line < len(self._kept) and not self._kept[line]
-
-    def _parent_of(self, row: dict[str, Any]) -> int:
-        """A line that names no parent, or one that is not there, follows the line before it."""
-        if "parentUuid" not in row:
-            return self._previous
-        parent = row["parentUuid"]
-        compacted = row.get("subtype") == "compact_boundary" or row.get("isCompactSummary")
+        if not isinstance(uuid, str) or row.get("isSidechain") or row.get("agentId"):
+            continue
+        parent, kind = row.get("parentUuid"), _kind_of(row)
         if parent is None:
             parent = row.get("logicalParentUuid")
-            if parent is None and not compacted:
-                return _ROOT
-        place = self._places.get(parent) if isinstance(parent, str) else None
-        self._linked = self._linked or place is not None
-        return self._previous if place is None else place
+        known = numbers.get(parent) if isinstance(parent, str) else None
+        compacted = row.get("subtype") == "compact_boundary" or row.get("isCompactSummary")
+        begins = "parentUuid" in row and parent is None and not compacted
+        linked = linked or known is not None
+        # A line that names no parent, or one that is not there, follows the line before it.
+        at = 0 if begins else previous if known is None else known
+        message = as_dict(row.get("message")).get("id") if kind == "answer" else None
+        tree[line.number] = at, kind, message
+        previous = numbers[uuid] = line.number
+        leaf = line.number if kind else leaf
+    if not linked or not leaf:
+        return ()
+    kept, answers = {0}, set()
+    while leaf:
+        kept.add(leaf)
+        leaf, _, message = tree[leaf]
+        answers.add(message)
+    answers.discard(None)
+    for number, (parent_line, kind, message) in tree.items():
+        if parent_line in kept and (not kind or message in answers):
+            kept.add(number)
+    return tree.keys() - kept
 
 
-def _kind_of(row: dict[str, Any]) -> int:
+def _kind_of(row: dict[str, Any]) -> str:
     if row.get("type") == "assistant":
-        return _ANSWER
-    if row.get("type") != "user":
-        return _BESIDE
+        return "answer"
     blocks = map(as_dict, as_list(as_dict(row.get("message")).get("content")))
-    return _BESIDE if any(block.get("type") == "tool_result" for block in blocks) else _PROMPT
+    is_prompt = row.get("type") == "user" and all(b.get("type") != "tool_result" for b in blocks)
+    return "prompt" if is_prompt else ""
+
+
+def _tokens(row: dict[str, Any], kind: str) -> TurnTokens | None:
+    """Of one request, on every row of its message; of a recording, of one process."""
+    message = row if kind == "result" else as_dict(row.get("message"))
+    given = as_dict(message.get("usage"))
+    if row.get("type") != kind or message.get("model") == "<synthetic>":
+        return None
+    names = {
+        "input_tokens": "input_tokens",
+        "cached_input_tokens": "cache_read_input_tokens",
+        "cache_write_tokens": "cache_creation_input_tokens",
+        "output_tokens": "output_tokens",
+    }
+    counts = {ours: as_count(given.get(theirs)) for ours, theirs in names.items()}
+    known = {name: count for name, count in counts.items() if count is not None}
+    if not known:
+        return None
+    known["input_tokens"] = sum(known.values()) - known.get("output_tokens", 0)
+    return as_text(message.get("id")), known
+
+
+def _is_session(row: dict[str, Any]) -> bool:
+    if "sessionId" in row or "parentUuid" in row or "leafUuid" in row:
+        return True
+    kind = row.get("type")
+    return kind in ("summary", "file-history-snapshot") or (
+        kind in ("user", "assistant") and "message" in row and "session_id" not in row
+    )
+
+
+def _is_stream(row: dict[str, Any]) -> bool:
+    kinds = ("system", "user", "assistant", "result", "stream_event")
+    return row.get("type") in kinds and "session_id" in row
+
+
+def _branch(row: dict[str, Any]) -> str | None:
+    branch = as_text(row.get("gitBranch"))
+    return f"branch {branch}" if branch else None
+
+
+FORMATS = (
+    SessionFormat(
+        "claude_session",
+        "claude_code",
+        _is_session,
+        ClaudeTranscript,
+        lambda row: _tokens(row, "assistant"),
+        revision=_branch,
+        left_lines=left_lines,
+        fillers=(OPENING, CLOSING),
+    ),
+    SessionFormat(
+        "claude_stream",
+        "claude_code",
+        _is_stream,
+        ClaudeTranscript,
+        lambda row: _tokens(row, "result"),
+    ),
+)

@@ -3,66 +3,44 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import anyio
-
-from skillup.engines.base import (
-    Availability,
-    CreatedSession,
-    EngineTurn,
-    SessionRef,
-    TrialContext,
-    TurnRequest,
-)
-from skillup.engines.cli_runner import (
-    Invocation,
-    ProcessTurn,
-    as_amount,
-    as_dict,
-    as_text,
-    run_turn,
-)
-from skillup.engines.codex.arguments import arguments
-from skillup.engines.codex.created_sessions import place_fork, place_history, seeding_problem
+from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
+from skillup.engines.cli_runner import CliSpec, FinishedTurn
+from skillup.engines.codex import rollout, seeding
 from skillup.engines.codex.events import CodexEvents, failure_of_stderr
-from skillup.engines.codex.session import (
-    RolloutPart,
-    broken_sandbox,
-    is_user_message,
-    part_of_last_turn,
-    read_part,
-    rollouts,
-    session_file,
-    total_before,
-    usage_by_totals,
-    usage_of,
-    with_missing_calls,
-)
+from skillup.engines.codex.transcript import FORMATS
+from skillup.engines.created_sessions import SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.failures import Cli, Failure, lost_session, turn_error, written_session
-from skillup.engines.login import (
-    Login,
-    check_cli,
-    describe_login,
-    find_login,
-    renewed_once,
-    secrets_of,
+from skillup.engines.events import as_amount, as_dict, as_text
+from skillup.engines.failures import Failure
+from skillup.engines.login import Login
+from skillup.engines.session_entries import SessionFormat
+from skillup.engines.session_files import VersionRange
+from skillup.schema.profile import Permission, Profile
+from skillup.schema.record import HistoryItem
+
+PROVIDER = "skillup"
+
+_SANDBOX_MODES: dict[Permission, str] = {
+    "full": "danger-full-access",
+    "edits": "workspace-write",
+    "read_only": "read-only",
+}
+_CODEX_KEY = "CODEX_API_KEY"
+_ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
+_OPENAI_KEY = "OPENAI_API_KEY"
+_NO_SANDBOX = (
+    "none of the agent's commands ran; let codex make one (user namespaces, bubblewrap), or use "
+    "`permission: full` in a container"
 )
-from skillup.engines.pricing import cost_usd
-from skillup.engines.session_files import (
-    take_fingerprint,
-    what_it_lacks,
-    what_it_lost,
-    what_was_added,
-)
-from skillup.process import ProcessOutcome
-from skillup.schema.profile import Profile
-from skillup.schema.record import HistoryItem, SessionFingerprint, TurnError
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)\.jsonl")
 
 
 def _login_expiry(login: dict[str, Any]) -> float | None:
@@ -79,247 +57,196 @@ def _login_expiry(login: dict[str, Any]) -> float | None:
 
 
 HOME = EngineHome("CODEX_HOME", ".codex", "auth.json", _login_expiry)
-_CODEX_KEY = "CODEX_API_KEY"
-_ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
-_OPENAI_KEY = "OPENAI_API_KEY"
-CLI = Cli(
-    name="codex",
-    install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
-    login="log in with `codex login`, or set CODEX_API_KEY or the profile's `api_key_env`",
-)
-_NO_SANDBOX = (
-    "none of the agent's commands ran; let codex make one (user namespaces, bubblewrap), or use "
-    "`permission: full` in a container"
-)
-
-
-class Codex:
-    """Engine, SessionResumer, HistorySeeder and SessionForker of :mod:`skillup.engines.base`."""
-
-    name = "codex"
-
-    async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        """Hold the first turn of a new thread."""
-        return await _hold(turn, trial, None)
-
-    async def resume(
-        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
-        """Hold the next turn of the thread; its earlier turns must still be known."""
-        return await _hold(turn, trial, session.id)
-
-    def seeding_problem(self, version: str | None) -> str | None:
-        """Why threads of this version of `codex` cannot be written; None if they can."""
-        return seeding_problem(version)
-
-    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
-        """A thread of this trial's that holds `history`, in order."""
-        login = _login(trial)
-        if login.missing:
-            return CreatedSession(None, error=turn_error(CLI, "auth", login.missing))
-        home = HOME.of(_environment(trial, login))
-        return await anyio.to_thread.run_sync(place_history, CLI, home, history, trial)
-
-    async def fork(
-        self, session: SessionRef, parent: TrialContext, child: TrialContext
-    ) -> CreatedSession:
-        """A copy of the parent's thread as the child's own."""
-        homes = [HOME.of(_environment(trial, _login(trial))) for trial in (parent, child)]
-        return await anyio.to_thread.run_sync(
-            place_fork, CLI, session, (homes[0], parent), (homes[1], child)
-        )
-
-    async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        """Say whether `codex` could be run, without asking a model anything."""
-        variables = _key_variables(profile, environment)
-        # Another server than OpenAI gets no tokens of the login file, and may need no key.
-        home = None if profile.base_url else HOME
-        login, problem = describe_login(profile, environment, variables, home)
-        if profile.base_url and login is None and problem is None:
-            login = "no key"
-        return await check_cli(CLI, _command(profile), environment, login, problem)
-
-    def login_file(self, environment: Mapping[str, str]) -> Path | None:
-        """The user's login file; None if there is none."""
-        return HOME.login_of(environment)
-
-    def skill_directories(self) -> Sequence[str]:
-        """Where, relative to the workspace, codex looks for skills."""
-        return (".agents/skills",)
-
-
-async def _hold(turn: TurnRequest, trial: TrialContext, thread_id: str | None) -> EngineTurn:
-    login = _login(trial)
-    if login.missing:
-        return EngineTurn(session=None, error=turn_error(CLI, "auth", login.missing))
-    env = _environment(trial, login)
-    home = HOME.of(env)
-    past = await anyio.to_thread.run_sync(_look, home, thread_id, turn.previous)
-    if thread_id and (past.loss or past.added):
-        error = (
-            _lost(thread_id, past.loss)
-            if past.loss
-            else written_session(CLI, thread_id, past.added or "")
-        )
-        return EngineTurn(SessionRef(thread_id), session_verified=False, error=error)
-    options = arguments(turn, trial, thread_id, key_variable=_key_variable(trial.profile, login))
-    argv = (*_command(trial.profile), *options)
-    parser = CodexEvents(trial.workspace, trial.progress)
-    by_file = login.variable is None and not trial.profile.base_url
-    async with renewed_once(trial, HOME, env, turn.timeout_seconds, by_file) as look:
-        secrets = secrets_of(trial, HOME.login_of(env))
-        invocation = Invocation(argv, env, turn.prompt.encode(), secrets)
-        held = await run_turn(CLI, invocation, parser, turn, trial, _explain, lambda: look(secrets))
-    # Long sessions take long to read: other trials' time limits must not wait for that.
-    return await anyio.to_thread.run_sync(
-        _outcome, held, parser, turn, trial, thread_id, home, past
-    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class _Before:
     """What the home and the thread had before the turn, of earlier turns or of a history."""
 
     files: set[Path]
     bytes: int = 0
     total: dict[str, Any] = field(default_factory=dict)
     """Tokens."""
-    loss: str | None = None
-    """What of the earlier turns is gone."""
-    added: str | None = None
-    """What somebody wrote to the thread since."""
 
 
-def _look(home: Path, thread_id: str | None, previous: SessionFingerprint | None) -> _Past:
-    files = rollouts(home)
-    if thread_id is None:
-        return _Past(files)
-    path = session_file(home, thread_id)
-    loss = None if previous is None else what_it_lost(path, previous)
-    added = None if previous is None else what_was_added(path, previous)
-    size = path.stat().st_size if path is not None else 0
-    return _Past(files, size, total_before(path, size) if loss is None else {}, loss, added)
+class Codex(WritingCliEngine):
+    """Engine, SessionResumer, HistorySeeder and SessionForker of :mod:`skillup.engines.base`."""
 
-
-def _outcome(
-    held: ProcessTurn,
-    parser: CodexEvents,
-    turn: TurnRequest,
-    trial: TrialContext,
-    asked_for: str | None,
-    home: Path,
-    past: _Past,
-) -> EngineTurn:
-    thread_id = held.parsed.session_id
-    error = held.error
-    if error is None:
-        error = _mismatch(asked_for, thread_id, rollouts(home) - past.files)
-    path = session_file(home, thread_id) if thread_id else None
-    now = take_fingerprint(path, thread_id, is_user_message) if thread_id else None
-    verified: bool | None = None
-    loss: str | None = None
-    if turn.previous is not None:
-        loss = what_it_lost(path, turn.previous)
-    if loss is not None:
-        part = part_of_last_turn(path) if path else RolloutPart()
-        usage = usage_by_totals(parser.thread_total, past.total, part)
-    else:
-        part = read_part(path, past.bytes) if path else RolloutPart()
-        usage = usage_of(past.total, part)
-    if turn.previous is not None:
-        if loss is None and error is None:
-            loss = what_it_lacks(now, turn.previous)
-        verified = thread_id == asked_for and loss is None
-        if error is None and loss is not None:
-            error = _lost(str(asked_for), loss, held.parsed.response)
-    items = with_missing_calls(
-        held.parsed.items, parser.tool_ends, parser.open_commands, part, trial.skills
-    )
-    if error is None and (said := broken_sandbox(items)) is not None:
-        error = turn_error(CLI, "setup", f"its sandbox does not work here: {said}; {_NO_SANDBOX}")
-    return EngineTurn(
-        session=SessionRef(thread_id) if thread_id else None,
-        response=held.parsed.response if error is None else "",
-        items=items,
-        usage=usage,
-        cost_usd=cost_usd(trial.profile, part.model, usage),
-        model=part.model,
-        version=part.version,
-        fingerprint=now,
-        session_verified=verified,
-        process=held.process,
-        unknown_events=held.parsed.unknown_events,
-        unread_lines=held.parsed.unread_lines,
-        notices=[*held.parsed.notices, *held.notices, *_not_applied(turn, trial)],
-        error=error,
+    name = "codex"
+    label = "Codex"
+    spec = CliSpec(
+        name="codex",
+        install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
+        login="log in with `codex login`, or set CODEX_API_KEY or the profile's `api_key_env`",
+        skill_directory=".agents/skills",
+        home=HOME,
+        session_word="thread",
+        writable=(VersionRange("0.145.0", "0.169.0"),),
+        install_writable="`npm install -g @openai/codex@VERSION`",
     )
 
+    def arguments(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
+    ) -> list[str]:
+        """The same on every turn but for the word `resume` and the id.
 
-def _mismatch(
-    asked_for: str | None, thread_id: str | None, new_files: set[Path]
-) -> TurnError | None:
-    """Whether the thread is not the one that it should be.
+        Options stand before `resume`, which knows few of them. A profile with a `base_url` gets a
+        provider of its own, with the key or without any: the tokens of the login file are for
+        OpenAI, not for any address that a profile may name.
+        """
+        profile = trial.profile
+        given = ["exec", "--json", "--skip-git-repo-check"]
+        given += ["-s", _SANDBOX_MODES[profile.permission]]
+        if profile.model:
+            # Without it, resuming would take the default model, not the thread's.
+            given += ["-m", profile.model]
+        settings: dict[str, str | int | bool | list[str]] = {
+            # Else a refused connection is tried again for ever.
+            "features.unbounded_connection_retries": False,
+            # Other trials work in there, and codex's own home may be. $TMPDIR stays.
+            "sandbox_workspace_write.exclude_slash_tmp": True,
+        }
+        if profile.isolation == "clean":
+            # No instructions and skills from directories above the workspace.
+            settings["project_root_markers"] = []
+        if turn.system:
+            settings["developer_instructions"] = turn.system
+        if profile.base_url:
+            settings["model_provider"] = PROVIDER
+            provider: dict[str, str | int | bool] = {
+                "name": PROVIDER,
+                "base_url": profile.base_url,
+                "wire_api": "responses",
+                # Both kinds of retries multiply; one is enough to keep count.
+                "request_max_retries": 0,
+                "stream_max_retries": profile.retries,
+            }
+            if login.variable:
+                provider["env_key"] = login.variable
+            settings |= {f"model_providers.{PROVIDER}.{key}": v for key, v in provider.items()}
+        for name, value in settings.items():
+            # JSON is TOML for these, but for one character.
+            toml = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            given += ["-c", f"{name}={toml}"]
+        given += profile.args
+        return [*given, "resume", session_id, "-"] if session_id else [*given, "-"]
 
-    A new one must have left exactly one new session file, named after it; more files than that
-    are those of its sub-agents, or of other runs that share the home.
-    """
-    if thread_id is None:
-        return turn_error(CLI, "protocol", "it did not say which thread the answer is from")
-    if asked_for is not None:
-        if thread_id == asked_for:
-            return None
-        what = f"it began the new thread {thread_id} instead of resuming {asked_for}"
-        return turn_error(CLI, "session_mismatch", what)
-    own = [path for path in new_files if path.stem.endswith(f"-{thread_id}")]
-    if len(own) == 1:
+    def parser(self, trial: TrialContext) -> CodexEvents:
+        """For the events of one turn."""
+        return CodexEvents(trial.workspace, trial.progress)
+
+    def session_file(self, engine_home: Path, session_id: str) -> Path | None:
+        """The session's file; None if there is none."""
+        return rollout.session_file(engine_home, session_id)
+
+    def is_user_message(self, row: dict[str, Any]) -> bool:
+        """Whether a line is the event of a message that somebody sent."""
+        return rollout.is_user_message(row)
+
+    def chosen_id(self, trial: TrialContext) -> str | None:
+        """Codex chooses."""
         return None
-    what = f"the thread {thread_id} left {len(own)} new session files instead of one"
-    return turn_error(CLI, "session_mismatch", what)
 
+    def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
+        """The CLI's own variables that may hold the key, best first."""
+        if profile.base_url:
+            return (_CODEX_KEY, _OPENAI_KEY)
+        own = (_CODEX_KEY, _ACCESS_VARIABLE)
+        # Codex itself does not read OPENAI_API_KEY: it serves where there is no other login.
+        return own if HOME.login_of(environment) else (*own, _OPENAI_KEY)
 
-def _command(profile: Profile) -> tuple[str, ...]:
-    return tuple(profile.command or ("codex",))
+    def uses_login_file(self, profile: Profile) -> bool:
+        """Another server than OpenAI gets no tokens of the login file, and may need no key."""
+        return not profile.base_url
 
+    def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
+        """The whole environment of the process; a provider of our own takes any variable."""
+        as_it_is = login.variable == _ACCESS_VARIABLE or trial.profile.base_url
+        variable = login.variable if as_it_is or not login.variable else _CODEX_KEY
+        credentials = {variable: login.value} if variable and login.value else {}
+        return trial_environment(trial, HOME, credentials)
 
-def _environment(trial: TrialContext, login: Login) -> dict[str, str]:
-    """Of the agent's process; with it the trial's home is there."""
-    key_variable = _key_variable(trial.profile, login)
-    credentials = {key_variable: login.value} if key_variable and login.value else {}
-    return trial_environment(trial, HOME, credentials)
+    def explain(self, stderr: str) -> Failure | None:
+        """What stderr means where the events do not say it."""
+        return failure_of_stderr(stderr)
 
+    def look(self, engine_home: Path, file: Path | None) -> _Before:
+        """The files of the home, and the tokens of the thread so far."""
+        files = rollout.rollouts(engine_home)
+        size = file.stat().st_size if file is not None else 0
+        return _Before(files, size, rollout.total_before(file, size))
 
-def _login(trial: TrialContext) -> Login:
-    return find_login(trial, _key_variables(trial.profile, trial.environment))
+    def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
+        """Tokens, model and calls that only the thread's file tells."""
+        parser: CodexEvents = done.parser
+        before: _Before = done.before
+        error, file = result.error, done.file
+        thread_id = parser.session_id
+        if error is None and not done.resumed:
+            # A new thread leaves one new file that is named after it.
+            new = rollout.rollouts(done.engine_home) - before.files
+            count = sum(path.stem.endswith(f"-{thread_id}") for path in new)
+            if count != 1:
+                what = f"the thread {thread_id} left {count} new session files instead of one"
+                error = self.error("session_mismatch", what)
+        if done.lost:
+            part = rollout.part_of_last_turn(file) if file else rollout.RolloutPart()
+            usage = rollout.usage_by_totals(parser.thread_total, before.total, part)
+        else:
+            part = rollout.read_part(file, before.bytes) if file else rollout.RolloutPart()
+            usage = rollout.usage_of(before.total, part)
+        items = rollout.with_missing_calls(
+            result.items, parser.tool_ends, parser.open_commands, part, done.trial.skills
+        )
+        if error is None and (said := rollout.broken_sandbox(items)) is not None:
+            what = f"its sandbox does not work here: {said}; {_NO_SANDBOX}"
+            error = self.error("setup", what)
+        notices = list(result.notices)
+        if done.turn.max_steps or done.trial.profile.max_turns:
+            what = "codex has no limit on an agent's steps: `max_turns` was not applied"
+            notices.append(what)
+        return replace(
+            result,
+            items=items,
+            usage=usage,
+            model=part.model,
+            version=part.version,
+            notices=notices,
+            error=error,
+        )
 
+    def history_lines(
+        self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
+    ) -> tuple[Path, Iterable[bytes], Sequence[str]]:
+        """The file of a thread that holds `history`, its lines, and notices."""
+        now = datetime.now(UTC)
+        rows = seeding.rollout_rows(
+            history,
+            thread_id=trial.session_id,
+            timestamp=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            cwd=str(trial.workspace),
+            version=trial.version or "",
+            provider=PROVIDER if trial.profile.base_url else None,
+        )
+        name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{trial.session_id}.jsonl"
+        file = engine_home / "sessions" / f"{now:%Y}" / f"{now:%m}" / f"{now:%d}" / name
+        return file, map(seeding.row_bytes, rows), ()
 
-def _key_variables(profile: Profile, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The variables that may hold the key, best first."""
-    if profile.base_url:
-        return (_CODEX_KEY, _OPENAI_KEY)
-    own = (_CODEX_KEY, _ACCESS_VARIABLE)
-    # Codex itself does not read OPENAI_API_KEY: it serves where there is no other way to log in.
-    return own if HOME.login_of(environment) else (*own, _OPENAI_KEY)
+    def fork_files(
+        self, source: Path, parent: SessionPlace, child: SessionPlace
+    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
+        """The file of a copy of the thread in `source`, and its lines."""
+        return seeding.fork_files(source, parent, child)
 
+    def session_directory(self, environment: Mapping[str, str]) -> Path:
+        """Where the CLI keeps the user's sessions; it need not be there."""
+        return HOME.of(environment) / "sessions"
 
-def _key_variable(profile: Profile, login: Login) -> str | None:
-    """The variable in which codex gets the key: a provider of our own takes any name."""
-    if login.variable == _ACCESS_VARIABLE or profile.base_url:
-        return login.variable
-    return _CODEX_KEY if login.variable else None
+    def session_id_of(self, file: Path, directory: Path) -> str | None:
+        """The id of the session in a file below; None if it is none."""
+        found = _ROLLOUT.fullmatch(file.name)
+        return found["id"] if found else None
 
-
-def _explain(outcome: ProcessOutcome) -> Failure | None:
-    return failure_of_stderr(outcome.stderr_tail)
-
-
-def _lost(thread_id: str, loss: str, answer: str = "") -> TurnError:
-    what = f"the thread {thread_id} no longer holds its earlier turns"
-    return lost_session(CLI, what, loss, answer)
-
-
-def _not_applied(turn: TurnRequest, trial: TrialContext) -> list[str]:
-    """What was asked for and codex has no way to do."""
-    notes = []
-    if turn.max_steps or trial.profile.max_turns:
-        notes.append("codex has no limit on an agent's steps: `max_turns` was not applied")
-    return notes
+    def session_formats(self) -> Sequence[SessionFormat]:
+        """Of the session files, and of recordings of the events."""
+        return FORMATS

@@ -1,7 +1,7 @@
 """From the lines of `codex exec --json` to a turn. Pure.
 
 The format is that of Codex 0.169; other events and item types are kept as unknown ones. Usage is
-not read here: `turn.completed` gives the thread's running total, see :mod:`.codex_session`.
+not read here: `turn.completed` gives the thread's running total, see :mod:`.rollout`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from pathlib import PurePath
 from typing import Any
 
 from skillup.engines.base import Progress
-from skillup.engines.cli_runner import (
-    ParsedTurn,
+from skillup.engines.events import (
+    EventParser,
     Transcript,
     as_dict,
     as_list,
     as_text,
     content_text,
-    read_event,
 )
 from skillup.engines.failures import Failure, kind_of_status
 from skillup.schema.check_specs import ToolKind
@@ -107,110 +106,72 @@ def failure_of_stderr(stderr: str) -> Failure | None:
 _CHANGE_KINDS: dict[str, ToolKind] = {"add": "write", "update": "edit", "delete": "edit"}
 
 
-class CodexEvents:
-    """Feed it the lines of one process; :meth:`result` tells the turn.
+class CodexEvents(EventParser):
+    """Feed it the lines of one process. `workspace` makes the paths of changed files relative."""
 
-    `workspace` makes the paths of changed files relative.
-    """
-
-    def __init__(
-        self,
-        workspace: PurePath,
-        progress: Progress = lambda _: None,
-    ) -> None:
+    def __init__(self, workspace: PurePath, progress: Progress = lambda _: None) -> None:
+        super().__init__(progress)
+        self.thread_total: dict[str, Any] | None = None
+        """The usage of the whole thread so far, as `turn.completed` tells it."""
+        self.tool_ends: list[int] = []
+        """For each tool that ended, in order, how many items there were then."""
         self._workspace = workspace
-        self._transcript = Transcript(progress)
-        self._thread_id: str | None = None
-        self._response = ""
         self._called: set[str] = set()
         self._open_commands: dict[str, str] = {}
-        self._tool_ends: list[int] = []
-        self._total: dict[str, Any] | None = None
-        self._completed = False
         self._failed: str | None = None
         self._last_error: str | None = None
-
-    @property
-    def closed(self) -> bool:
-        """Whether the turn has been completed or has failed, and no other has begun."""
-        return self._completed or self._failed is not None
-
-    @property
-    def thread_total(self) -> dict[str, Any] | None:
-        """The usage of the whole thread so far, as `turn.completed` tells it."""
-        return self._total
-
-    @property
-    def tool_ends(self) -> list[int]:
-        """For each tool that ended, in order, how many items there were then."""
-        return self._tool_ends
 
     @property
     def open_commands(self) -> Collection[str]:
         """The commands that began and did not end."""
         return self._open_commands.values()
 
-    def feed(self, line: bytes) -> None:
-        """Take the next line, without its newline. Never raises."""
-        event = read_event(line)
-        if event is None:
-            return
-        if isinstance(event, str):
-            self._transcript.unknown_event(event)
-            return
-        kind = event.get("type")
-        if kind == "thread.started":
-            self._thread_id = as_text(event.get("thread_id")) or None
-        elif kind == "turn.started":
-            self._completed, self._failed = False, None
-        elif kind == "turn.completed":
-            self._completed = True
-            self._total = as_dict(event.get("usage")) or None
-        elif kind == "turn.failed":
-            self._failed = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
-        elif kind == "error":
-            self._last_error = as_text(event.get("message"))
-            self._transcript.notice(self._last_error)
-        elif kind in ("item.started", "item.updated", "item.completed"):
-            item = as_dict(event.get("item"))
-            if not self._item(item, done=kind == "item.completed"):
-                self._transcript.unknown_event(event)
-        else:
-            self._transcript.unknown_event(event)
-
-    def result(self) -> ParsedTurn:
-        """The turn so far; ``finished`` only after `turn.completed`."""
-        return ParsedTurn(
-            session_id=self._thread_id,
-            response=self._response,
-            items=self._transcript.items,
-            notices=[note for note in self._transcript.notices if note != self._failed],
-            unknown_events=self._transcript.unknown,
-            unread_lines=self._transcript.unread,
-            finished=self._completed and self._failed is None,
-            failure=self._failure(),
-        )
-
-    def _failure(self) -> Failure | None:
+    @property
+    def failure(self) -> Failure | None:
+        """What `turn.failed` says, or an `error` with which the stream ends."""
         if self._failed is not None:
             return failure_of_text(self._failed)
-        if not self._completed and self._last_error and not _is_retry(self._last_error):
+        if not self.finished and self._last_error and not _is_retry(self._last_error):
             return failure_of_text(self._last_error)
         return None
 
-    def _item(self, item: dict[str, Any], *, done: bool) -> bool:
-        """Takes an item; False if its type is not known."""
+    def take(self, event: dict[str, Any]) -> None:
+        """Takes the next event."""
+        kind = as_text(event.get("type"))
+        if kind == "thread.started":
+            self.session_id = as_text(event.get("thread_id")) or None
+        elif kind == "turn.started":
+            self.finished, self._failed = False, None
+        elif kind == "turn.completed":
+            self.finished = self._failed is None
+            self.thread_total = as_dict(event.get("usage")) or None
+        elif kind == "turn.failed":
+            self._failed = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
+            self.finished = False
+            if self._failed in self.transcript.notices:
+                self.transcript.notices.remove(self._failed)
+        elif kind == "error":
+            self._last_error = as_text(event.get("message"))
+            self.transcript.notice(self._last_error)
+        elif kind.startswith("item."):
+            self._item(event, as_dict(event.get("item")), done=kind == "item.completed")
+        else:
+            self.transcript.unknown(event)
+        self.closed = self.finished or self._failed is not None
+
+    def _item(self, event: dict[str, Any], item: dict[str, Any], *, done: bool) -> None:
         kind, item_id = item.get("type"), as_text(item.get("id"))
+        text = as_text(item.get("text"))
         if kind == "agent_message":
             if done:
-                self._response = as_text(item.get("text"))
-                self._transcript.message(self._response)
+                self.response = text
+                self.transcript.message(text)
         elif kind == "reasoning":
             if done:
-                self._transcript.reasoning(as_text(item.get("text")))
+                self.transcript.reasoning(text)
         elif kind == "error":  # a warning, in spite of its name
             if done:
-                self._transcript.notice(as_text(item.get("message")))
+                self.transcript.notice(as_text(item.get("message")))
         elif kind == "command_execution":
             self._command(item_id, item, done)
         elif kind == "file_change":
@@ -225,53 +186,38 @@ class CodexEvents:
             if done:
                 self._simple(item_id, item, done, "todo_list", "other")
         else:
-            return False
-        return True
+            self.transcript.unknown(event)
 
     def _command(self, item_id: str, item: dict[str, Any], done: bool) -> None:
         command = inner_command(as_text(item.get("command")))
         if self._first_sight(item_id):
-            name = "command_execution"
-            self._transcript.call(item_id, name, "shell", {"command": command})
+            self.transcript.call(item_id, "command_execution", "shell", {"command": command})
             self._open_commands[item_id] = command
-        if not done:
-            return
-        self._open_commands.pop(item_id, None)
-        succeeded = item.get("exit_code") == 0 and item.get("status") != "failed"
-        output = as_text(item.get("aggregated_output"))
-        self._transcript.result(item_id, "success" if succeeded else "error", output)
-        self._tool_ended()
+        if done:
+            self._open_commands.pop(item_id, None)
+            succeeded = item.get("exit_code") == 0 and item.get("status") != "failed"
+            self._end(item_id, succeeded, as_text(item.get("aggregated_output")))
 
     def _file_change(self, item_id: str, item: dict[str, Any], done: bool) -> None:
-        changes = [as_dict(change) for change in as_list(item.get("changes"))]
-        single = len(changes) == 1
-        ids = [item_id if single else f"{item_id}.{n}" for n in range(1, len(changes) + 1)]
-        if self._first_sight(item_id):
-            for change_id, change in zip(ids, changes, strict=True):
-                what = as_text(change.get("kind"))
-                arguments = {"path": self._relative(as_text(change.get("path"))), "change": what}
-                kind = _CHANGE_KINDS.get(what, "edit")
-                self._transcript.call(change_id, "file_change", kind, arguments)
+        changes = [
+            (relative_to(as_text(change.get("path")), self._workspace), as_text(change.get("kind")))
+            for change in map(as_dict, as_list(item.get("changes")))
+        ]
+        ids = add_file_changes(self.transcript, item_id, changes, told=item_id in self._called)
+        self._called.add(item_id)
+        status = as_text(item.get("status"))
         if done:
-            status = as_text(item.get("status"))
             for change_id in ids:
                 ok = status == "completed"
-                self._transcript.result(change_id, "success" if ok else "error", status)
-            self._tool_ended()
+                self.transcript.result(change_id, "success" if ok else "error", status)
+            self.tool_ends.append(len(self.transcript.items))
 
     def _mcp(self, item_id: str, item: dict[str, Any], done: bool) -> None:
         if self._first_sight(item_id):
-            name = f"{as_text(item.get('server'))}::{as_text(item.get('tool'))}"
-            arguments = item.get("arguments")
-            arguments = {"input": arguments} if isinstance(arguments, list | str) else arguments
-            self._transcript.call(item_id, name, "mcp", as_dict(arguments))
+            add_mcp_call(self.transcript, item_id, item)
         if done:
-            error = as_dict(item.get("error"))
-            failed = bool(error) or item.get("status") == "failed"
-            content = as_text(error.get("message")) if error else ""
-            content = content or content_text(as_dict(item.get("result")).get("content"))
-            self._transcript.result(item_id, "error" if failed else "success", content)
-            self._tool_ended()
+            failed, content = mcp_outcome(item)
+            self._end(item_id, not failed, content)
 
     def _simple(
         self, item_id: str, item: dict[str, Any], done: bool, name: str, kind: ToolKind
@@ -279,25 +225,55 @@ class CodexEvents:
         """Tools whose result the stream does not tell."""
         if self._first_sight(item_id):
             arguments = {key: value for key, value in item.items() if key not in ("id", "type")}
-            self._transcript.call(item_id, name, kind, arguments)
+            self.transcript.call(item_id, name, kind, arguments)
         if done:
-            self._tool_ended()
+            self.tool_ends.append(len(self.transcript.items))
 
     def _first_sight(self, item_id: str) -> bool:
         """Whether the call has not been told yet: short ones may come without `item.started`."""
-        if item_id in self._called:
-            return False
+        known = item_id in self._called
         self._called.add(item_id)
-        return True
+        return not known
 
-    def _tool_ended(self) -> None:
-        self._tool_ends.append(len(self._transcript.items))
+    def _end(self, item_id: str, succeeded: bool, content: str) -> None:
+        self.transcript.result(item_id, "success" if succeeded else "error", content)
+        self.tool_ends.append(len(self.transcript.items))
 
-    def _relative(self, path: str) -> str:
-        given = PurePath(path)
-        if given.is_relative_to(self._workspace):
-            return given.relative_to(self._workspace).as_posix()
-        return path
+
+def add_file_changes(
+    transcript: Transcript, call_id: str, changes: list[tuple[str, str]], *, told: bool = False
+) -> list[str]:
+    """A call for each path and its `add`, `update` or `delete`, unless `told`; the calls' ids."""
+    ids = [call_id if len(changes) == 1 else f"{call_id}.{n + 1}" for n in range(len(changes))]
+    for change_id, (path, change) in zip(ids, () if told else changes, strict=not told):
+        arguments = {"path": path, "change": change}
+        kind: ToolKind = "write" if change == "add" else "edit"
+        transcript.call(change_id, "file_change", kind, arguments)
+    return ids
+
+
+def add_mcp_call(transcript: Transcript, call_id: str, item: dict[str, Any]) -> None:
+    """The call of an MCP tool."""
+    name = f"{as_text(item.get('server'))}::{as_text(item.get('tool'))}"
+    given = item.get("arguments")
+    arguments = {"input": given} if isinstance(given, list | str) else as_dict(given)
+    transcript.call(call_id, name, "mcp", arguments)
+
+
+def mcp_outcome(item: dict[str, Any]) -> tuple[bool, str]:
+    """Whether the call of an MCP tool failed, and what it gave back."""
+    error = as_dict(item.get("error"))
+    failed = bool(error) or item.get("status") == "failed"
+    content = as_text(error.get("message"))
+    return failed, content or content_text(as_dict(item.get("result")).get("content"))
+
+
+def relative_to(path: str, directory: PurePath | str | None) -> str:
+    """`path` within the directory, if it is in there; else as it is."""
+    given = PurePath(path)
+    if directory is not None and given.is_relative_to(directory):
+        return given.relative_to(directory).as_posix()
+    return path
 
 
 def _is_retry(message: str) -> bool:

@@ -1,43 +1,75 @@
-"""From the rows of Codex's rollouts to entries. Pure.
+"""The rows of Codex's rollouts, and of recordings of its events, as entries. Pure.
 
-The formats are those of 0.20 to 0.169: rows with a `payload`, and before these bare items.
+The formats are those of Codex 0.145 to 0.169. Most things stand in a rollout twice: as an item that
+the model sees, and as an event for people. Messages are taken from the events, which know what the
+user said and what Codex added; thoughts and calls from the items, and of the events only what no
+item tells: tools that were called from within another one.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import PurePath
 from typing import Any
 
-from skillup.engines.cli_runner import as_dict, as_list, as_text, content_text
-from skillup.engines.codex.events import CodexEvents
-from skillup.engines.codex.rollout_events import Duplicates, RolloutEvents, words_of
-from skillup.engines.codex.tools import calls_of_item, output_of_item
-from skillup.engines.session_entries import EntryLog
+from skillup.engines.codex.events import (
+    CodexEvents,
+    add_file_changes,
+    add_mcp_call,
+    inner_command,
+    mcp_outcome,
+    relative_to,
+)
+from skillup.engines.codex.rollout import PATCHED
+from skillup.engines.events import Status, as_count, as_dict, as_list, as_text, content_text, words
+from skillup.engines.session_entries import EntryLog, SessionFormat, TurnTokens
+from skillup.schema.check_specs import ToolKind
 
-_CALLS = frozenset({"function_call", "custom_tool_call"})
-_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
-_NAMED_CALLS = {
+_CALLS = {
+    "function_call": "",
+    "custom_tool_call": "",
     "local_shell_call": "local_shell",
     "web_search_call": "web_search",
     "tool_search_call": "tool_search",
     "image_generation_call": "image_generation",
 }
-_SILENT_ITEMS = frozenset({"ghost_snapshot", "additional_tools", "compaction", "other"})
-ITEMS = frozenset({"message", "reasoning", "agent_message", *_CALLS, *_OUTPUTS, *_NAMED_CALLS})
-"""Types of what the model sees."""
-
-_SILENT_ROWS = frozenset(
-    {"world_state", "token_usage_record", "inter_agent_communication_metadata"}
-)
-# Messages in the user's name that Codex adds; newer versions say so in the message.
-_ADDED = re.compile(
-    r"\s*(?:<(?:environment_context|user_instructions|INSTRUCTIONS|permissions instructions|skill"
-    r"|skills_instructions|turn_aborted|subagent_notification|user_shell_command"
-    r"|collaboration_mode|personality_spec|app-context)\b|# AGENTS\.md instructions for )"
-)
-_IMAGE_TAG = re.compile(r"</?image\b[^>]*>")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+_SHELLS = frozenset(["exec_command", "shell", "shell_command", "local_shell", "unified_exec"])
+_KINDS: dict[str, ToolKind] = {
+    "write_stdin": "shell",
+    "view_image": "read",
+    "web_search": "web",
+    "spawn_agent": "agent",
+    "send_input": "agent",
+    "send_message": "agent",
+    "resume_agent": "agent",
+    "wait": "agent",
+    "wait_agent": "agent",
+    "close_agent": "agent",
+}
+_EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
+_ROWS = ("session_meta", "response_item", "event_msg", "turn_context")
+_SILENT_ROWS = ("world_state", "token_usage_record", "inter_agent_communication_metadata")
+_SILENT_ITEMS = ("message", "ghost_snapshot", "additional_tools", "compaction", "other")
+_NOTICES = {
+    "error": "error",
+    "stream_error": "error",
+    "warning": "warning",
+    "entered_review_mode": "a review began",
+    "exited_review_mode": "the review ended",
+    "turn_aborted": "the turn was aborted",
+}
+_SILENT_EVENTS = words("""
+    agent_message_delta agent_reasoning agent_reasoning_delta agent_reasoning_raw_content
+    agent_reasoning_section_break background_event exec_command_begin exec_command_end
+    exec_command_output_delta guardian_assessment image_generation_end item_started
+    mcp_tool_call_begin mcp_tool_call_end patch_apply_begin patch_apply_end plan_update
+    session_configured sub_agent_activity task_complete task_started thread_goal_updated
+    thread_settings_applied token_count turn_complete turn_diff turn_started
+    view_image_tool_call web_search_begin web_search_end
+""")
 
 
 class CodexTranscript:
@@ -45,39 +77,26 @@ class CodexTranscript:
 
     def __init__(self, log: EntryLog) -> None:
         self._log = log
-        self._twins = Duplicates()
-        self._events = RolloutEvents(log, self._twins)
-        # Patches of several files, which are a call each, until their one output.
-        self._split: dict[str, list[str]] = {}
+        self._calls: dict[str, list[str]] = {}
+        """The ids of the entries for each call: a patch has one for every file."""
 
     def feed(self, row: dict[str, Any]) -> None:
-        """Take the next row. Never raises."""
+        """Takes the next row. Never raises."""
         self._log.time(row.get("timestamp"))
-        kind, payload = as_text(row.get("type")), row.get("payload")
-        if not isinstance(payload, dict):
-            self._bare(kind, row)
-        elif kind == "session_meta":
+        kind, payload = as_text(row.get("type")), as_dict(row.get("payload"))
+        inner, summary = as_text(payload.get("type")), self._log.summary
+        if kind == "session_meta":
             self._meta(payload)
         elif kind == "turn_context":
-            self._log.summary.model = as_text(payload.get("model")) or self._log.summary.model
-            self._log.summary.cwd = self._log.summary.cwd or as_text(payload.get("cwd")) or None
+            summary.model = as_text(payload.get("model")) or summary.model
+            summary.cwd = summary.cwd or as_text(payload.get("cwd")) or None
         elif kind == "response_item":
-            self._item(as_text(payload.get("type")), payload)
+            self._item(inner, payload)
         elif kind == "event_msg":
-            self._events.take(as_text(payload.get("type")), payload)
+            self._event(inner, payload)
         elif kind == "compacted":
-            if not self._twins.is_second_message("item", "compacted", ""):
-                self._log.notice("the conversation was compacted")
+            self._log.notice("the conversation was compacted")
         elif kind not in _SILENT_ROWS:
-            self._log.unknown(row)
-
-    def _bare(self, kind: str, row: dict[str, Any]) -> None:
-        """The oldest format: the items themselves, after a line that has no type."""
-        if kind in ITEMS or kind in _SILENT_ITEMS:
-            self._item(kind, row)
-        elif not kind and "id" in row and "timestamp" in row:
-            self._meta(row)
-        elif "record_type" not in row:
             self._log.unknown(row)
 
     def _meta(self, meta: dict[str, Any]) -> None:
@@ -91,80 +110,134 @@ class CodexTranscript:
         source = as_dict(as_dict(meta.get("source")).get("subagent"))
         if source:
             spawned = as_dict(source.get("thread_spawn"))
-            summary.agent = as_text(spawned.get("agent_nickname") or spawned.get("agent_path"))
-            summary.agent = summary.agent or "sub-agent"
+            name = as_text(spawned.get("agent_nickname") or spawned.get("agent_path"))
+            summary.agent = name or "sub-agent"
 
     def _item(self, kind: str, item: dict[str, Any]) -> None:
-        if kind == "message":
-            self._message(item)
-        elif kind == "reasoning":
-            self._reasoning(item)
+        if kind == "reasoning":
+            parts = as_list(item.get("summary")) + as_list(item.get("content"))
+            self._log.reasoning("\n\n".join(content_text([part]) for part in parts))
         elif kind == "agent_message":  # between agents
             author = as_text(item.get("author")) or "another agent"
-            self._log.assistant(content_text(item.get("content")), author)
+            self._log.message(content_text(item.get("content")), author)
         elif kind in _CALLS:
-            self._call(item)
-        elif kind in _NAMED_CALLS:
-            self._call({**item, "name": _NAMED_CALLS[kind]})
+            call_id = as_text(item.get("call_id") or item.get("id"))
+            name = _CALLS[kind] or as_text(item.get("name"))
+            self._calls[call_id] = self._call(call_id, name, item)
         elif kind in _OUTPUTS:
-            self._output(item)
+            call_id = as_text(item.get("call_id"))
+            status, content = _output(item)
+            for each in self._calls.get(call_id, [call_id]):
+                self._log.result(each, status, content)
         elif kind not in _SILENT_ITEMS:
             self._log.unknown(item)
 
-    def _call(self, item: dict[str, Any]) -> None:
-        call_id = as_text(item.get("call_id") or item.get("id"))
-        calls = calls_of_item(call_id, item)
-        if len(calls) > 1:
-            self._split[call_id] = [call.call_id for call in calls]
-        if not self._twins.is_second_id("item", "call", call_id):
-            for call in calls:
-                self._log.call(call.call_id, call.name, call.kind, call.arguments)
-
-    def _output(self, item: dict[str, Any]) -> None:
-        call_id = as_text(item.get("call_id"))
-        call_ids = self._split.pop(call_id, [call_id])
-        if not self._twins.is_second_id("item", "result", call_id):
-            status, content = output_of_item(item)
-            for each in call_ids:
-                self._log.result(each, status, content)
-
-    def _message(self, item: dict[str, Any]) -> None:
-        role, content = as_text(item.get("role")), _without_tags(item.get("content"))
-        text, words = content_text(content), words_of(content)
-        if role == "assistant":
-            if not self._twins.is_second_message("item", role, words):
-                self._log.assistant(text)
-        elif role == "user" and not _is_added(item, text):
-            if not self._twins.is_second_message("item", role, words):
-                self._events.user(text, words, "item")
+    def _call(self, call_id: str, name: str, item: dict[str, Any]) -> list[str]:
+        given = item.get("arguments", item.get("input", item.get("action")))
+        arguments = _arguments(given)
+        if name == "apply_patch":
+            text = as_text(arguments.get("input", arguments.get("patch", given)))
+            changes = [(path, change.lower()) for change, path in PATCHED.findall(text)]
+            return add_file_changes(self._log, call_id, changes or [("", "update")])
+        namespace = as_text(item.get("namespace"))
+        if name in _SHELLS:
+            command = arguments.get("cmd", arguments.get("command", arguments.get("input")))
+            self._command(call_id, command)
+        elif namespace.startswith("mcp__"):
+            server = namespace.removeprefix("mcp__").rstrip("_")
+            self._log.call(call_id, f"{server}::{name}", "mcp", arguments)
         else:
-            self._log.notice(text)
+            self._log.call(call_id, name, _KINDS.get(name, "other"), arguments)
+        return [call_id]
 
-    def _reasoning(self, item: dict[str, Any]) -> None:
-        parts = as_list(item.get("summary")) + as_list(item.get("content"))
-        texts = [content_text([part]) for part in parts]
-        new = [t for t in texts if not self._twins.is_second_message("item", "reasoning", t)]
-        if new or not texts:
-            self._log.reasoning("\n\n".join(new))
+    def _command(self, call_id: str, command: Any) -> None:
+        if isinstance(command, list):
+            command = shlex.join(map(as_text, command))
+        arguments = {"command": inner_command(as_text(command))}
+        self._log.call(call_id, "command_execution", "shell", arguments)
+
+    def _event(self, kind: str, event: dict[str, Any]) -> None:
+        if kind == "user_message":  # of a thread that an older version began
+            self._log.user(as_text(event.get("message")))
+        elif kind == "agent_message":
+            self._log.message(as_text(event.get("message")))
+        elif kind == "item_completed":
+            self._completed(as_dict(event.get("item")))
+        elif kind in _NOTICES:
+            more = event.get("message") or event.get("reason") or event.get("user_facing_hint")
+            self._log.notice(f"{_NOTICES[kind]}: {as_text(more)}".rstrip(": "))
+        elif kind == "thread_name_updated":
+            self._log.summary.title = as_text(event.get("thread_name")) or None
+        elif kind == "task_complete" and event.get("error"):
+            self._log.notice(f"error: {as_text(as_dict(event['error']).get('message'))}")
+        elif kind not in (*_SILENT_EVENTS, "context_compacted"):
+            self._log.unknown(event)
+
+    def _completed(self, item: dict[str, Any]) -> None:
+        kind, item_id = as_text(item.get("type")), as_text(item.get("id"))
+        if kind == "UserMessage":
+            self._log.user(content_text(item.get("content")))
+        elif kind == "AgentMessage":
+            self._log.message(content_text(item.get("content")))
+        elif kind == "Plan":
+            self._log.notice(f"plan: {as_text(item.get('text'))}")
+        elif item_id in self._calls or kind in ("Reasoning", "ContextCompaction"):
+            return
+        elif kind == "CommandExecution":
+            self._command(item_id, item.get("command"))
+            status = _status(item.get("exit_code"))
+            output = item.get("aggregated_output") or item.get("stdout")
+            self._log.result(item_id, status, as_text(output))
+        elif kind == "FileChange":
+            cwd = self._log.summary.cwd
+            changes = [
+                (relative_to(path, cwd), as_text(as_dict(change).get("type")))
+                for path, change in as_dict(item.get("changes")).items()
+            ]
+            failed = item.get("status") in ("failed", "declined")
+            content = as_text(item.get("stdout") or item.get("stderr") or item.get("status"))
+            for each in add_file_changes(self._log, item_id, changes):
+                self._log.result(each, "error" if failed else "success", content)
+        elif kind == "McpToolCall":
+            add_mcp_call(self._log, item_id, item)
+            failed, content = mcp_outcome(item)
+            self._log.result(item_id, "error" if failed else "success", content)
+        elif kind in ("WebSearch", "Extension", "ImageView", "ImageGeneration"):
+            arguments = {k: v for k, v in item.items() if k not in ("type", "id", "result")}
+            kinds: dict[str, ToolKind] = {"WebSearch": "web", "ImageView": "read"}
+            self._log.call(item_id, kind, kinds.get(kind, "other"), arguments)
+        else:
+            self._log.unknown(item)
 
 
-def _without_tags(content: Any) -> Any:
-    """Without the texts that only stand around pictures."""
-    if not isinstance(content, list):
-        return content
-    texts = (as_text(as_dict(block).get("text")).strip() for block in content)
-    return [b for b, text in zip(content, texts, strict=True) if not _IMAGE_TAG.fullmatch(text)]
+def _output(item: dict[str, Any]) -> tuple[Status, str]:
+    """What a call gave back: the exit code, if it tells one, and the text after the header."""
+    if "tools" in item:  # of a search for tools
+        return "unknown", as_text(item["tools"])
+    output = item.get("output")
+    if isinstance(output, dict):
+        succeeded = output.get("success")
+        known: Status = "unknown" if succeeded is None else "success" if succeeded else "error"
+        return known, content_text(output.get("content"))
+    text = content_text(output)
+    header, found, rest = text.partition("\nOutput:\n")
+    code = _EXIT_CODE.search(header) if found else None
+    return _status(int(code[1]) if code else None), rest if found else text
 
 
-def _is_added(item: dict[str, Any], text: str) -> bool:
-    passed = as_dict(item.get("internal_chat_message_metadata_passthrough"))
-    kinds = [as_text(kind) for kind in as_list(passed.get("content_item_kinds"))]
-    if kinds and kinds != ["unknown"]:
-        return not any(kind.startswith("user.") for kind in kinds)
-    return _ADDED.match(text) is not None
+def _status(code: Any) -> Status:
+    """0 is success; anything but a number tells nothing."""
+    if isinstance(code, bool) or not isinstance(code, int):
+        return "unknown"
+    return "success" if code == 0 else "error"
 
 
-# From the lines of recordings of `codex exec --json` to entries. Pure.
+def _arguments(given: Any) -> dict[str, Any]:
+    try:
+        read = json.loads(given, parse_constant=str) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        read = given
+    return read if isinstance(read, dict) else {} if read is None else {"input": read}
 
 
 class CodexExecTranscript:
@@ -172,51 +245,72 @@ class CodexExecTranscript:
 
     def __init__(self, log: EntryLog) -> None:
         self._log = log
-        self._events = _events()
-        self._unknown = 0
+        self._events = self._new_events()
+
+    def _new_events(self) -> CodexEvents:
+        # Paths stay as they are: a recording does not tell its directory.
+        events = CodexEvents(PurePath())
+        events.transcript = self._log
+        return events
 
     def feed(self, event: dict[str, Any]) -> None:
-        """Take the next event. Never raises."""
+        """Takes the next event. Never raises."""
         kind = event.get("type")
         self._log.time(event.get("timestamp"))
         if kind == "turn.started":
             self._log.open_turn()
         elif kind == "thread.started":
             # Another process, which numbers its items from 0 again.
-            self._events, self._unknown = _events(), 0
+            self._events = self._new_events()
             self._log.summary.session_id = as_text(event.get("thread_id")) or None
         elif kind == "turn.failed":
             reason = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
             self._log.notice(f"the turn failed: {reason}")
-        elif kind == "error":
-            self._log.notice(as_text(event.get("message")))
         elif kind != "turn.completed":
-            self._item(event)
-
-    def _item(self, event: dict[str, Any]) -> None:
-        self._events.feed(json.dumps(event).encode())
-        turn = self._events.result()
-        if turn.unknown_events > self._unknown:
-            self._unknown = turn.unknown_events
-            turn.items.clear()
-            self._log.unknown(event)
-        for item in turn.items:
-            if item.tool_call is not None:
-                call = item.tool_call
-                self._log.call(call.id, call.name, call.kind, call.arguments)
-            elif item.tool_result is not None:
-                result = item.tool_result
-                self._log.result(result.call_id, result.status, result.content)
-            elif item.type == "message":
-                self._log.assistant(item.text or "")
-            elif item.type == "reasoning":
-                self._log.reasoning(item.text or "")
-            else:
-                self._log.notice(item.text or "")
-        # It is the parser's own list: a long recording is not kept in memory.
-        turn.items.clear()
+            self._events.take(event)
 
 
-def _events() -> CodexEvents:
-    # Paths stay as they are: a recording does not tell its directory.
-    return CodexEvents(PurePath())
+_TOKENS = {
+    "input_tokens": "input_tokens",
+    "cached_input_tokens": "cached_input_tokens",
+    "output_tokens": "output_tokens",
+    "reasoning_output_tokens": "reasoning_tokens",
+}
+
+
+def _tokens(row: dict[str, Any]) -> TurnTokens | None:
+    """The running total of the thread."""
+    payload = as_dict(row.get("payload"))
+    given = as_dict(row.get("usage")) if row.get("type") == "turn.completed" else {}
+    if payload.get("type") == "token_count":
+        given = as_dict(as_dict(payload.get("info")).get("total_token_usage"))
+    counts = {ours: as_count(given.get(theirs)) for theirs, ours in _TOKENS.items()}
+    known = {name: count for name, count in counts.items() if count is not None}
+    return ("thread", known) if known else None
+
+
+def _revision(row: dict[str, Any]) -> str | None:
+    git = as_dict(as_dict(row.get("payload")).get("git"))
+    names = {"branch": git.get("branch"), "commit": git.get("commit_hash")}
+    return ", ".join(f"{name} {as_text(value)}" for name, value in names.items() if value) or None
+
+
+FORMATS = (
+    SessionFormat(
+        "codex_exec",
+        "codex",
+        lambda row: as_text(row.get("type")).startswith(("thread.", "turn.", "item.")),
+        CodexExecTranscript,
+        _tokens,
+        running_total=True,
+    ),
+    SessionFormat(
+        "codex_rollout",
+        "codex",
+        lambda row: row.get("type") in _ROWS and isinstance(row.get("payload"), dict),
+        CodexTranscript,
+        _tokens,
+        running_total=True,
+        revision=_revision,
+    ),
+)

@@ -71,7 +71,6 @@ def test_blocks_of_a_message_are_entries_in_their_order(tmp_path: Path) -> None:
     ("content", "more", "expected"),
     [
         ("go on", {}, ("user", "go on")),
-        (["go", "on"], {}, ("user", "go\non")),
         ([{"type": "image"}, {"type": "text", "text": "this"}], {}, ("user", "[image]\nthis")),
         ([{"type": "image"}], {}, ("user", "[image]")),
         ("context", {"isMeta": True}, ("notice", "context")),
@@ -139,7 +138,6 @@ def test_what_the_cli_says_by_itself_is_a_notice(tmp_path: Path) -> None:
         {"type": "user", "sessionId": "s1", "message": {"role": "user"}},
         {"type": "assistant", "sessionId": "s1", "message": {"content": 5}},
         claude_row("assistant", [{"type": "brand_new"}, 7], "1", "0"),
-        claude_row("user", [5], "1", "0"),
         [1],
         "words",
         None,
@@ -152,14 +150,6 @@ def test_what_we_do_not_understand_is_counted_once_and_kept(tmp_path: Path, row:
     kept = entries[1:]
     assert kept
     assert all(e.role == "notice" and e.text.startswith("unknown event: ") for e in kept)
-
-
-def test_rows_of_tools_from_before_messages_had_them(tmp_path: Path) -> None:
-    rows = [
-        {"type": "tool_use", "sessionId": "s1", "name": "bash", "input": {"command": "ls"}},
-        {"type": "tool_result", "sessionId": "s1", "name": "bash", "output": "a.txt"},
-    ]
-    assert _told(tmp_path, *rows) == [("tool_call", "bash"), ("tool_result", "a.txt")]
 
 
 def test_sub_agents_are_named_and_their_messages_are_no_turns(tmp_path: Path) -> None:

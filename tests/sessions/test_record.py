@@ -18,7 +18,8 @@ from tests.support.session_files import (
     claude_row,
     codex_meta,
     event,
-    message,
+    format_named,
+    said,
     text,
     write_rows,
 )
@@ -212,12 +213,12 @@ def test_usage_of_codex_is_told_as_sums_of_the_thread(tmp_path: Path) -> None:
 
     rows = [
         codex_meta(),
-        message("user", "one"),
+        *said("user", "one"),
         count(100, 10),
-        message("assistant", "yes"),
+        *said("assistant", "yes"),
         count(250, 15),
-        message("user", "two"),
-        message("assistant", "yes!"),
+        *said("user", "two"),
+        *said("assistant", "yes!"),
         count(400, 20),
     ]
     record = record_of(write_rows(tmp_path / "r.jsonl", rows), case({}, {}))
@@ -241,4 +242,4 @@ def test_usage_of_a_message_that_is_told_on_several_rows_counts_once(tmp_path: P
 
 def test_a_file_that_is_gone_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        read_session(tmp_path / "none.jsonl", "claude_session")
+        read_session(tmp_path / "none.jsonl", format_named("claude_session"))

@@ -6,9 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -16,50 +14,49 @@ from typing import Any, Literal
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from skillup.engines.base import CreatedSession, SessionRef, TrialContext
-from skillup.engines.cli_runner import as_dict, as_text
-from skillup.engines.codex.arguments import PROVIDER
-from skillup.engines.codex.session import fingerprint, session_file
-from skillup.engines.failures import Cli, turn_error
-from skillup.engines.session_files import Rewriting, VersionRange, format_problem, of_a_history
-from skillup.schema.record import ErrorKind, HistoryItem, ToolCall, ToolResult
-from skillup.workspace.failures import refuse_full_disk
-
-# A Codex thread's rollout as the rollout of another thread, in another workspace. Pure.
+from skillup.engines.created_sessions import SessionPlace, UnwritableError
+from skillup.engines.events import as_dict, as_text
+from skillup.engines.session_files import Rewriting, rows_of
+from skillup.schema.record import HistoryItem, ToolCall, ToolResult
 
 
-def fork_problem(first_line: bytes, thread_id: str) -> str | None:
-    """Why a rollout that begins so cannot be copied under another id; None if it can."""
-    try:
-        row = as_dict(json.loads(first_line))
-    except (ValueError, RecursionError):
-        row = {}
-    meta = as_dict(row.get("payload"))
-    if row.get("type") != "session_meta" or meta.get("id") != thread_id:
+def fork_files(
+    source: Path, parent: SessionPlace, child: SessionPlace
+) -> Iterator[tuple[Path, Iterable[bytes]]]:
+    """The file of a copy of the thread in `source`, and its lines. Raises UnwritableError."""
+    problem = fork_problem(next(rows_of(source), {}), parent.session_id)
+    if problem is not None:
+        raise UnwritableError("unsupported", problem)
+    # Codex tells the model where the skills in its home are, too.
+    directories = {
+        parent.workspace: child.workspace,
+        parent.home: child.home,
+        parent.engine_home: child.engine_home,
+        parent.engine_home.resolve(): child.engine_home.resolve(),
+    }
+    # It has paths in URLs, and in messages to the model that look like XML.
+    paths = {
+        form(str(old)): form(str(new))
+        for form in (quote, escape, str)
+        for old, new in directories.items()
+    }
+    rewriting = Rewriting(paths, {parent.session_id: child.session_id})
+    file = child.engine_home / source.relative_to(parent.engine_home)
+    name = source.name.replace(parent.session_id, child.session_id)
+    with source.open("rb") as lines:
+        yield file.with_name(name), map(rewriting.line, lines)
+
+
+def fork_problem(first: Mapping[str, Any], thread_id: str) -> str | None:
+    """Why a rollout with this first row cannot be copied under another id; None if it can."""
+    meta = as_dict(first.get("payload"))
+    if first.get("type") != "session_meta" or meta.get("id") != thread_id:
         return "its file does not begin with what Codex writes there"
     if meta.get("history_mode") not in (None, "legacy", "paginated"):
         return f"its history is of the unknown form {meta['history_mode']!r}"
     if meta.get("history_base") or meta.get("forked_from_id"):
         return "it is itself a fork that Codex made, whose beginning is in another file"
     return None
-
-
-def forked_lines(
-    lines: Iterable[bytes], old_id: str, new_id: str, directories: Mapping[Path, Path]
-) -> Iterator[bytes]:
-    """The lines under the new id, with the new directories in place of the old ones.
-
-    Lines that name neither stay as they are, to the byte; so does what is no JSON but for the id.
-    """
-    # Codex has paths in URLs, and in messages to the model that look like XML.
-    replacements = {
-        form(str(old)): form(str(new))
-        for form in (quote, escape, str)
-        for old, new in directories.items()
-    }
-    rewriting = Rewriting(replacements, words={})
-    for line in lines:
-        yield rewriting.line(line.replace(old_id.encode(), new_id.encode()))
 
 
 # Calls of a history as Codex's model would have made them. Pure.
@@ -353,96 +350,3 @@ def row_bytes(row: Mapping[str, Any]) -> bytes:
     # Half of a surrogate pair is no UTF-8, and Codex would not read the line.
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace") + b"\n"
-
-
-SEEDED_VERSIONS = (VersionRange("0.145.0", "0.169.0"),)
-"""Seeding and forking was tried with versions from one end of each range to the other."""
-_INSTALL = "`npm install -g @openai/codex@VERSION`"
-
-
-def seeding_problem(version: str | None) -> str | None:
-    """Why threads of this version of `codex` cannot be written; None if they can."""
-    return format_problem("codex", version, SEEDED_VERSIONS, _INSTALL)
-
-
-def place_history(
-    cli: Cli, home: Path, history: Sequence[HistoryItem], trial: TrialContext
-) -> CreatedSession:
-    """Write `history` as the thread `trial.session_id` of the engine's `home`."""
-    problem = seeding_problem(trial.version)
-    if problem is not None or trial.version is None:
-        return _failed(cli, "unsupported", problem or "")
-    now = datetime.now(UTC)
-    name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{trial.session_id}.jsonl"
-    rows = rollout_rows(
-        history,
-        thread_id=trial.session_id,
-        timestamp=f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03}Z",
-        cwd=str(trial.workspace),
-        version=trial.version,
-        provider=PROVIDER if trial.profile.base_url else None,
-    )
-    path = home / "sessions" / f"{now:%Y}" / f"{now:%m}" / f"{now:%d}" / name
-    try:
-        _write(path, map(row_bytes, rows))
-    except OSError as error:
-        refuse_full_disk(error, home)
-        return _failed(cli, "setup", f"the history could not be written: {error}")
-    return CreatedSession(
-        SessionRef(trial.session_id), of_a_history(fingerprint(home, trial.session_id))
-    )
-
-
-def place_fork(
-    cli: Cli,
-    session: SessionRef,
-    parent: tuple[Path, TrialContext],
-    child: tuple[Path, TrialContext],
-) -> CreatedSession:
-    """Copy the parent's thread as the thread `session_id` of the child; each with its home."""
-    (parent_home, parent_trial), (home, trial) = parent, child
-    source = session_file(parent_home, session.id)
-    if source is None:
-        return _failed(cli, "session_lost", f"the thread {session.id} has no file to be forked")
-    path = home / source.relative_to(parent_home)
-    path = path.with_name(source.name.replace(session.id, trial.session_id))
-    # Codex tells the model where the skills in its home are, too.
-    directories = {
-        parent_trial.workspace: trial.workspace,
-        parent_trial.home: trial.home,
-        parent_home: home,
-        parent_home.resolve(): home.resolve(),
-    }
-    try:
-        with source.open("rb") as lines:
-            problem = fork_problem(lines.readline(), session.id)
-            if problem is not None:
-                what = f"the thread {session.id} cannot be forked: {problem}"
-                return _failed(cli, "unsupported", what)
-            lines.seek(0)
-            _write(path, forked_lines(lines, session.id, trial.session_id, directories))
-    except OSError as error:
-        refuse_full_disk(error, home)
-        return _failed(cli, "setup", f"the thread {session.id} could not be forked: {error}")
-    return _placed(home, trial.session_id)
-
-
-def _write(path: Path, lines: Iterable[bytes]) -> None:
-    """All the lines or none: half a thread would be resumed like a whole one. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(lines)
-        unfinished.replace(path)
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-
-
-def _placed(home: Path, thread_id: str) -> CreatedSession:
-    return CreatedSession(SessionRef(thread_id), fingerprint(home, thread_id))
-
-
-def _failed(cli: Cli, kind: ErrorKind, what: str) -> CreatedSession:
-    return CreatedSession(None, error=turn_error(cli, kind, what))

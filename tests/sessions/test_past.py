@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skillup.engines.claude_code.session import history_session
-from skillup.engines.codex.created_sessions import rollout_rows
+from skillup.engines.codex.seeding import rollout_rows
 from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.record import HistoryItem, Record
@@ -21,7 +20,6 @@ from skillup.trial.history import past_of
 from tests.support.session_files import TIME, claude_row, done, message, text, write_rows
 
 SESSION = "5d6a3c4e-0000-4000-8000-000000000000"
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PASTS: dict[str, list[dict[str, Any]]] = {
     "answered": [
         {"role": "user", "content": "I want to apply."},
@@ -57,7 +55,7 @@ def case(past: list[dict[str, Any]]) -> Case:
 
 
 def claude_rows(history: Sequence[HistoryItem]) -> list[Any]:
-    past = history_session(history, SESSION, Path("/w"), "2.1.197", NOW)
+    past = history_session(history, SESSION, Path("/w"), "2.1.197")
     rows = [json.loads(line) for line in past.lines()]
     return [
         *rows,

@@ -11,8 +11,10 @@ from tests.support.session_files import (
     claude_row,
     codex_meta,
     event,
+    format_named,
     item,
     message,
+    said,
     text,
     write_rows,
 )
@@ -27,7 +29,7 @@ def claude(tmp_path: Path, *said: tuple[str, Any]) -> SessionTurns:
         parent = str(number - 1) if number else None
         rows.append(claude_row(kind, content, str(number), parent))
     path = write_rows(tmp_path / "session.jsonl", rows)
-    return turns_of(SessionTranscript(path, "claude_session"))
+    return turns_of(SessionTranscript(path, format_named("claude_session")))
 
 
 def told(found: SessionTurns) -> list[tuple[str, str]]:
@@ -111,7 +113,9 @@ def test_branches_that_were_left_are_no_part(tmp_path: Path) -> None:
         claude_row("assistant", text("second"), "4", "3"),
     ]
     path = write_rows(tmp_path / "session.jsonl", rows)
-    assert told(turns_of(SessionTranscript(path, "claude_session"))) == [("again", "second")]
+    assert told(turns_of(SessionTranscript(path, format_named("claude_session")))) == [
+        ("again", "second")
+    ]
 
 
 def test_a_recording_without_prompts_has_turns_without_messages(tmp_path: Path) -> None:
@@ -125,7 +129,7 @@ def test_a_recording_without_prompts_has_turns_without_messages(tmp_path: Path) 
         {"type": "turn.completed"},
     ]
     path = write_rows(tmp_path / "recording.jsonl", rows)
-    found = turns_of(SessionTranscript(path, "codex_exec"))
+    found = turns_of(SessionTranscript(path, format_named("codex_exec")))
     assert told(found) == [("", "one"), ("", "two")]
 
 
@@ -133,12 +137,12 @@ def test_a_rollout_of_codex(tmp_path: Path) -> None:
     rows = [
         codex_meta(),
         message("user", "<environment_context>…</environment_context>"),
-        message("user", "one"),
+        *said("user", "one"),
         item("reasoning", summary=[{"type": "summary_text", "text": "hm"}]),
-        message("assistant", "yes"),
+        *said("assistant", "yes"),
         event("token_count", info=None),
     ]
     path = write_rows(tmp_path / "rollout.jsonl", rows)
-    found = turns_of(SessionTranscript(path, "codex_rollout"))
+    found = turns_of(SessionTranscript(path, format_named("codex_rollout")))
     assert told(found) == [("one", "yes")]
     assert [entry.type for entry in found.turns[0].items] == ["reasoning", "message"]

@@ -10,7 +10,6 @@ import pytest
 
 from skillup.errors import UsageError
 from skillup.sessions.index import (
-    EngineName,
     count_sessions,
     find_session,
     heads,
@@ -19,26 +18,26 @@ from skillup.sessions.index import (
     session_format,
     session_homes,
 )
-from tests.support.session_files import claude_row, codex_meta, message, write_rows
+from tests.support.session_files import claude_row, codex_meta, said, write_rows
 
 
-def _claude(homes: dict[EngineName, Path], session_id: str, when: int, cwd: str = "/p") -> Path:
+def _claude(homes: dict[str, Path], session_id: str, when: int, cwd: str = "/p") -> Path:
     row = claude_row("user", f"words of {session_id}", "1", None, sessionId=session_id, cwd=cwd)
     path = write_rows(homes["claude_code"] / "-p" / f"{session_id}.jsonl", [row])
     os.utime(path, (when, when))
     return path
 
 
-def _codex(homes: dict[EngineName, Path], thread_id: str, when: int, cwd: str = "/p") -> Path:
+def _codex(homes: dict[str, Path], thread_id: str, when: int, cwd: str = "/p") -> Path:
     name = f"rollout-2026-01-02T03-04-05-{thread_id}.jsonl"
-    rows = [codex_meta(thread_id, cwd), message("user", f"words of {thread_id}")]
+    rows = [codex_meta(thread_id, cwd), *said("user", f"words of {thread_id}")]
     path = write_rows(homes["codex"] / "2026" / "01" / "02" / name, rows)
     os.utime(path, (when, when))
     return path
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> dict[EngineName, Path]:
+def homes(tmp_path: Path) -> dict[str, Path]:
     given = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude"), "CODEX_HOME": str(tmp_path / "codex")}
     return session_homes(given)
 
@@ -52,7 +51,7 @@ def test_homes_are_those_that_the_clis_use(tmp_path: Path) -> None:
     assert given == {"claude_code": Path("/c/projects"), "codex": Path("/x/sessions")}
 
 
-def test_sessions_of_both_come_newest_first(homes: dict[EngineName, Path]) -> None:
+def test_sessions_of_both_come_newest_first(homes: dict[str, Path]) -> None:
     _claude(homes, "b", 200)
     _codex(homes, "0199aaaa-0000-7000-8000-00000000000a", 300)
     _claude(homes, "a", 100)
@@ -65,12 +64,12 @@ def test_sessions_of_both_come_newest_first(homes: dict[EngineName, Path]) -> No
     assert [file.modified for file in found] == [300, 200, 100]
 
 
-def test_homes_that_are_not_there_hold_no_sessions(homes: dict[EngineName, Path]) -> None:
+def test_homes_that_are_not_there_hold_no_sessions(homes: dict[str, Path]) -> None:
     assert session_files(homes) == []
 
 
 def test_files_of_sub_agents_and_other_files_are_no_sessions(
-    homes: dict[EngineName, Path],
+    homes: dict[str, Path],
 ) -> None:
     path = _claude(homes, "a", 100)
     for other in ("a/subagents/agent-1.jsonl", "agent-2.jsonl", "notes.txt"):
@@ -82,7 +81,7 @@ def test_files_of_sub_agents_and_other_files_are_no_sessions(
     assert [file.session_id for file in session_files(homes)] == ["t", "a"]
 
 
-def test_heads_tell_what_a_session_was_about(homes: dict[EngineName, Path]) -> None:
+def test_heads_tell_what_a_session_was_about(homes: dict[str, Path]) -> None:
     _claude(homes, "a", 100)
     _codex(homes, "t", 200)
     found = newest_heads(session_files(homes), None, 10)
@@ -92,7 +91,7 @@ def test_heads_tell_what_a_session_was_about(homes: dict[EngineName, Path]) -> N
     ]
 
 
-def test_no_more_files_are_opened_than_are_asked_for(homes: dict[EngineName, Path]) -> None:
+def test_no_more_files_are_opened_than_are_asked_for(homes: dict[str, Path]) -> None:
     for number in range(5):
         _claude(homes, f"s{number}", 100 + number)
     files = session_files(homes)
@@ -102,7 +101,7 @@ def test_no_more_files_are_opened_than_are_asked_for(homes: dict[EngineName, Pat
 
 
 def test_files_that_went_away_or_are_no_sessions_are_left_out(
-    homes: dict[EngineName, Path],
+    homes: dict[str, Path],
 ) -> None:
     _claude(homes, "gone", 300)
     files_before = session_files(homes)
@@ -111,7 +110,7 @@ def test_files_that_went_away_or_are_no_sessions_are_left_out(
     assert list(heads([*files_before, *session_files(homes)])) == []
 
 
-def test_pipes_and_devices_are_no_sessions(homes: dict[EngineName, Path]) -> None:
+def test_pipes_and_devices_are_no_sessions(homes: dict[str, Path]) -> None:
     """They would be read for ever."""
     path = _claude(homes, "a", 100)
     os.mkfifo(path.with_name("fifo.jsonl"))
@@ -125,7 +124,7 @@ def test_pipes_and_devices_are_no_sessions(homes: dict[EngineName, Path]) -> Non
     assert len(newest_heads(files, None, 10)) == 3
 
 
-def test_what_is_no_session_does_not_count_as_one(homes: dict[EngineName, Path]) -> None:
+def test_what_is_no_session_does_not_count_as_one(homes: dict[str, Path]) -> None:
     _claude(homes, "a", 100)
     folder = homes["claude_code"] / "-p"
     write_rows(folder / "other.jsonl", [{"a": 1}])
@@ -135,7 +134,7 @@ def test_what_is_no_session_does_not_count_as_one(homes: dict[EngineName, Path])
     assert (len(files), count_sessions(files)) == (4, 1)
 
 
-def test_only_sessions_of_a_project_and_what_is_below_it(homes: dict[EngineName, Path]) -> None:
+def test_only_sessions_of_a_project_and_what_is_below_it(homes: dict[str, Path]) -> None:
     _claude(homes, "in", 100, "/work/app")
     _codex(homes, "below", 200, "/work/app/src")
     _claude(homes, "beside", 300, "/work/app2")
@@ -144,9 +143,7 @@ def test_only_sessions_of_a_project_and_what_is_below_it(homes: dict[EngineName,
     assert [file.session_id for file, _ in found] == ["below", "in"]
 
 
-def test_a_project_may_be_named_through_a_link(
-    homes: dict[EngineName, Path], tmp_path: Path
-) -> None:
+def test_a_project_may_be_named_through_a_link(homes: dict[str, Path], tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (tmp_path / "link").symlink_to(real)
@@ -155,14 +152,14 @@ def test_a_project_may_be_named_through_a_link(
     assert [file.session_id for file, _ in found] == ["a"]
 
 
-def test_a_project_with_signs_that_json_escapes(homes: dict[EngineName, Path]) -> None:
+def test_a_project_with_signs_that_json_escapes(homes: dict[str, Path]) -> None:
     _claude(homes, "a", 100, '/work/"ä"\\x')
     found = newest_heads(session_files(homes), Path('/work/"ä"\\x'), 10)
     assert [file.session_id for file, _ in found] == ["a"]
 
 
 def test_a_session_is_named_by_its_id_the_beginning_of_it_or_its_path(
-    homes: dict[EngineName, Path],
+    homes: dict[str, Path],
 ) -> None:
     path = _claude(homes, "abc-1", 100)
     longer = _claude(homes, "abc-12", 200)
@@ -172,7 +169,7 @@ def test_a_session_is_named_by_its_id_the_beginning_of_it_or_its_path(
     assert find_session(str(path), files) == path
 
 
-def test_an_unknown_session_says_how_to_list_them(homes: dict[EngineName, Path]) -> None:
+def test_an_unknown_session_says_how_to_list_them(homes: dict[str, Path]) -> None:
     for wrong in ("zz", "", "/no/such/file.jsonl", "none.jsonl", "x" * 5000):
         with pytest.raises(UsageError) as refused:
             find_session(wrong, session_files(homes))
@@ -180,7 +177,7 @@ def test_an_unknown_session_says_how_to_list_them(homes: dict[EngineName, Path])
         assert "session list" in refused.value.hint
 
 
-def test_a_beginning_of_several_ids_lists_them(homes: dict[EngineName, Path]) -> None:
+def test_a_beginning_of_several_ids_lists_them(homes: dict[str, Path]) -> None:
     paths = [_claude(homes, f"abc-{number:02}", 100 + number) for number in range(12)]
     with pytest.raises(UsageError) as refused:
         find_session("abc", session_files(homes))

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.cli_runner import Transcript
-from skillup.engines.codex.session import (
+from skillup.engines.codex.engine import Codex
+from skillup.engines.codex.rollout import (
     broken_sandbox,
-    fingerprint,
     part_of_last_turn,
     read_part,
     session_file,
@@ -20,8 +19,10 @@ from skillup.engines.codex.session import (
     usage_of,
     with_missing_calls,
 )
-from skillup.engines.session_files import has_grown, what_it_lacks, what_it_lost
+from skillup.engines.events import Transcript
+from skillup.engines.session_files import loss_of, missing_message
 
+CODEX = Codex()
 THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
 
 
@@ -73,49 +74,51 @@ def write(home: Path, *entries: dict[str, Any], append: bool = False) -> Path:
 def test_a_session_that_went_on_still_holds_its_beginning(tmp_path: Path) -> None:
     meta = entry("session_meta", id=THREAD, cli_version="0.169.0")
     path = write(tmp_path, meta, user("one"))
-    first = fingerprint(tmp_path, THREAD)
+    first = CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD)
     write(tmp_path, user("two"), append=True)
-    second = fingerprint(tmp_path, THREAD)
+    second = CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD)
 
     assert first is not None
     assert second is not None
     assert (first.messages, second.messages) == (1, 2)
-    assert what_it_lost(path, first) is None
-    assert has_grown(second, first)
-    assert not has_grown(first, first)
+    assert loss_of(path, first) is None
+    assert missing_message(second, first) is None
+    assert missing_message(first, first) is not None
     assert session_file(tmp_path, THREAD) == path
 
 
 def test_a_session_that_was_rewritten_or_cut_does_not(tmp_path: Path) -> None:
     path = write(tmp_path, user("one"), user("two"))
-    before = fingerprint(tmp_path, THREAD)
+    before = CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD)
     assert before is not None
 
     write(tmp_path, user("eno"), user("two"), user("three"))
-    assert what_it_lost(path, before) is not None
+    assert loss_of(path, before) is not None
     write(tmp_path, user("one"))
-    assert what_it_lost(path, before) is not None
+    assert loss_of(path, before) is not None
     path.unlink()
-    assert what_it_lost(path, before) is not None
-    assert fingerprint(tmp_path, THREAD) is None
+    assert loss_of(path, before) is not None
+    assert CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD) is None
 
 
 def test_what_a_session_lost_is_told_in_bytes_and_digests(tmp_path: Path) -> None:
     path = write(tmp_path, user("one"), user("two"))
     size = path.stat().st_size
-    before = fingerprint(tmp_path, THREAD)
+    before = CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD)
     assert before is not None
-    assert what_it_lost(path, before) is None
+    assert loss_of(path, before) is None
 
     write(tmp_path, user("eno"), user("two"), user("three"))
-    changed = what_it_lost(path, before) or ""
+    changed = loss_of(path, before) or ""
     assert f"{path}: it held {size} bytes after the turn before, and these are others" in changed
     assert f"sha256 {before.prefix_sha256[:16]}… then" in changed
     write(tmp_path, user("one"))
-    assert f"and holds {path.stat().st_size} now" in (what_it_lost(path, before) or "")
+    assert f"and holds {path.stat().st_size} now" in (loss_of(path, before) or "")
     path.unlink()
-    assert "its file is gone" in (what_it_lost(path, before) or "")
-    assert what_it_lacks(None, before) == ("it held user messages before the turn: 2; after it: 0")
+    assert "its file is gone" in (loss_of(path, before) or "")
+    assert missing_message(None, before) == (
+        "it held user messages before the turn: 2; after it: 0"
+    )
 
 
 def test_the_tokens_of_a_turn_whose_file_was_changed_are_those_of_the_event_stream(

@@ -5,16 +5,22 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.cli_runner import Transcript, as_count, as_dict, as_text, content_text
-from skillup.engines.session_files import session_lines, take_fingerprint
-from skillup.schema.check_specs import ToolKind
-from skillup.schema.record import SessionFingerprint, TranscriptItem, Usage
+from skillup.engines.codex.events import add_file_changes
+from skillup.engines.events import (
+    Transcript,
+    as_count,
+    as_dict,
+    as_text,
+    content_text,
+    read_event,
+)
+from skillup.engines.session_files import rows_of
+from skillup.schema.record import TranscriptItem, Usage
 
 # Calls that end in an event of the stream, unless codex refuses them.
 _WATCHED_CALLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "apply_patch"})
@@ -60,11 +66,6 @@ def session_file(engine_home: Path, thread_id: str) -> Path | None:
     return min((engine_home / "sessions").rglob(pattern), default=None)
 
 
-def fingerprint(engine_home: Path, thread_id: str) -> SessionFingerprint | None:
-    """What the session holds now; None if it has no file."""
-    return take_fingerprint(session_file(engine_home, thread_id), thread_id, is_user_message)
-
-
 def is_user_message(entry: Mapping[str, Any]) -> bool:
     """Whether a line is the event of a message that somebody sent (threads of both formats)."""
     if entry.get("type") != "event_msg":
@@ -78,63 +79,41 @@ def is_user_message(entry: Mapping[str, Any]) -> bool:
 
 def read_part(path: Path, offset: int, end: int | None = None) -> RolloutPart:
     """What stands between the bytes `offset` and `end` of a session's file."""
-    reader = _Reader()
-    for entry in session_lines(path, offset, end):
-        reader.take(as_text(entry.get("type")), as_dict(entry.get("payload")))
-    return reader.part()
-
-
-class _Reader:
-    """Goes through the lines of a rollout."""
-
-    def __init__(self) -> None:
-        self._part = RolloutPart()
-        self._calls: dict[str, MissingCall] = {}
-        self._outputs: dict[str, str] = {}
-        self._ended: set[str] = set()
-        self._tools_ended = 0
-
-    def part(self) -> RolloutPart:
-        self._part.silent_calls = [
-            replace(call, output=self._outputs[call.call_id])
-            for call in self._calls.values()
-            if call.name in _WATCHED_CALLS
-            and call.call_id in self._outputs
-            and call.call_id not in self._ended
-        ]
-        return self._part
-
-    def take(self, kind: str, payload: dict[str, Any]) -> None:
+    part = RolloutPart()
+    calls: dict[str, MissingCall] = {}
+    outputs: dict[str, str] = {}
+    ended: set[str] = set()
+    tools_ended = 0
+    for row in rows_of(path, None if end is None else end - offset, offset):
+        kind, payload = row.get("type"), as_dict(row.get("payload"))
+        inner, call_id = payload.get("type"), as_text(payload.get("call_id"))
         if kind == "session_meta":
-            self._part.version = as_text(payload.get("cli_version")) or None
+            part.version = as_text(payload.get("cli_version")) or None
         elif kind == "turn_context":
-            self._part.model = as_text(payload.get("model")) or None
+            part.model = as_text(payload.get("model")) or None
         elif kind == "token_usage_record":
-            self._part.usages.append(as_dict(payload.get("usage")))
-        elif kind == "response_item":
-            self._response_item(as_text(payload.get("type")), payload)
-        elif kind == "event_msg":
-            self._event(as_text(payload.get("type")), payload)
-
-    def _response_item(self, kind: str, payload: dict[str, Any]) -> None:
-        call_id = as_text(payload.get("call_id"))
-        if kind in ("function_call", "custom_tool_call"):
-            name = as_text(payload.get("name"))
+            part.usages.append(as_dict(payload.get("usage")))
+        elif inner in ("function_call", "custom_tool_call"):
             arguments = as_text(payload.get("arguments") or payload.get("input"))
-            self._calls[call_id] = MissingCall(call_id, name, arguments, "", self._tools_ended)
-        elif kind in ("function_call_output", "custom_tool_call_output"):
-            self._outputs[call_id] = _output_text(payload.get("output"))
-        elif kind == "message":
-            self._part.loaded_skills += _loaded_skills(payload)
-
-    def _event(self, kind: str, payload: dict[str, Any]) -> None:
-        if kind == "token_count":
+            name = as_text(payload.get("name"))
+            calls[call_id] = MissingCall(call_id, name, arguments, "", tools_ended)
+        elif inner in ("function_call_output", "custom_tool_call_output"):
+            outputs[call_id] = _output_text(payload.get("output"))
+        elif inner == "message":
+            part.loaded_skills += _loaded_skills(payload)
+        elif inner == "token_count":
             info = as_dict(payload.get("info"))
-            self._part.total = as_dict(info.get("total_token_usage")) or self._part.total
-        elif kind == "item_completed":
+            part.total = as_dict(info.get("total_token_usage")) or part.total
+        elif inner == "item_completed":
             item = as_dict(payload.get("item"))
-            self._ended.add(as_text(item.get("id")))
-            self._tools_ended += item.get("type") in _ENDING_ITEMS
+            ended.add(as_text(item.get("id")))
+            tools_ended += item.get("type") in _ENDING_ITEMS
+    part.silent_calls = [
+        replace(call, output=outputs[call_id])
+        for call_id, call in calls.items()
+        if call.name in _WATCHED_CALLS and call_id in outputs.keys() - ended
+    ]
+    return part
 
 
 def _output_text(output: Any) -> str:
@@ -154,7 +133,7 @@ def _loaded_skills(message: Mapping[str, Any]) -> list[str]:
 
 # Calls that the model made and `codex exec --json` does not show, put in their places.
 
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _STILL_RUNNING = "Process running with session ID"
 # What stands in place of a command's own output if the sandbox could not be made for it.
 _NO_SANDBOX = re.compile(
@@ -215,12 +194,9 @@ def _first_call(items: Sequence[TranscriptItem]) -> int:
 def _items_of(call: MissingCall) -> list[TranscriptItem]:
     transcript = Transcript()
     if call.name == "apply_patch":
-        changes = _PATCHED.findall(call.arguments) or [("Update", "")]
-        for number, (change, path) in enumerate(changes, start=1):
-            kind: ToolKind = "write" if change == "Add" else "edit"
-            arguments = {"path": path, "change": change.lower()}
-            call_id = call.call_id if len(changes) == 1 else f"{call.call_id}.{number}"
-            transcript.call(call_id, "file_change", kind, arguments)
+        found = PATCHED.findall(call.arguments) or [("Update", "")]
+        changes = [(path, change.lower()) for change, path in found]
+        for call_id in add_file_changes(transcript, call.call_id, changes):
             transcript.result(call_id, "error", call.output)
     else:
         transcript.call(call.call_id, "command_execution", "shell", {"command": _command_of(call)})
@@ -249,7 +225,6 @@ _USAGE_NAMES = {
     "output_tokens": "output_tokens",
     "reasoning_tokens": "reasoning_output_tokens",
 }
-_TOTAL, _STARTED = b'"total_token_usage"', b'"task_started"'
 Total = dict[str, Any]
 """The thread's running total: as Codex writes it, empty before the first request."""
 
@@ -282,35 +257,31 @@ def usage_by_totals(now: Total | None, before: Total, part: RolloutPart) -> Usag
 def total_before(path: Path | None, offset: int) -> Total:
     """The thread's running total in the first `offset` bytes of its file."""
     total: Total = {}
-    for _, line in _lines_with(_TOTAL, path, offset):
-        payload = as_dict(line.get("payload"))
-        total = as_dict(as_dict(payload.get("info")).get("total_token_usage")) or total
+    for at, line in _lines_with(b'"total_token_usage"', path):
+        if at < offset:
+            info = as_dict(as_dict(line.get("payload")).get("info"))
+            total = as_dict(info.get("total_token_usage")) or total
     return total
 
 
 def part_of_last_turn(path: Path) -> RolloutPart:
     """What the latest turn wrote, in a file of which nothing else is known any more."""
-    starts = [at for at, line in _lines_with(_STARTED, path) if line.get("type") == "event_msg"]
+    rows = _lines_with(b'"task_started"', path)
+    starts = [at for at, line in rows if line.get("type") == "event_msg"]
     return read_part(path, max(starts, default=0))
 
 
-def _lines_with(
-    text: bytes, path: Path | None, end: int | None = None
-) -> list[tuple[int, dict[str, Any]]]:
+def _lines_with(text: bytes, path: Path | None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line that holds `text`, and where it begins: few of very many, so few are parsed."""
-    found: list[tuple[int, dict[str, Any]]] = []
     if path is None or not path.is_file():
-        return found
+        return
     at = 0
     with path.open("rb") as file:
         for line in file:
-            if end is not None and at + len(line) > end:
-                break
-            if text in line:
-                with suppress(ValueError, RecursionError):
-                    found.append((at, as_dict(json.loads(line))))
+            row = read_event(line) if text in line else None
+            if isinstance(row, dict):
+                yield at, row
             at += len(line)
-    return found
 
 
 def _difference(now: Total, before: Total) -> dict[str, int | None]:

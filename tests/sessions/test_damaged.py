@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillup.engines.claude_code import session as claude_session
-from skillup.engines.claude_code.session import SessionPlace, fork_session
-from skillup.engines.codex import session as codex_session
-from skillup.engines.codex.created_sessions import fork_problem, forked_lines
-from skillup.engines.codex.session import part_of_last_turn
-from skillup.engines.session_files import what_it_lacks, what_it_lost
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.codex.engine import Codex
+from skillup.engines.codex.rollout import part_of_last_turn, read_part
+from skillup.engines.created_sessions import SessionPlace, UnwritableError, WritingCliEngine
+from skillup.engines.session_files import loss_of, missing_message
 from skillup.errors import UsageError
 from skillup.judges import grade_record
 from skillup.load.suites import load_paths
@@ -126,6 +126,7 @@ EXEC: list[dict[str, Any]] = [
 CASE = Case.model_validate(
     {"id": "held", "input": {"turns": ["a", "b", "c"]}, "assertions": [{"contains": "files"}]}
 )
+ENGINES: dict[str, WritingCliEngine] = {"claude_session": ClaudeCode(), "codex_rollout": Codex()}
 FILES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "claude_session": (CLAUDE, f"home/projects/-project/{ID}.jsonl"),
     "codex_rollout": (CODEX, f"home/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{ID}.jsonl"),
@@ -150,7 +151,7 @@ def shown(path: Path) -> bool:
     given = record_of_session(session, CASE, "")
     assert grade_record(given, lambda _: None).status in ("PASS", "FAIL", "ERROR")
     try:
-        case = case_of_session(session, schema="", revision=revision_of(path))
+        case = case_of_session(session, schema="", revision=revision_of(path, format_))
     except UsageError:
         return False
     folder = path.parent / "made"
@@ -165,16 +166,13 @@ def shown(path: Path) -> bool:
     return True
 
 
-def forked(path: Path, base: Path) -> None:
+def forked(engine: WritingCliEngine, path: Path, base: Path) -> None:
     """Copied into another trial, as a branch of a conversation would be."""
-    if "rollout-" in path.name:
-        lines = path.read_bytes().splitlines(keepends=True)
-        fork_problem(lines[0] if lines else b"", ID)
-        list(forked_lines(lines, ID, OTHER, {Path("/project"): base}))
-    elif path.parent.parent.name == "projects":
-        parent = SessionPlace(base / "home", base, Path("/project"), ID)
-        child = SessionPlace(base / "other", base / "other", base, OTHER)
-        fork_session(path, parent, child).unlink()
+    parent = SessionPlace(base / "home", base, Path("/project"), ID)
+    child = SessionPlace(base / "other", base / "other", base, OTHER)
+    with suppress(UnwritableError):
+        for _, lines in engine.fork_files(path, parent, child):
+            list(lines)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -187,8 +185,8 @@ def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
     rows, name = FILES[format_]
     path = write_rows(tmp_path / name, rows)
     whole = path.read_bytes()
-    cli = codex_session if format_ == "codex_rollout" else claude_session
-    before = cli.fingerprint(tmp_path / "home", ID)
+    engine = ENGINES.get(format_)
+    before = engine.fingerprint(path, ID) if engine else None
     made = 0
     assert shown(path) == (format_ != "codex_exec")  # which does not tell what was asked
     for _ in range(10):
@@ -197,15 +195,15 @@ def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
             lines = damaged_lines(lines, luck) if lines else lines
         path.write_bytes(b"".join(lines))
         made += shown(path)
-        forked(path, tmp_path)
-        if before is None:
+        if engine is None or before is None:
             continue
-        now = cli.fingerprint(tmp_path / "home", ID)
+        forked(engine, path, tmp_path)
+        now = engine.fingerprint(path, ID)
         kept = path.read_bytes().startswith(whole)
-        assert (what_it_lost(path, before) is None) == kept
-        what_it_lacks(now, before)
+        assert (loss_of(path, before) is None) == kept
+        missing_message(now, before)
         for offset in (0, len(whole) // 2, len(whole)):
-            codex_session.read_part(path, offset)
+            read_part(path, offset)
         part_of_last_turn(path)
     assert made or format_ == "codex_exec"
 
@@ -214,11 +212,13 @@ def test_the_files_are_whole_and_each_of_its_format(tmp_path: Path) -> None:
     """So what is damaged is what is read."""
     for format_, (rows, name) in FILES.items():
         path = write_rows(tmp_path / name, rows)
-        assert detect_format(path) == format_
-        transcript = SessionTranscript(path, detect_format(path) or "codex_exec")
+        found = detect_format(path)
+        assert found is not None
+        assert found.name == format_
+        transcript = SessionTranscript(path, found)
         assert len({entry.role for entry in transcript}) >= 4
         assert transcript.summary.unknown_lines == 0
-    for cli in (claude_session, codex_session):
-        taken = cli.fingerprint(tmp_path / "home", ID)
-        assert taken is not None
-        assert taken.messages == (4 if cli is claude_session else 3)
+        if format_ in ENGINES:
+            taken = ENGINES[format_].fingerprint(path, ID)
+            assert taken is not None
+            assert taken.messages == (4 if format_ == "claude_session" else 3)

@@ -1,0 +1,142 @@
+"""Sessions that are written without asking a model: seeded with a history, or forked."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from skillup.engines.base import CreatedSession, SessionRef, TrialContext
+from skillup.engines.cli_runner import CliEngine
+from skillup.schema.record import ErrorKind, HistoryItem, TurnError
+from skillup.workspace.failures import refuse_full_disk
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlace:
+    """Where a session is, or will be."""
+
+    engine_home: Path
+    home: Path
+    """The trial's, which the engine's own is in under ``isolation: clean``."""
+    workspace: Path
+    session_id: str
+
+
+class UnwritableError(Exception):
+    """A session cannot be written: of this kind, and why."""
+
+    def __init__(self, kind: ErrorKind, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class WritingCliEngine(CliEngine):
+    """A CLI whose session files skillup can write, too: seeded with a history, or forked."""
+
+    @abstractmethod
+    def history_lines(
+        self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
+    ) -> tuple[Path, Iterable[bytes], Sequence[str]]:
+        """The file of a session that holds `history`, its lines, and notices.
+
+        Raises UnwritableError.
+        """
+
+    @abstractmethod
+    def fork_files(
+        self, source: Path, parent: SessionPlace, child: SessionPlace
+    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
+        """The files of a copy of the session in `source`, and their lines, one file at a time.
+
+        Raises UnwritableError.
+        """
+
+    def seeding_problem(self, version: str | None) -> str | None:
+        """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
+        spec = self.spec
+        if version is not None and any(version in known for known in spec.writable):
+            return None
+        known = " and ".join(map(str, spec.writable))
+        this = "the one here tells no version" if version is None else f"here it is {version}"
+        return (
+            f"sessions can be written for {spec.name} {known}, {this}: "
+            f"use one of these versions ({spec.install_writable})"
+        )
+
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
+        """A session of this trial's that holds `history`, in order; nothing is sent to a model."""
+        problem = self.seeding_problem(trial.version)
+        if problem is not None:
+            return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
+        missing = self.login(trial).missing
+        if missing:
+            return CreatedSession(None, error=self.error("auth", missing))
+
+        def write() -> CreatedSession:
+            home = self.engine_home(trial)
+            file, lines, notices = self.history_lines(history, trial, home)
+            _write_whole(file, lines)
+            taken = self.fingerprint(file, trial.session_id)
+            seeded = taken and taken.model_copy(update={"seeded": True})
+            return CreatedSession(SessionRef(trial.session_id), seeded, tuple(notices))
+
+        return await anyio.to_thread.run_sync(self._written, write, trial, "the history")
+
+    async def fork(
+        self, session: SessionRef, parent: TrialContext, child: TrialContext
+    ) -> CreatedSession:
+        """A copy of `session`, which is `parent`'s, as a session of `child`'s."""
+        name = f"the {self.spec.session_word} {session.id}"
+
+        def write() -> CreatedSession:
+            source_home, home = self.engine_home(parent), self.engine_home(child)
+            source = self.session_file(source_home, session.id)
+            if source is None:
+                raise UnwritableError("session_lost", f"it has no file in {source_home}")
+            here = SessionPlace(source_home, parent.home, parent.workspace, session.id)
+            there = SessionPlace(home, child.home, child.workspace, child.session_id)
+            for file, lines in self.fork_files(source, here, there):
+                _write_whole(file, lines)
+            copy = self.session_file(home, child.session_id)
+            taken = self.fingerprint(copy, child.session_id)
+            return CreatedSession(SessionRef(child.session_id), taken)
+
+        return await anyio.to_thread.run_sync(self._written, write, child, name)
+
+    def _written(
+        self, write: Callable[[], CreatedSession], trial: TrialContext, what: str
+    ) -> CreatedSession:
+        try:
+            return write()
+        except UnwritableError as error:
+            message = f"{what} cannot be written as a session: {error}"
+            return CreatedSession(None, error=self.error(error.kind, message))
+        except OSError as error:
+            refuse_full_disk(error, trial.home)
+            message = f"{what} could not be written as a session: {error}"
+            return CreatedSession(None, error=self.error("setup", message))
+
+
+def _write_whole(file: Path, lines: Iterable[bytes]) -> None:
+    """All the lines or none, for the owner only: half a session would be resumed like a whole one.
+
+    Raises OSError; FileExistsError if the file is there.
+    """
+    if file.exists():
+        raise FileExistsError(f"{file} is there already")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.part")
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.writelines(lines)
+        unfinished.replace(file)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)

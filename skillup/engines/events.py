@@ -1,0 +1,225 @@
+"""What the parsers of event streams share: a turn's items in order, and reading foreign JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from skillup.engines.base import ItemWatcher, Progress
+from skillup.engines.failures import Failure
+from skillup.schema.check_specs import ToolKind
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, Usage
+
+Status = Literal["success", "error", "unknown"]
+
+_CONTENT_CHARACTERS = 1 << 20
+_UNKNOWN_CHARACTERS = 500
+# Those that come after are in the raw stream alone: a flood of them would fill the memory.
+_UNKNOWN_KEPT = 1000
+# Deeper data could be read, and neither be checked nor written into a record.
+_DEEPEST = 100
+_LARGEST_COUNT = 1 << 53
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text: long lists of names, without the quotes."""
+    return frozenset(text.split())
+
+
+class Transcript:
+    """Collects a turn's items. Nothing it is given makes it raise."""
+
+    def __init__(self, progress: Progress = lambda _: None) -> None:
+        self.items: list[TranscriptItem] = []
+        self.notices: list[str] = []
+        self.unknown_events = 0
+        self.unread_lines = 0
+        self._progress = progress
+        anything: object = progress
+        self._watcher = anything if isinstance(anything, ItemWatcher) else None
+
+    def add(self, item: TranscriptItem) -> None:
+        """One item more."""
+        self.items.append(item)
+        if self._watcher is not None:
+            self._watcher.item(item)
+
+    def message(self, text: str, agent: str | None = None) -> None:
+        """Something the agent (or a sub-agent) said; nothing if that is empty."""
+        if text:
+            self.add(TranscriptItem(type="message", text=text, agent=agent))
+            self._progress("writes")
+
+    def reasoning(self, text: str, agent: str | None = None) -> None:
+        """Something the agent thought."""
+        if text:
+            self.add(TranscriptItem(type="reasoning", text=text, agent=agent))
+            self._progress("thinks")
+
+    def call(
+        self,
+        call_id: str,
+        name: str,
+        kind: ToolKind,
+        arguments: Mapping[str, Any],
+        agent: str | None = None,
+    ) -> None:
+        """A tool is called."""
+        call = ToolCall(id=call_id, name=name, kind=kind, arguments=dict(arguments))
+        self.add(TranscriptItem(type="tool_call", tool_call=call, agent=agent))
+        first = next((value for value in arguments.values() if isinstance(value, str)), "")
+        self._progress(f"{name} {' '.join(first.split())[:60]}".rstrip())
+
+    def result(self, call_id: str, status: Status, content: str, agent: str | None = None) -> None:
+        """A tool has answered; a very long answer is shortened."""
+        if len(content) > _CONTENT_CHARACTERS:
+            left_out = len(content) - _CONTENT_CHARACTERS
+            content = f"{content[:_CONTENT_CHARACTERS]}\n… {left_out} characters left out …"
+        result = ToolResult(call_id=call_id, status=status, content=content)
+        self.add(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
+
+    def notice(self, text: str, agent: str | None = None) -> None:
+        """A warning that is no failure, once."""
+        if text and text not in self.notices:
+            self.notices.append(text)
+            self.add(TranscriptItem(type="notice", text=text, agent=agent))
+
+    def unknown(self, event: Any) -> None:
+        """An event that we do not understand: counted, and kept in short.
+
+        A text is a line that is no JSON. With a brace in it, it may be an event that got cut, or
+        mixed with something else.
+        """
+        text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
+        if isinstance(event, str) and ("{" in text or "}" in text):
+            self.unread_lines += 1
+        else:
+            self.unknown_events += 1
+        if self.unknown_events + self.unread_lines <= _UNKNOWN_KEPT:
+            text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
+            self.add(TranscriptItem(type="notice", text=text))
+
+
+def read_event(line: bytes) -> dict[str, Any] | str | None:
+    """The JSON object of a line; its text if it is none; None if it is blank."""
+    if not line.strip():
+        return None
+    try:
+        # NaN and Infinity are no JSON, and could not be written as such again.
+        event = json.loads(line, parse_constant=str)
+        if _ESCAPED_SURROGATE.search(line):
+            event = _without_lone_surrogates(event)
+        if line.count(b"{") + line.count(b"[") > _DEEPEST:
+            event = _without_depths(event, _DEEPEST)
+    except (ValueError, RecursionError):
+        event = None
+    return event if isinstance(event, dict) else line.decode(errors="replace")
+
+
+def _without_depths(value: Any, room: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if room == 0:
+        return "… nested too deep …"
+    if isinstance(value, dict):
+        return {key: _without_depths(item, room - 1) for key, item in value.items()}
+    return [_without_depths(item, room - 1) for item in value]
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    """Half of a character cannot be written as UTF-8; agents cut texts in such places."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {
+            _without_lone_surrogates(key): _without_lone_surrogates(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_without_lone_surrogates(item) for item in value]
+    return value
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str:
+    """The value if it is a text; "" for nothing; else its JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def as_count(value: Any) -> int | None:
+    """The value if it is a whole number that can be a count of something."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT:
+        return value
+    return None
+
+
+def as_amount(value: Any) -> float | None:
+    """The value if it is a finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 0 <= value <= _LARGEST_COUNT or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's or a tool result's content: a text, or a list of blocks."""
+    if not isinstance(content, list):
+        return as_text(content)
+    parts = []
+    for block in content:
+        if isinstance(block, dict) and not isinstance(block.get("text"), str):
+            parts.append(f"[{as_text(block.get('type')) or 'block'}]")
+        else:
+            parts.append(block["text"] if isinstance(block, dict) else as_text(block))
+    return "\n".join(parts)
+
+
+class EventParser(ABC):
+    """A turn as its event stream tells it. Pure: no files, no clock, never raises."""
+
+    def __init__(self, progress: Progress = lambda _: None) -> None:
+        self.transcript = Transcript(progress)
+        self.session_id: str | None = None
+        self.model: str | None = None
+        self.version: str | None = None
+        self.usage: Usage | None = None
+        self.cost_usd: float | None = None
+        self.response = ""
+        self.finished = False
+        """The event that ends a turn has come."""
+        self.closed = False
+        """So it has, or one that says that the turn failed, and nothing of another turn after."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """What the events say went wrong."""
+        return None
+
+    def feed(self, line: bytes) -> None:
+        """Takes the next line, without its newline."""
+        event = read_event(line)
+        if isinstance(event, dict):
+            self.take(event)
+        elif event is not None:
+            self.transcript.unknown(event)
+
+    @abstractmethod
+    def take(self, event: dict[str, Any]) -> None:
+        """Takes the next event."""

@@ -1,0 +1,404 @@
+"""Claude's session files: where they are, what counts in them, histories and copies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.claude_code.events import take_block
+from skillup.engines.claude_code.session import (
+    CLOSING,
+    OPENING,
+    fork_files,
+    history_session,
+    is_user_message,
+    own_call,
+    project_folder,
+    session_file,
+    slug_of,
+)
+from skillup.engines.created_sessions import SessionPlace, UnwritableError
+from skillup.engines.events import Transcript
+from skillup.schema.check_specs import ToolKind
+from skillup.schema.record import HistoryItem
+from tests.support.pasts import SOUP, Status, assistant, call, result, user
+from tests.support.session_files import read, told
+
+SESSION = "5d6a3c4e-0000-4000-8000-000000000000"
+CHILD = "5d6a3c4e-0000-4000-8000-000000000002"
+WORKSPACE = Path("/tmp/work space")
+
+
+def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
+    """The lines of the session's file."""
+    return [json.loads(line) for line in written(history)]
+
+
+def written(history: Sequence[HistoryItem], workspace: Path = WORKSPACE) -> list[bytes]:
+    return list(history_session(history, SESSION, workspace, "2.1.197").lines())
+
+
+@pytest.mark.parametrize(
+    ("entry", "counts"),
+    [
+        ({"message": {"content": "hello"}}, True),
+        ({"message": {"content": [{"type": "text", "text": "hello"}]}}, True),
+        ({"message": {"content": [{"type": "text", "text": ""}]}}, False),
+        ({"message": {"content": [{"type": "tool_result", "content": "x"}]}}, False),
+        ({"message": {"content": "caveat"}, "isMeta": True}, False),
+        ({"message": {"content": "to the sub-agent"}, "isSidechain": True}, False),
+        ({"message": {"content": "summary"}, "isCompactSummary": True}, False),
+        ({"message": {"content": "[Request interrupted by user]"}}, False),
+        ({"message": {"content": "hello"}, "type": "assistant"}, False),
+        ({}, False),
+        ({"message": []}, False),
+    ],
+)
+def test_only_what_somebody_sent_is_a_user_message(entry: dict[str, Any], counts: bool) -> None:
+    assert is_user_message({"type": "user", **entry}) is counts
+
+
+@pytest.mark.parametrize(
+    ("directory", "slug"),
+    [
+        ("/tmp/x/My Project_1.2", "-tmp-x-My-Project-1-2"),
+        ("/ü/é", "----"),
+        ("/e\u0301", "-e-"),
+        ("/\U0001f600", "---"),
+        ("/" + "a" * 199, "-" + "a" * 199),
+        # Hashes by the same arithmetic in node, over charCodeAt.
+        ("b" * 201, "b" * 200 + "-l74tcu"),
+        ("/ü\U0001f600" * 80, "-" * 200 + "-v1ukn4"),
+    ],
+)
+def test_the_slug_of_a_directory(directory: str, slug: str) -> None:
+    assert slug_of(directory) == slug
+    assert project_folder(Path("/home"), Path(directory)) == Path("/home/projects") / slug
+
+
+def test_the_lines_are_a_chain_of_what_claude_asks_for() -> None:
+    rows = rows_of(SOUP)
+
+    assert [row["parentUuid"] for row in rows] == [None, *(row["uuid"] for row in rows[:-1])]
+    assert len({UUID(row["uuid"]) for row in rows}) == len(rows)
+    assert {(row["sessionId"], row["cwd"], row["version"]) for row in rows} == {
+        (SESSION, str(WORKSPACE), "2.1.197")
+    }
+    times = [row["timestamp"] for row in rows]
+    assert times == sorted(set(times))
+
+
+def test_an_answer_is_one_message_with_a_line_for_each_block() -> None:
+    messages = [row["message"] for row in rows_of(SOUP) if row["type"] == "assistant"]
+
+    ids = [message["id"] for message in messages]
+    assert [ids.count(id_) for id_ in dict.fromkeys(ids)] == [3, 1, 1, 1]
+    assert all(message["model"] for message in messages)
+    assert [[block["type"] for block in message["content"]] for message in messages] == [
+        ["text"],
+        ["tool_use"],
+        ["tool_use"],
+        ["tool_use"],
+        ["text"],
+        ["text"],
+    ]
+
+
+def test_failures_are_told_with_words() -> None:
+    calls = [call(id_, "shell", command="x") for id_ in "abc"]
+    past = [user("go"), assistant("", *calls), result("a", "", "error"), result("b", "", "unknown")]
+
+    contents = [row["message"]["content"] for row in rows_of([*past, result("c", "fine")])]
+
+    assert [content[0] for content in contents[4:7]] == [
+        {
+            "type": "tool_result",
+            "tool_use_id": "a",
+            "content": "(no output)",
+            "is_error": True,
+        },
+        {"type": "tool_result", "tool_use_id": "b", "content": ""},
+        {"type": "tool_result", "tool_use_id": "c", "content": "fine"},
+    ]
+
+
+def test_ids_that_come_again_or_that_no_api_takes_are_written_as_others() -> None:
+    one_round = [assistant("", call("call:1", "shell", command="x")), result("call:1", "y")]
+    other = [assistant("", call("call_1_2", "shell", command="x")), result("call_1_2", "z")]
+
+    blocks = [
+        block
+        for row in rows_of([user("go"), *one_round, *one_round, *other])
+        for block in row["message"]["content"]
+        if isinstance(block, dict)
+    ]
+
+    made = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    assert made == answered == ["call_1", "call_1_2", "call_1_2_2"]
+
+
+@pytest.mark.parametrize(
+    ("history", "first", "last"),
+    [
+        ([user("a"), assistant("b")], "a", "b"),
+        ([assistant("b")], OPENING, "b"),
+        ([user("a"), assistant("b"), user("c")], "a", CLOSING),
+        ([user("a"), assistant("", call("1")), result("1", "x")], "a", CLOSING),
+        # Claude's own note, and no message to our fingerprint either.
+        ([user("[Request interrupted by user]"), assistant("b")], OPENING, "b"),
+        ([user(" "), assistant("\n"), user("a"), assistant("b")], "a", "b"),
+    ],
+)
+def test_the_ends_are_such_that_claude_adds_nothing(
+    history: Sequence[HistoryItem], first: str, last: str
+) -> None:
+    session = history_session(history, SESSION, WORKSPACE, "2.1.197")
+
+    messages = [row["message"] for row in session.rows]
+    assert (messages[0]["content"], messages[-1]["content"][0]["text"]) == (first, last)
+    assert len(session.notices) == (first == OPENING) + (last == CLOSING)
+
+
+def test_a_history_that_says_nothing_makes_no_session() -> None:
+    with pytest.raises(UnwritableError):
+        written([user(" "), assistant("")])
+
+
+def test_what_json_or_unicode_do_not_have_makes_no_broken_line(tmp_path: Path) -> None:
+    odd = call("1", "other", "tool", number=float("nan"), path=Path("/a"))
+    past = [user("half a \ud83d pair"), assistant("b", odd), result("1", "\x00"), assistant("c")]
+
+    file = tmp_path / "s.jsonl"
+    file.write_bytes(b"".join(written(past)))
+    entries, summary = read(file)
+
+    assert summary.unknown_lines == 0
+    assert entries[0].text == "half a \ufffd pair"
+    assert [e.tool_call.arguments for e in entries if e.tool_call] == [
+        {"number": "NaN", "path": "/a"}
+    ]
+
+
+def test_the_documentation_names_the_versions_that_are_known() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")
+
+    assert f"| `claude_code` | {' and '.join(map(str, ClaudeCode.spec.writable))} |" in page
+
+
+WORDS = st.text(min_size=1, max_size=20).map(lambda text: f"say {text}")
+KINDS: st.SearchStrategy[ToolKind] = st.sampled_from(["shell", "read", "write", "mcp", "other"])
+STATUS: st.SearchStrategy[Status] = st.sampled_from(["success", "error"])
+NAMES = st.sampled_from(["", "", "Bash", "kitchen::stock", "exec_command"])
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[HistoryItem]:
+    """An answer, with calls of which all results follow in any order."""
+    numbers = draw(st.lists(st.integers(0, 99), unique=True, max_size=3))
+    calls = [
+        call(f"call-{n}", draw(KINDS), draw(NAMES), **{draw(WORDS): draw(WORDS)}) for n in numbers
+    ]
+    said = draw(WORDS) if not calls or draw(st.booleans()) else ""
+    ordered = draw(st.permutations(numbers))
+    return [
+        assistant(said, *calls),
+        *(result(f"call-{n}", draw(WORDS), draw(STATUS)) for n in ordered),
+    ]
+
+
+HISTORIES = st.lists(
+    st.one_of(WORDS.map(lambda words: [user(words)]), answers()), min_size=1, max_size=8
+).map(lambda parts: [item for part in parts for item in part])
+
+
+@given(HISTORIES)
+def test_our_reader_finds_every_message_call_and_result_in_order(
+    history: Sequence[HistoryItem],
+) -> None:
+    with TemporaryDirectory() as home:
+        file = Path(home) / "s.jsonl"
+        file.write_bytes(b"".join(written(history)))
+        entries, summary = read(file)
+
+    expected: list[tuple[str, str]] = []
+    for item in history:
+        if item.tool_result is not None:
+            expected.append(("tool_result", item.content))
+            continue
+        if item.content:
+            expected.append((item.role, item.content))
+        expected += [("tool_call", made.name) for made in item.tool_calls]
+    shown = [told(entry) for entry in entries]
+    shown = shown[1:] if shown[0] == ("user", OPENING) else shown
+    shown = shown[:-1] if shown[-1] == ("assistant", CLOSING) else shown
+    assert [role for role, _ in shown] == [role for role, _ in expected]
+    assert all(there == text for (_, there), (_, text) in zip(shown, expected, strict=True) if text)
+    assert not any(entry.left for entry in entries)
+    made = [entry.tool_call.id for entry in entries if entry.tool_call is not None]
+    answered = [entry.tool_result.call_id for entry in entries if entry.tool_result is not None]
+    assert len(set(made)) == len(made)
+    assert sorted(made) == sorted(answered)
+    assert (summary.unknown_lines, summary.session_id) == (0, SESSION)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given_arguments", "name", "arguments"),
+    [
+        ("shell", {"command": "ls", "description": "Lists"}, "Bash", None),
+        ("shell", {"cmd": ["ls", "a b"]}, "Bash", {"command": "ls 'a b'"}),
+        ("read", {"path": "a"}, "Read", {"file_path": "a"}),
+        ("read", {"file_path": "a", "limit": 3}, "Read", None),
+        ("write", {"path": "a", "text": "x"}, "Write", {"file_path": "a", "content": "x"}),
+        (
+            "edit",
+            {"filename": "a", "old": "x", "new": "y"},
+            "Edit",
+            {"file_path": "a", "old_string": "x", "new_string": "y"},
+        ),
+        ("search", {"query": "x", "path": "src"}, "Grep", {"pattern": "x", "path": "src"}),
+        ("web", {"uri": "https://a.example"}, "WebFetch", {"url": "https://a.example"}),
+        ("web", {"q": "soup"}, "WebSearch", {"query": "soup"}),
+        ("skill", {"name": "greeter"}, "Skill", {"skill": "greeter"}),
+        ("agent", {"prompt": "look"}, "Agent", None),
+        ("read", {"path": "a", "file_path": "b"}, "Read", None),
+        ("read", {"path": "a", "filename": "b"}, "Read", {"file_path": "a", "filename": "b"}),
+    ],
+)
+def test_a_portable_call_is_that_of_claudes_tool(
+    kind: ToolKind, given_arguments: dict[str, Any], name: str, arguments: dict[str, Any] | None
+) -> None:
+    expected = given_arguments if arguments is None else arguments
+
+    assert own_call(call("1", kind, **given_arguments)) == (name, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("Bash", "Bash"),
+        ("my tool.v2", "my_tool_v2"),
+        ("kitchen::stock", "mcp__kitchen__stock"),
+        ("::", "mcp__unknown__tool"),
+        ("kitchen::", "mcp__kitchen__tool"),
+        ("::stock", "mcp__unknown__stock"),
+        ("x" * 300, "x" * 128),
+    ],
+)
+def test_a_call_with_a_name_keeps_it_and_its_arguments(name: str, own: str) -> None:
+    arguments = {"path": "a", "cmd": ["ls"]}
+
+    assert own_call(call("1", "shell", name, **arguments)) == (own, arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "portable"), [(kind, name) for kind, of in PORTABLE_ARGUMENTS.items() for name in of]
+)
+def test_a_check_finds_portable_arguments_in_claudes_call(kind: ToolKind, portable: str) -> None:
+    name, arguments = own_call(call("1", kind, **{portable: "value"}))
+
+    transcript = Transcript()
+    take_block(transcript, {"type": "tool_use", "id": "1", "name": name, "input": arguments}, None)
+
+    recorded = transcript.items[0].tool_call
+    assert recorded is not None
+    assert recorded.kind == kind
+    found = argument(recorded, portable)
+    assert found is not None
+    assert found.value == "value"
+
+
+def place(base: Path, name: str, session_id: str, engine_home: Path | None = None) -> SessionPlace:
+    """A trial's own directories below `base/name`."""
+    home = base / name / "trial-home"
+    workspace = base / name / "workspace"
+    workspace.mkdir(parents=True)
+    return SessionPlace(engine_home or home / "home" / ".claude", home, workspace, session_id)
+
+
+def parent_session(place: SessionPlace) -> Path:
+    """A session that names its workspace and its own directory, with what belongs to it."""
+    folder = project_folder(place.engine_home, place.workspace)
+    path = folder / f"{place.session_id}.jsonl"
+    said = [
+        user(f"work in {place.workspace}, not in {place.workspace}2"),
+        assistant("", call("1", "write", path=f"{place.workspace}/notes.txt", content="x")),
+        result("1", f"kept in {path.with_suffix('')}/tool-results/1.txt"),
+        assistant("done"),
+    ]
+    thought = {"type": "thinking", "thinking": f"in {place.workspace}2", "signature": "s"}
+    row = {"type": "assistant", "cwd": str(place.workspace), "message": {"content": [thought]}}
+    files = {
+        path: b"".join([*written([*SOUP, *said], place.workspace), json.dumps(row).encode()]),
+        path.with_suffix("") / "subagents/agent-a1.jsonl": json.dumps(
+            {"cwd": str(place.workspace), "agentId": "a1"}
+        ).encode(),
+        path.with_suffix("") / "tool-results/1.txt": f"output of {place.workspace}".encode(),
+        place.engine_home / "tasks" / place.session_id / "1.json": b"{}",
+        place.engine_home / "tasks" / "another" / "1.json": b"{}",
+    }
+    for target, content in files.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared: bool) -> None:
+    common = tmp_path / "user" / ".claude" if shared else None
+    parent, child = (
+        place(tmp_path, name, session_id, common)
+        for name, session_id in (("parent", SESSION), ("child", CHILD))
+    )
+    source = parent_session(parent)
+
+    files = {path: list(lines) for path, lines in fork_files(source, parent, child)}
+
+    copy = project_folder(child.engine_home, child.workspace) / f"{CHILD}.jsonl"
+    own = copy.with_suffix("")
+    assert set(files) == {
+        copy,
+        own / "subagents/agent-a1.jsonl",
+        own / "tool-results/1.txt",
+        child.engine_home / "tasks" / CHILD / "1.json",
+    }
+    (agent,) = files[own / "subagents/agent-a1.jsonl"]
+    assert json.loads(agent) == {"cwd": str(child.workspace), "agentId": "a1"}
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(b"".join(files[copy]))
+    there, here = str(parent.workspace), str(child.workspace)
+    (old, _), (new, summary) = read(source), read(copy)
+    assert [told(entry) for entry in new] == [
+        (role, text.replace(f"{there},", f"{here},").replace(str(source.with_suffix("")), str(own)))
+        for role, text in map(told, old)
+    ]
+    assert (summary.session_id, summary.cwd) == (CHILD, here)
+    text = copy.read_text()
+    assert SESSION not in text
+    # What only begins like the workspace stays, and so do thoughts, which are signed.
+    assert text.count(there) == text.count(f"{there}2") == 2
+
+
+def test_the_session_is_found_by_its_id_under_any_slug(tmp_path: Path) -> None:
+    path = tmp_path / "projects" / "-some-long-slug-1a2b3c" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    lines = [{"type": "user", "message": {"content": "hello"}}, {"type": "mode"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "not JSON\n[1]\n")
+
+    taken = ClaudeCode().fingerprint(path, SESSION)
+
+    assert session_file(tmp_path, SESSION) == path
+    assert taken is not None
+    assert (taken.messages, taken.prefix_bytes) == (1, path.stat().st_size)
+    assert session_file(tmp_path, "*") is None
+    assert ClaudeCode().fingerprint(None, "another") is None
