@@ -122,7 +122,7 @@ def test_show_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(capsys.readouterr().out)
     assert data["entries"] == [
         {
-            "line": 2,
+            "line": 3,
             "timestamp": "2026-01-01T00:00:00.000Z",
             "turn": 1,
             "role": "user",
