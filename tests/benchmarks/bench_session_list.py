@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from skillup.sessions.index import (
-    EngineName,
     newest_heads,
     session_files,
     session_homes,
@@ -80,7 +79,7 @@ def stat_all(home: Path) -> int:
     return total
 
 
-def listed(homes: Mapping[EngineName, Path], project: Path | None, limit: int) -> int:
+def listed(homes: Mapping[str, Path], project: Path | None, limit: int) -> int:
     """What `skillup session list` does before it prints; how many it found."""
     return len(newest_heads(session_files(homes), project, limit))
 
