@@ -74,7 +74,7 @@ def _only(name: str, found: set[str], newest: list[str]) -> str:
         return name if name in found else next(iter(found))
     if found:
         some = ", ".join(sorted(found)[:_SHOWN])
-        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"give more of it: {some}")
+        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
     known = f"the newest ones: {', '.join(newest[:_SHOWN])}" if newest else _HINT
     raise UsageError(f"there is no run {name}", hint=known)
 

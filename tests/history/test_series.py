@@ -11,6 +11,7 @@ from skillup.history.series import (
     SeriesFilter,
     SuiteHistory,
     histories,
+    most_telling,
 )
 from skillup.stats.paired import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
@@ -234,3 +235,34 @@ def test_suites_cases_engines_and_variants_can_be_chosen() -> None:
     assert chosen(SeriesFilter(cases=("b",))) == [a_key("b")]
     assert chosen(SeriesFilter(engines=("oth*",))) == [a_key("a", engine="other")]
     assert chosen(SeriesFilter(variant="without_skill")) == [a_key("a", variant="without_skill")]
+
+
+# Which cases of a long history come first.
+
+BARE = a_key("bare", variant="without_skill")
+NIGHTS: dict[str | CaseKey, list[str]] = {
+    "steady": ["p", "p", "p"],
+    BARE: ["f", "f", "f"],
+    "wavered": ["f", "p", "p"],
+    "refused": ["p", "p", "e"],
+    "unsteady": ["pp", "pp", "pf"],
+    "broke-first": ["p", "f", "f"],
+    "broke-last": ["p", "p", "f"],
+}
+
+
+def names(most: int) -> list[str]:
+    nights = [{name: marks[n] for name, marks in NIGHTS.items()} for n in range(3)]
+    suite = only(histories(rows_of(*nights), SeriesFilter(), 20))
+    return [case.key.case_id for case in most_telling(suite.cases, most)]
+
+
+def test_the_worst_come_first_and_the_latest_of_these_before_the_others() -> None:
+    worst = ["broke-last", "broke-first", "unsteady", "refused", "wavered", "steady"]
+    assert names(6) == worst
+    assert names(2) == worst[:2]
+
+
+def test_where_all_are_shown_they_stay_in_their_order() -> None:
+    order = [name if isinstance(name, str) else name.case_id for name in NIGHTS]
+    assert names(7) == names(99) == order
