@@ -53,19 +53,6 @@ def test_the_counts_and_the_exit_code_are_those_with_the_skill(suite: Project) -
     assert list(tests.iter("failure")) == []
 
 
-def test_the_closing_line_tells_the_baseline_apart_and_judging_again_does_too(
-    suite: Project,
-) -> None:
-    outcome = suite.run("run", ".", "--baseline", "--out", "out")
-    last = outcome.stderr.splitlines()[-1]
-    assert last.startswith("2 passed in ")
-    assert "; without the skill: 0 passed, 2 failed" in last
-    judged = suite.run("judge", "out")
-    assert judged.exit_code == 0
-    told = judged.stdout + judged.stderr
-    assert "4 judged: 2 passed; without the skill: 0 passed, 2 failed; nothing changed" in told
-
-
 def test_max_fail_counts_failures_with_the_skill_only(suite: Project) -> None:
     outcome = suite.run("run", ".", "--baseline", "-j", "1", "--max-fail", "1", "--json")
     assert (outcome.exit_code, outcome.data["not_run"]) == (0, [])

@@ -54,13 +54,6 @@ def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project)
     ]
 
 
-def test_the_command_that_goes_on_names_the_index_again(suite: Project) -> None:
-    suite.write({"a.yaml": FAIL})
-    stopped = run(suite, "-j", "1", "--max-fail", "1", "--index", "my runs.db")
-    command = f"go on with: skillup run --resume {suite.root / 'out'} --index 'my runs.db'"
-    assert last_lines(stopped)[1] == command
-
-
 def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) -> None:
     run(suite, "-e", "priced", "--trials", "4", "-j", "1", "--max-cost-usd", "0.6")
     again = resume(suite, "--max-cost-usd", "0.6")
@@ -71,21 +64,6 @@ def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) ->
     assert (rest.exit_code, rest.data["summary"]["pass"]) == (0, 8)
     assert rest.data["stopped"] is None
     assert rest.data["not_run"] == []
-
-
-def test_the_budget_to_go_on_with_is_never_one_that_is_spent(suite: Project) -> None:
-    suite.write({"engines/cheap.yaml": "engine: scripted\nprices: {input: 0.01, output: 0.01}\n"})
-    first = run(suite, "-e", "cheap", "-j", "1", "--max-cost-usd", "0.000001")
-    assert first.data["summary"]["pass"] == 1  # 0.0000012 USD
-    assert first.data["stopped"]["message"] == "the budget of 1e-06 USD is spent (1.2e-06 USD)"
-    *_, option, amount = last_lines(first)[1].split()
-    again = resume(suite, option, amount)
-    assert (again.exit_code, again.data["summary"]["pass"]) == (0, 2)
-
-
-def test_many_places_do_not_overrun_a_budget_many_times(suite: Project) -> None:
-    outcome = run(suite, "-e", "priced", "--trials", "30", "-j", "6", "--max-cost-usd", "2.0")
-    assert 2.0 <= outcome.data["summary"]["cost_usd"] < 2.0 + 2 * 0.12
 
 
 def test_tokens_of_all_trials_count(suite: Project) -> None:
@@ -177,13 +155,6 @@ def test_an_error_outranks_max_fail(project: Project) -> None:
     project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": breaks, "c.yaml": FAIL})
     stopped = run(project, "-j", "1", "--max-fail", "2")
     assert (stopped.exit_code, len(stopped.data["not_run"])) == (3, 1)
-
-
-def test_a_limit_that_stopped_nothing_is_not_told(suite: Project) -> None:
-    outcome = run(suite, "-e", "priced", "-j", "1", "--max-cost-usd", "0.24")
-    assert outcome.exit_code == 0
-    assert outcome.data["stopped"] is None
-    assert "stopped" not in outcome.stderr
 
 
 def test_an_interrupted_run_says_so_in_its_result(project: Project, tmp_path: Path) -> None:

@@ -160,17 +160,6 @@ def test_gates_are_those_of_the_run_not_of_the_suite_as_it_is_now(project: Proje
     assert compare(project).exit_code == 1
 
 
-def test_runs_are_named_by_directory_id_or_the_beginning_of_an_id(project: Project) -> None:
-    a = night(project, "--out", "first", a="hi there")
-    b = night(project, "--out", "second", a="no")
-    for names in (("first", "second"), (a["run_id"], b["run_id"]), ("previous", "second")):
-        assert changes(compare(project, *names, "--json")) == {"a": "newly_failing"}
-    assert changes(compare(project, "last", "first", "--json")) == {"a": "newly_passing"}
-    unknown = compare(project, "1999", "last")
-    assert unknown.exit_code == 2
-    assert b["run_id"] in unknown.stderr
-
-
 def test_a_run_that_was_kept_out_of_the_index_is_the_last_one_all_the_same(
     project: Project,
 ) -> None:
@@ -197,15 +186,6 @@ def test_what_a_run_held_after_it_was_indexed_counts(
     outcome = compare(project, "previous", stale if by_id else "last", "--json")
     assert changes(outcome) == {"a": "newly_failing"}
     assert outcome.exit_code == 1
-
-
-def test_of_the_run_before_counts_what_it_held_after_it_was_indexed(project: Project) -> None:
-    stale = night(project, "--time-limit", "0", a="hi there")["run_id"]
-    assert project.run("run", "--resume", "last", "-q", "--index", "none").exit_code == 0
-    night(project, a="no")
-    outcome = compare(project, "--json")
-    assert outcome.data["a"]["run_id"] == stale
-    assert changes(outcome) == {"a": "newly_failing"}
 
 
 def test_where_the_directories_are_gone_the_index_tells(project: Project) -> None:
@@ -283,14 +263,6 @@ def test_a_name_that_means_no_run_is_told_so(project: Project, names: list[str],
     assert told in outcome.stderr
 
 
-def test_a_copy_of_a_run_is_the_same_run(project: Project) -> None:
-    run = night(project, "--out", "first", a="hi there")["run_id"]
-    shutil.copytree(project.root / "first", project.root / "copy")
-    outcome = compare(project, "first", "copy")
-    assert outcome.exit_code == 2
-    assert f"A and B are the same run, {run}" in outcome.stderr
-
-
 def test_a_run_is_not_compared_with_itself(project: Project) -> None:
     run = night(project, a="hi there")["run_id"]
     for names in (["last"], ["last", "last"], [run, f".skillup/runs/{run}"]):
@@ -298,16 +270,6 @@ def test_a_run_is_not_compared_with_itself(project: Project) -> None:
         assert outcome.exit_code == 2
         assert f"A and B are the same run, {run}" in outcome.stderr
         assert "compare previous" in outcome.stderr
-
-
-def test_directories_need_no_index(project: Project) -> None:
-    for out, say in (("first", "hi there"), ("second", "no")):
-        night(project, "--out", out, "--index", "none", a=say)
-    outcome = compare(project, "first", "second", "--json")
-    assert changes(outcome) == {"a": "newly_failing"}
-    alone = compare(project)
-    assert alone.exit_code == 3
-    assert "--rebuild" in alone.stderr
 
 
 def test_the_first_run_has_nothing_to_be_compared_with(project: Project) -> None:
@@ -346,47 +308,3 @@ def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) ->
     )
     assert f"compared with {first['run_id']}" in sides["notes"][0]
     assert any("60% between" in line for line in sides["summary"])
-
-
-def test_a_score_that_changes_under_the_same_verdict_is_shown(project: Project) -> None:
-    night(project, a="hi", b="hi there")
-    night(project, a="no", b="hi there")
-    outcome = compare(project)
-    assert "still failing (1)" in outcome.stdout
-    assert "another score, the same verdict (1)\n  a  0/1 → 0/1  score" in outcome.stdout
-
-
-@pytest.mark.parametrize("trials", ["1", "5"])
-def test_an_error_of_what_a_case_depends_on_hides_no_regression(
-    project: Project, trials: str
-) -> None:
-    runs = []
-    for a, b in (("hi there", "hi there"), ("refused", "hi there"), ("hi there", "no")):
-        project.write({"cases/b.yaml": "\n    depends_on: [a]" + CASE.format(say=b)})
-        gates = "{max_new_failures: 0, max_not_run: 0}"
-        runs.append(night(project, "--trials", trials, gates=gates, a=a)["run_id"])
-    outcome = compare(project, "--json")
-    assert changes(outcome) == {"a": "still_passing", "b": "newly_failing"}
-    assert {case["a_from_run"] for case in outcome.data["cases"]} == {runs[0]}
-    assert outcome.exit_code == 1
-    assert f"skipped in A: compared with {runs[0]}" in compare(project).stdout
-
-
-def test_a_skip_by_the_cases_own_rules_hides_no_regression(project: Project) -> None:
-    case = """
-        input:
-          turns:
-            - content: one
-              post_condition: {contains: go, on_fail: skip_remaining}
-            - {content: two, assertions: [{contains: there}]}
-        scripted:
-          - {turn: 1, say: "%s"}
-          - {turn: 2, say: "%s"}
-        """
-    project.write({"eval.yaml": SUITE.format(gates="{max_new_failures: 0}")})
-    for first, second in (("go", "there"), ("stop", "there"), ("go", "no")):
-        project.write({"cases/a.yaml": case % (first, second)})
-        project.run("run", ".")
-    outcome = compare(project, "--json")
-    assert changes(outcome) == {"a": "newly_failing"}
-    assert outcome.exit_code == 1

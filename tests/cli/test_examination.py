@@ -41,14 +41,6 @@ def test_an_engine_that_can_be_given_one_has_no_such_note(project: Project, engi
     assert not any("input.history" in note for note in outcome.data[0]["notes"])
 
 
-def test_an_engine_that_is_not_here_has_no_such_note(project: Project) -> None:
-    project.write({"engines/gone.yaml": "engine: claude_code\ncommand: no-such-program\n"})
-
-    outcome = project.run("doctor", "gone", "--json")
-
-    assert not any("input.history" in note for note in outcome.data[0]["notes"])
-
-
 def test_without_a_login_it_is_not_said_to_be_right(project: Project) -> None:
     profile_of(project, KNOWN)
     clean = {"HOME": str(project.root), "ANTHROPIC_API_KEY": ""}
@@ -59,8 +51,3 @@ def test_without_a_login_it_is_not_said_to_be_right(project: Project) -> None:
     assert "pinned: no login was found: log in with `claude`" in without.stdout
     assert without.exit_code == 0, "nobody knows that it would not work"
     assert with_key.stdout.splitlines()[1].startswith("ok  pinned ")
-
-
-def test_lines_of_the_table_end_where_their_words_end(project: Project) -> None:
-    outcome = project.run("doctor")
-    assert outcome.stdout.splitlines() == [line.rstrip() for line in outcome.stdout.splitlines()]

@@ -32,14 +32,6 @@ def test_files_go_to_stdout_or_to_a_new_file(held: Project) -> None:
     assert (again.exit_code, "a.md: already there" in again.stderr) == (2, True)
 
 
-def test_a_workspace_goes_into_a_new_folder_only(held: Project) -> None:
-    assert held.run("export", "r", "--format", "anthropic").exit_code == 0
-    assert (held.root / "r/anthropic/benchmark.md").is_file()
-    again = held.run("export", "r", "--format", "anthropic")
-    assert again.exit_code == 2
-    assert "r/anthropic: already there" in again.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -102,9 +94,3 @@ def test_of_a_run_that_was_killed_what_has_ended_is_exported(held: Project) -> N
     assert (nothing.exit_code, nothing.stdout) == (2, "")
     assert "none of its trials has a grade" in nothing.stderr
     assert "skillup judge killed" in nothing.stderr
-
-
-def test_a_benchmark_is_a_report_of_its_own(held: Project) -> None:
-    assert held.run("report", "r", "--report", "benchmark").exit_code == 0
-    data = json.loads((held.root / "r/benchmark.json").read_text("utf-8"))
-    assert data["runs"][0]["configuration"] == "with_skill"

@@ -153,31 +153,6 @@ def test_captures_take_the_answer_that_stands(project: Project) -> None:
     assert grade["turns"][0]["captures"] == {"n": "7"}
 
 
-def test_captures_come_before_follow_ups_and_keep_what_those_do_not_say(project: Project) -> None:
-    grade = held(
-        project,
-        """
-        input:
-          turns:
-            - content: open one
-              capture:
-                - {variable: id, pattern: '(T-\\d+)'}
-              assertions:
-                - contains: sure
-                  prompt: "Are you sure of <<id>>?"
-                  assertions: [{contains: sure}]
-            - content: "Close <<id>>"
-              assertions: [{contains: Close T-7}]
-        scripted:
-          - {when: open one, say: It is T-7}
-          - {when: "sure of T-7", say: I am sure of Ann}
-          - {say: "{{user}}"}
-        """,
-    )
-    assert grade["status"] == "PASS", grade["reason"]
-    assert grade["turns"][0]["captures"] == {"id": "T-7"}
-
-
 def test_an_error_in_a_follow_up_is_the_turns_error(project: Project) -> None:
     grade = held(
         project,
@@ -194,17 +169,6 @@ def test_an_error_in_a_follow_up_is_the_turns_error(project: Project) -> None:
     )
     assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "rate_limit")
     assert [turn["status"] for turn in grade["turns"]] == ["error", "skipped"]
-
-
-def test_nesting_deeper_than_five_is_refused_with_its_place(project: Project) -> None:
-    deepest = "{contains: x}"
-    for level in range(6):
-        deepest = f"{{contains: x, prompt: p{level}, assertions: [{deepest}]}}"
-    case = f"input: {{turns: [{{content: go, assertions: [{deepest}]}}]}}\n"
-    project.write({**SUITE, "cases/a.yaml": case})
-    outcome = project.run("validate", ".")
-    assert outcome.exit_code == 2
-    assert "the limit is 5" in outcome.stderr
 
 
 def test_a_follow_up_outside_of_a_turn_is_refused(project: Project) -> None:

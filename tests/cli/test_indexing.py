@@ -59,11 +59,6 @@ def test_another_index_can_be_named(project: Project, by: str) -> None:
     assert not (project.root / ".skillup/index.sqlite").exists()
 
 
-def test_none_keeps_no_index(project: Project) -> None:
-    project.write(FILES).run("run", ".", "--index", "none")
-    assert list(project.root.rglob("*.sqlite")) == []
-
-
 @pytest.mark.parametrize(
     "url", ["no/such/folder/index.sqlite", "eval.yaml", "postgresql+psycopg://me:pw@127.0.0.1:1/x"]
 )
@@ -76,11 +71,6 @@ def test_an_index_that_cannot_be_written_is_a_line_and_no_more(project: Project,
     assert "me:pw" not in outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert (project.latest_run() / "result.json").is_file()
-
-
-def test_json_stays_json_where_indexing_fails(project: Project) -> None:
-    outcome = project.write(FILES).run("run", ".", "--json", "--index", "eval.yaml")
-    assert outcome.data["summary"]["total"] == 2
 
 
 def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
@@ -112,11 +102,3 @@ sys.exit("sqlite3" in sys.modules)
             check=False,
         )
         assert done.returncode == 0, arguments
-
-
-@pytest.mark.parametrize("option", ["--index", "--out"])
-def test_an_empty_place_is_told_before_anything_is_held(project: Project, option: str) -> None:
-    outcome = project.write(FILES).run("run", ".", option, "")
-    assert outcome.exit_code == 2
-    assert f"{option} is empty" in outcome.stderr
-    assert not (project.root / ".skillup").exists()

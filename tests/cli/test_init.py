@@ -62,15 +62,6 @@ def test_without_the_skill_its_cases_fail_where_they_should(skill: Project) -> N
     assert bad == {("uses-the-skill", "without_skill")}
 
 
-def test_the_request_comes_from_the_description(skill: Project) -> None:
-    skill.run("init", "sk")
-
-    case = (skill.root / "sk/evals/cases/uses-the-skill.yaml").read_text()
-    assert "I want to remove or rotate logs." in case
-    assert 'skill_used: "log-keeper"' in case
-    assert case.startswith("# yaml-language-server: $schema=../schema/case.schema.json\n")
-
-
 @pytest.mark.parametrize(
     ("description", "request_"),
     [
@@ -91,32 +82,6 @@ def test_the_request_is_something_that_a_user_would_say(
     assert f'content: "{request_}"' in (
         project.root / "s/evals/cases/uses-the-skill.yaml"
     ).read_text("utf-8")
-
-
-def test_a_profile_names_no_page_that_the_user_does_not_have(skill: Project) -> None:
-    assert skill.run("init", "sk", "--profile", "mine").exit_code == 0
-
-    written = (skill.root / "sk/engines/mine.yaml").read_text("utf-8")
-    assert "docs/" not in written
-    assert "`skillup schema profile`" in written
-    assert skill.run("schema", "profile").exit_code == 0
-
-
-@pytest.mark.parametrize(
-    "front",
-    [
-        'name: "a: b #c"\ndescription: "x <<y>> \\"q\\" {{z}} \\\\ | > @"',
-        "name: ünï\ndescription: |\n  line one\n  漢字: two\n",
-        "description: no name",
-        "name: x",
-    ],
-)
-def test_whatever_a_skill_is_called_the_files_are_right(project: Project, front: str) -> None:
-    project.write({"s/SKILL.md": f"---\n{front}\n---\nBody\n"})
-
-    assert project.run("init", "s").exit_code == 0
-    validated = project.run("validate", "s")
-    assert validated.exit_code == 0, validated.stderr
 
 
 def test_options_say_what_would_be_asked(skill: Project) -> None:
@@ -153,28 +118,6 @@ def test_a_profile_is_found_and_valid(project: Project) -> None:
     validated = project.run("validate", ".")
     assert validated.stderr == "1 suite, 3 cases, 1 profile: ok\n", validated
     assert 'model: "haiku"' in (project.root / "engines/night.yaml").read_text()
-
-
-def test_a_profile_of_a_profile_is_not_written(project: Project) -> None:
-    project.write({"SKILL.md": SKILL})
-    assert project.run("init", "--profile", "night", "--engine", "codex").exit_code == 0
-
-    again = project.run("init", "--force", "--profile", "day", "--engine", "night")
-
-    assert again.exit_code == 2
-    assert "--profile day would be one of night, which is a profile itself" in again.stderr
-    assert "give --engine codex" in again.stderr
-    assert not (project.root / "engines/day.yaml").exists()
-
-
-def test_a_profile_outside_of_the_skill_is_not_written(skill: Project) -> None:
-    (skill.root / ".skillup").mkdir()
-
-    outcome = skill.run("init", "sk", "--profile", "night")
-
-    assert outcome.exit_code == 2
-    assert f"profiles of this workspace are in {skill.root / 'engines'}" in outcome.stderr
-    assert files_in(skill.root) == {"sk/SKILL.md"}
 
 
 @pytest.mark.parametrize(
@@ -266,15 +209,6 @@ def test_a_name_that_no_file_can_hold_is_told(project: Project) -> None:
     assert outcome.exit_code == 2
     assert "is not UTF-8 text" in outcome.stderr
     assert "front matter" in outcome.stderr
-
-
-def test_a_directory_that_cannot_be_made_is_told(project: Project) -> None:
-    project.write({"file": "x"})
-
-    outcome = project.run("init", "file/sk", "--example")
-
-    assert outcome.exit_code == 2
-    assert "cannot write" in outcome.stderr
 
 
 def test_on_a_terminal_it_asks_and_shows_before_it_writes(skill: Project) -> None:

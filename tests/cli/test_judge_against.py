@@ -109,26 +109,6 @@ def test_two_models_are_compared_with_each_other(project: Project) -> None:
     assert [pair["agreed"] for pair in data["pairs"]] == [6, 5, 5]
 
 
-def test_a_written_down_judge_is_read_as_it_is_now(project: Project) -> None:
-    against = ("--against", "scripted:strict.yaml")
-    assert judged(project, *against)["pairs"][0]["agreed"] == 5
-    strict = project.root / "strict.yaml"
-    strict.write_text(strict.read_text("utf-8").replace("/srv/", ""), "utf-8")
-    assert judged(project, *against)["pairs"][0]["agreed"] == 6
-
-
-def test_disagreements_are_shown_side_by_side(project: Project) -> None:
-    outcome = project.run("judge", "run", "--against", "scripted:strict.yaml")
-    lines = [line.rstrip() for line in outcome.stderr.splitlines()]
-    head = next(i for i, line in enumerate(lines) if line.endswith(f"/ folder  {ASKS}"))
-    assert lines[head + 1].split()[:2] == ["pass", "recorded"]
-    assert "“" in lines[head + 2]
-    assert lines[head + 3].split()[:2] == ["fail", "scripted:strict.yaml"]
-    quiet = project.run("judge", "run", "--against", "scripted:strict.yaml", "--quiet")
-    assert "0.67" in quiet.stderr
-    assert "/ folder" not in quiet.stderr
-
-
 def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project) -> None:
     rules = [{"when": "It asks", "error": "no answer in time"}]
     project.write({"broken.yaml": json.dumps({"rules": rules})})
@@ -169,23 +149,6 @@ def test_what_cannot_be_compared_is_a_usage_error(
     )
     outcome = project.run("judge", "run", *options)
     assert (outcome.exit_code, told in outcome.stderr) == (2, True), outcome.stderr
-
-
-def test_cases_that_nobody_reads_for_cannot_be_compared(project: Project) -> None:
-    project.write({"rules.yaml": "id: asks\ninput: {prompt: a}\nassertions: [{contains: logs}]\n"})
-    options = ("--against", "scripted:strict.yaml", "--cases", "rules.yaml")
-    ruled = project.run("judge", "run/trials/hasty/scripted/with_skill/1", *options)
-    # The recorded grades have checks of readers, the edited case has not.
-    assert ruled.exit_code == 0, ruled.stderr
-    both = ("--against", "scripted:judges/own.yaml", *options)
-    nobody = project.run("judge", "run", *both)
-    assert (nobody.exit_code, "nothing to compare" in nobody.stderr) == (2, True)
-
-
-def test_a_session_or_a_judge_input_needs_two_models(project: Project) -> None:
-    project.write({"input.json": json.dumps({"final_message": "a", "judge": {"success": []}})})
-    outcome = project.run("judge", "input.json", "--against", "scripted:strict.yaml")
-    assert (outcome.exit_code, "no recorded grade" in outcome.stderr) == (2, True)
 
 
 def test_labels_are_written_filled_in_and_compared_with(project: Project) -> None:

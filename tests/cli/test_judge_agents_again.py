@@ -97,14 +97,6 @@ def test_another_threshold_asks_nobody_and_another_criterion_asks(project: Proje
     assert calls(project) == 2
 
 
-def test_an_agent_of_another_model_is_asked(project: Project) -> None:
-    write(project, judged_by(MET))
-    project.run("run", "cases", "--out", "run")
-    write(project, judged_by(MET, model="larger"))
-    judged(project, "--cases", "cases")
-    assert calls(project) == 2
-
-
 def test_errors_are_not_kept(project: Project) -> None:
     write(project, judged_by("I cannot say."))
     project.run("run", "cases", "--out", "run")
@@ -112,14 +104,6 @@ def test_errors_are_not_kept(project: Project) -> None:
     assert not list((project.root / "run").rglob("judge-answers/*"))
     assert judged(project)["status"] == "ERROR"
     assert calls(project) == 2 * before
-
-
-def test_each_trial_has_its_own_answer(
-    project: Project,
-) -> None:
-    write(project, judged_by(MET))
-    project.run("run", "cases", "--out", "run", "--trials", "2")
-    assert len(list((project.root / "run" / "judge-answers").iterdir())) == calls(project) == 2
 
 
 def test_an_agent_that_is_not_there_and_has_not_answered_is_an_error(project: Project) -> None:

@@ -57,10 +57,6 @@ def test_records_are_chosen_as_a_run_chooses_cases(
     assert listed == set(chosen)
 
 
-def test_records_come_in_the_order_of_the_plan(held: Project) -> None:
-    assert judged(held) == ["zoo", "zoo/later", "zoo/earlier", "ark"]
-
-
 def test_a_session_is_judged_by_the_path_that_is_chosen(held: Project, tmp_path: Path) -> None:
     from tests.support.session_files import claude_row, text, write_rows
 
@@ -88,13 +84,3 @@ def test_branches_are_judged_by_the_edited_paths_of_their_case(held: Project) ->
     assert found == {"zoo": "PASS", "zoo/later": "FAIL", "zoo/earlier": "PASS"}
     changed = [case["job_id"] for case in outcome.data["cases"] if case["changes"]]
     assert changed == ["zoo/later/scripted/with_skill/1"]
-
-
-def test_branches_are_left_out_where_the_edited_case_has_none(held: Project) -> None:
-    held.write({"plain/eval.yaml": "name: s\n"})
-    held.write({"plain/z.yaml": "id: zoo\ninput: {turns: [one, three]}\n"})
-
-    outcome = held.run("judge", "run", "--cases", "plain", "--json")
-
-    assert [case["grade"]["case_id"] for case in outcome.data["cases"]] == ["zoo"]
-    assert outcome.data["left_out"] == 3

@@ -88,12 +88,6 @@ def test_a_judge_that_fails_is_an_error(project: Project) -> None:
     assert "anthropic:judge-1 answered with status 400: no" in case["error"]["message"]
 
 
-def test_a_written_down_judge_needs_no_key(project: Project) -> None:
-    by_script(project)
-    outcome = project.run("run", "cases")
-    assert outcome.exit_code == 0, outcome.stderr
-
-
 def test_the_command_line_outranks_the_suite(project: Project) -> None:
     by_script(project, {"verdicts": []})
     with ModelServer(right) as server:

@@ -118,18 +118,6 @@ def test_another_model_is_asked_and_outranks_the_recorded_and_the_edited_case(
     assert project.run("judge", "run", "--json").data["judge_model"] is None
 
 
-def test_another_model_is_no_comparison_of_judges(project: Project) -> None:
-    project.write({"cases/eval.yaml": "name: logs\njudge: {model: 'scripted:j.yaml'}\n"})
-    rule = {"when": "asks before it deletes", "answer": PASS}
-    project.write({"cases/j.yaml": json.dumps({"rules": [rule]})})
-    held(project)
-    outcome = project.run(
-        "judge", "run", "--judge-model", "openai:x", "--against", "scripted:j.yaml"
-    )
-    assert outcome.exit_code == 2
-    assert "name it as one of them: --against openai:x" in outcome.stderr
-
-
 def test_a_script_that_was_edited_judges_anew_and_the_recorded_one_as_before(
     project: Project,
 ) -> None:

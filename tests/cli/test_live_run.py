@@ -53,22 +53,6 @@ def test_where_nobody_looks_nothing_moves(suite: Project, quiet_place: dict[str,
     assert "PASS" in terminal.shown
 
 
-def test_no_color_is_obeyed(suite: Project) -> None:
-    env = {**suite.environment(), "NO_COLOR": "1"}
-    with on_a_terminal("run", ".", cwd=suite.root, env=env) as terminal:
-        code = terminal.ends()
-
-    assert (code, "PASS" in terminal.shown) == (0, True)
-    assert not re.search(r"\x1b\[(3[0-7]|9[0-7]|38)", terminal.shown)
-
-
-def test_colours_that_are_asked_for_make_no_terminal_of_a_file(suite: Project) -> None:
-    outcome = suite.run("run", ".", env={"FORCE_COLOR": "1"})
-
-    assert "PASS" in outcome.stderr
-    assert not CURSOR.search(outcome.stderr)
-
-
 def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Project) -> None:
     outcome = suite.run("run", ".", "-v")
 
@@ -81,13 +65,6 @@ def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Projec
     places = [told.index(text) for text in order]
     assert places == sorted(places)
     assert "\x1b" not in told
-
-
-def test_verbose_with_json_leaves_the_data_alone(suite: Project) -> None:
-    outcome = suite.run("run", ".", "-v", "--json")
-
-    assert outcome.data["summary"]["pass"] == 1
-    assert "turn 1  user" in outcome.stderr
 
 
 def test_verbose_shows_no_secret(suite: Project) -> None:

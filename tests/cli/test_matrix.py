@@ -49,12 +49,6 @@ def test_every_case_is_held_by_every_engine(suite: Project) -> None:
     assert {name: rate["passed"] for name, rate in columns.items()} == {"one": 6, "two": 6}
 
 
-def test_engines_take_turns_at_the_places(suite: Project) -> None:
-    suite.run("run", ".", "-e", "one", "-e", "two", "-j", "1", "--out", "out")
-    began = [job.split("/")[:2] for job in started(suite)]
-    assert began == [[case, engine] for case in ("c0", "c1", "c2") for engine in ("one", "two")]
-
-
 def test_a_slow_engine_does_not_take_all_places(project: Project) -> None:
     waits = CASE.replace("say: fine", "say: fine, steps: [{run: 'sleep $NAP'}]")
     project.write(
@@ -84,13 +78,3 @@ def test_what_depends_on_a_case_depends_on_it_on_the_same_engine(suite: Project)
     outcome = suite.run("run", ".", "-e", "gone", "-e", "one", "--json")
     statuses = {c["engine"]: c["status"] for c in outcome.data["cases"] if c["case_id"] == "d"}
     assert statuses == {"gone": "SKIP", "one": "PASS"}
-
-
-def test_every_engine_is_decided_by_itself(suite: Project) -> None:
-    outcome = suite.run(
-        *("run", ".", "-k", "c0", "-e", "gone", "-e", "one", "-e", "two", "--json"),
-        *("--trials", "7", "--until-decided", "--pass-rate", "0.5"),
-    )
-    found = {c["engine"]: c["decision"] for c in outcome.data["analysis"]["cases"]}
-    assert found["gone"] is None  # errors say nothing of its pass rate
-    assert {found[name]["verdict"] for name in ("one", "two")} == {"above"}

@@ -98,27 +98,6 @@ def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: 
     assert not (project.root / ".skillup").exists(), "nothing is begun"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["bogus"], "no such command"),
-        (["schema", "bogus"], "bogus"),
-        (["schema", "--out", "s/eval.yaml"], "cannot write to"),
-        (["doctor", "nope"], "there is no engine"),
-    ],
-)
-def test_other_verbs(project: Project, arguments: list[str], said: str) -> None:
-    project.write(SUITE)
-    assert said in refused(project.run(*arguments))
-
-
-def test_without_a_verb_there_is_help(project: Project) -> None:
-    outcome = project.run()
-    assert outcome.exit_code == 2
-    assert "validate" in outcome.stdout + outcome.stderr
-    assert "Traceback" not in outcome.stderr
-
-
 def test_names_of_files_cannot_write_to_the_terminal(project: Project) -> None:
     name = "a\x1b]0;title\x07\x1b[31mb"
     assert "\x1b" not in refused(project.run("run", name))

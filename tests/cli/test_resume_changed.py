@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -61,14 +60,6 @@ def test_a_case_that_was_changed_after_a_trial_of_it_is_not_mixed(stopped: Proje
     assert stopped.run("run", "--resume", "out").exit_code == 1
 
 
-def test_defaults_of_the_suite_are_part_of_its_cases(stopped: Project) -> None:
-    stopped.write({"eval.yaml": "name: d\ncases: {defaults: {max_turns: 7}}\n"})
-    outcome = stopped.run("run", "--resume", "out")
-    assert outcome.exit_code == 2
-    assert "a (1 trial), b (1 trial)" in outcome.stderr
-    assert "c (" not in outcome.stderr
-
-
 def test_what_was_held_by_the_changed_case_is_not_mixed_later(stopped: Project) -> None:
     mended = PASS.replace("prompt: hi", "prompt: hello")
     stopped.write({"c.yaml": mended})
@@ -87,15 +78,6 @@ def test_a_secret_in_a_case_makes_no_other_case_of_it(stopped: Project) -> None:
     for _ in range(2):  # from the second time on, c's record is looked at
         outcome = stopped.run("run", "--resume", "out", env={"LAB_KEY": "sk-0123456789"})
         assert outcome.exit_code == 1, outcome.stderr
-
-
-def test_runs_that_noted_no_digests_are_gone_on_with(stopped: Project) -> None:
-    path = stopped.root / "out/run.json"
-    info = json.loads(path.read_text(encoding="utf-8"))
-    assert info.pop("case_digests")
-    path.write_text(json.dumps(info), encoding="utf-8")
-    stopped.write({"b.yaml": PASS})
-    assert stopped.run("run", "--resume", "out").exit_code == 1
 
 
 def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_held_again(

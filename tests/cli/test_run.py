@@ -167,18 +167,6 @@ def test_dependents_of_a_case_that_did_not_pass_are_skipped_with_the_reason(
     assert "a" in by_id["b"]["reason"]
 
 
-def test_selecting_cases_by_glob(project: Project) -> None:
-    project.write({**SUITE, "cases/echo.yaml": ECHO, "cases/other.yaml": ECHO})
-    assert [c["case_id"] for c in project.run_json(".", "-k", "ec*")["cases"]] == ["echo"]
-
-
-def test_trials_have_sessions_of_their_own(project: Project) -> None:
-    project.write({**SUITE, "cases/echo.yaml": ECHO})
-    cases = project.run_json(".", "--trials", "3", "-j", "3")["cases"]
-    assert [case["trial"] for case in cases] == [1, 2, 3]
-    assert len({case["session_id"] for case in cases}) == 3
-
-
 def test_a_variable_from_the_command_line_outranks_the_case(project: Project) -> None:
     case = """
         vars: {name: one}
@@ -227,14 +215,6 @@ def test_a_slash_command_on_an_engine_without_any_is_an_error(project: Project) 
     project.write({**SUITE, "cases/a.yaml": case})
     graded = project.run_json(".")["cases"][0]
     assert (graded["status"], graded["error"]["kind"]) == ("ERROR", "unsupported")
-
-
-def test_a_relative_command_starts_at_the_profiles_folder(project: Project) -> None:
-    profile = "engine: scripted\ncommand: ./bin/agent\n"
-    project.write({**SUITE, "cases/echo.yaml": ECHO, "engines/mine.yaml": profile})
-    graded = project.run_json(".", "-e", "mine")["cases"][0]
-    assert graded["error"]["kind"] == "engine_not_found"
-    assert str(project.root / "engines" / "bin" / "agent") in graded["error"]["message"]
 
 
 def test_warnings_are_those_of_the_cases_that_are_run(project: Project) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.project import Project
@@ -53,21 +51,6 @@ def test_what_is_no_run_is_told_with_those_that_are(project: Project, verb: str)
     assert f" runs begin with {year}\n  hint: say more of it: {year}" in several.stderr
 
 
-def test_before_the_first_run_that_is_told(tmp_path: Path) -> None:
-    outcome = Project(tmp_path).run("show")
-
-    assert outcome.exit_code == 2
-    assert outcome.stderr.startswith("error: there is no run yet\n")
-
-
-def test_judge_takes_a_path_of_that_name_first(tmp_path: Path) -> None:
-    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", "s/a.yaml": CASE})
-    assert project.run("run", "s", "--out", "2").exit_code == 0
-    assert project.run("run", "s").exit_code == 0
-
-    assert project.run("judge", "2", "--json").data["source"].endswith("2")
-
-
 def test_a_run_elsewhere_is_named_by_its_place_in_the_last_line(project: Project) -> None:
     environment = project.environment()
     arguments = ("run", "s", "--out", "else where")
@@ -79,20 +62,3 @@ def test_a_run_elsewhere_is_named_by_its_place_in_the_last_line(project: Project
         with on_a_terminal("run", "s", quiet, cwd=project.root, env=environment) as terminal:
             terminal.ends()
         assert "look:" not in terminal.shown
-
-
-def test_the_last_run_is_the_newest_whatever_it_is_called(tmp_path: Path) -> None:
-    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", "s/a.yaml": CASE})
-    project.run("run", "s", "--out", ".skillup/runs/night-1")
-    for name in ("night-1", None):
-        if name is None:
-            name = project.run_json("s")["run_id"]
-        judged = project.run("judge", "last", "--json").data["source"]
-        assert judged.endswith(name)
-
-
-def test_the_reports_that_were_written_are_named_also_where_nobody_looks(project: Project) -> None:
-    outcome = project.run("run", "s", "--report", "html,junit", "--out", "out")
-
-    assert outcome.stderr.endswith("report: out/report.html\nreport: out/junit.xml\n")
-    assert "report:" not in project.run("run", "s", "--report", "junit", "--quiet").stderr

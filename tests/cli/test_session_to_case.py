@@ -43,19 +43,6 @@ def test_a_case_without_a_suite_gets_one_and_both_are_valid(project: Project) ->
     assert (valid.exit_code, valid.stderr) == (0, "1 suite, 1 case: ok\n")
 
 
-def test_a_suite_that_is_there_stays_as_it_is(project: Project) -> None:
-    project.write({"cases/eval.yaml": "name: mine\n"})
-    project.run("session", "to-case", "session.jsonl", "--out", "cases/more/files.yaml")
-    assert (project.root / "cases/eval.yaml").read_text("utf-8") == "name: mine\n"
-    assert not (project.root / "cases/more/eval.yaml").exists()
-
-
-def test_the_id_is_the_files_name(project: Project) -> None:
-    project.run("session", "to-case", "session.jsonl", "--out", "cases/counts-files.yaml")
-    (case,) = project.run("list", "cases", "--json").data
-    assert case["id"] == "counts-files"
-
-
 def test_an_id_that_another_case_of_the_suite_has_is_told_apart(project: Project) -> None:
     project.write(
         {
@@ -78,8 +65,8 @@ def test_an_id_that_another_case_of_the_suite_has_is_told_apart(project: Project
 @pytest.mark.parametrize(
     ("engine", "says"),
     [
-        ("engine: codex", "cases/eval.yaml names the engine codex, and the session was held with"),
-        ("", "cases/eval.yaml names no engine (it is scripted then), and the session was held"),
+        ("engine: codex", "cases/eval.yaml names the engine codex, and the session ran with"),
+        ("", "cases/eval.yaml names no engine (it is scripted then), and the session ran"),
         ("engine: claude_code", None),
         ("engine: mine", None),
     ],
@@ -125,16 +112,6 @@ def test_a_fixture_beside_the_case_without_secrets(project: Project) -> None:
     assert not (project.root / "cases/files.yaml").exists()
 
 
-def test_the_fixture_of_a_suite_in_evals_starts_from_the_skill(project: Project) -> None:
-    project.write({"skill/evals/eval.yaml": "name: mine\n"})
-    out = "skill/evals/files.yaml"
-    made = project.run("session", "to-case", "session.jsonl", "--out", out, "--with-fixture")
-    assert made.exit_code == 0, made.stderr
-    case = (project.root / out).read_text("utf-8")
-    assert "fixture: evals/fixtures/files" in case
-    assert project.run("validate", out).exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -148,16 +125,6 @@ def test_mistakes_are_usage_errors(project: Project, arguments: tuple[str, ...],
     outcome = project.run("session", "to-case", *arguments)
     assert outcome.exit_code == 2
     assert says in outcome.stderr
-
-
-@pytest.mark.parametrize("force", [(), ("--force",)])
-def test_a_folder_is_no_place_for_the_case_and_nothing_is_written(
-    project: Project, force: tuple[str, ...]
-) -> None:
-    (project.root / "cases/c.yaml").mkdir(parents=True)
-    refused = project.run("session", "to-case", "session.jsonl", "--out", "cases/c.yaml", *force)
-    assert (refused.exit_code, "that is a folder" in refused.stderr) == (2, True)
-    assert [path.name for path in (project.root / "cases").iterdir()] == ["c.yaml"]
 
 
 def test_a_session_without_a_whole_path_gets_no_fixture(project: Project) -> None:

@@ -55,13 +55,3 @@ def test_judging_a_file_that_is_no_session_says_so_before_the_cases_are_counted(
     outcome = project.run("judge", "items.jsonl", "--cases", "s")
     assert outcome.exit_code == 2
     assert outcome.stderr.startswith("error: items.jsonl is no session of Claude Code or Codex\n")
-
-
-@pytest.mark.parametrize("path", ["empty", "c.yaml"])
-def test_hints_name_no_verb_that_is_not_there(project: Project, path: str) -> None:
-    (project.root / "empty").mkdir()
-    project.write({"c.yaml": "id: c\ninput: {prompt: hi}\n"})
-    outcome = project.run("run", path)
-    assert outcome.exit_code == 2
-    assert "skillup init" not in outcome.stderr
-    assert "docs/writing-cases.md" in outcome.stderr

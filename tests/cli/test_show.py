@@ -12,7 +12,6 @@ from skillup.app.shown_trials import TrialFilter, shown_trials
 from skillup.store import RunDirectory
 from tests.support.project import Project
 from tests.support.stored import a_record
-from tests.support.terminal import on_a_terminal
 
 SUITE = {
     "s/eval.yaml": "name: s\n",
@@ -84,13 +83,6 @@ def test_a_conversation_is_told_turn_by_turn_with_its_checks(held: Project) -> N
     assert "\x07" not in text
     assert "[/red]" in text
     assert "#2" not in text
-
-
-def test_full_shortens_nothing(held: Project) -> None:
-    text = held.run("show", "last", "fails", "--trial", "1", "--full").stdout
-
-    assert "    29\n    30\n" in text
-    assert "lines more" not in text
 
 
 def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(held: Project) -> None:
@@ -175,31 +167,6 @@ def test_a_record_whose_case_is_none_is_damaged(tmp_path: Path, key: str, value:
     assert "fails/scripted/with_skill/1: its record is damaged" in outcome.stdout
 
 
-def test_on_a_terminal_nothing_is_broken_within_a_word(tmp_path: Path) -> None:
-    words = "nobody reads a word that is broken in two, so lines end where a word does " * 4
-    case = f"input: {{prompt: hi}}\nassertions: [{{contains: x}}]\nscripted: [{{say: '{words}'}}]\n"
-    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", "s/a.yaml": case})
-    with on_a_terminal("run", "s", cwd=project.root, env=project.environment()) as terminal:
-        terminal.ends()
-    assert "look: skillup show last · skillup view last" in terminal.shown
-
-    environment = {**project.environment(), "NO_COLOR": "1"}
-    with on_a_terminal("show", cwd=project.root, env=environment, columns=60) as terminal:
-        assert terminal.ends() == 0
-
-    said = terminal.shown.partition("agent\r\n")[2].partition("checks of")[0]
-    assert all(len(line) <= 60 for line in said.splitlines())
-    assert words.strip() in " ".join(said.split())
-
-
-def test_the_command_that_shows_all_can_be_pasted(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(
-        {"s/eval.yaml": "name: s\n", "s/c.yaml": SUITE["s/fine.yaml"]}
-    )
-    assert project.run("run", "s", "--out", "my run").exit_code == 0
-    assert "to see all: skillup show 'my run' '*'\n" in project.run("show", "my run").stdout
-
-
 RETRIED = {
     "s/eval.yaml": "name: s\n",
     "s/again.yaml": """
@@ -251,7 +218,7 @@ def test_a_run_of_which_no_trial_has_ended_says_so(tmp_path: Path) -> None:
 
     assert shown.exit_code == 0
     assert shown.stdout == (
-        f"{run.name}: no trial has ended: they were not held, or are being held\n"
+        f"{run.name}: no trial has ended: they were not run, or are running\n"
     )
 
 

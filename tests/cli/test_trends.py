@@ -50,12 +50,6 @@ def test_every_case_is_a_line_of_marks_and_a_failing_one_says_since_when(project
     assert "\x1b" not in outcome.stdout
 
 
-def test_terminals_without_the_marks_get_plain_ones(project: Project) -> None:
-    nights(project, a="pf")
-    outcome = project.run("trends", env={"PYTHONIOENCODING": "ascii:replace"})
-    assert "a  +x" in outcome.stdout
-
-
 def test_the_same_as_json(project: Project) -> None:
     ids = nights(project, a="pef")
     (suite,) = project.run("trends", "demo", "--json").data["suites"]
@@ -68,15 +62,6 @@ def test_the_same_as_json(project: Project) -> None:
     assert case["failing_since"]["first"]["run_id"] == ids[2]
     assert case["failing_since"]["last_pass"]["run_id"] == ids[0]
     assert case["failing_since"]["unknown"] == 1
-
-
-def test_of_many_cases_all_are_shown_on_request(project: Project) -> None:
-    nights(project, **{f"c{number}": "p" for number in range(42)})
-    assert "… and 2 more, none of them worse; --all shows them" in project.run("trends").stdout
-    everything = project.run("trends", "--all").stdout
-    assert "more" not in everything
-    assert all(f"c{number} " in everything for number in range(42))
-    assert len(project.run("trends", "--json").data["suites"][0]["cases"]) == 42
 
 
 def test_runs_and_cases_can_be_chosen(project: Project) -> None:
@@ -141,8 +126,3 @@ def test_a_run_that_was_deleted_stays_in_the_index(project: Project) -> None:
     outcome = project.run("trends", "--rebuild")
     assert "1 run indexed" in outcome.stderr
     assert "a  ✓✗" in outcome.stdout
-
-
-def test_looking_makes_nothing(project: Project) -> None:
-    assert project.run("trends").exit_code == 3
-    assert list(project.root.iterdir()) == []

@@ -66,29 +66,6 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
     assert told == found
 
 
-def test_the_console_says_what_was_saved(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": flips(0.5)})
-    outcome = project.run("run", ".", "--until-decided", "--trials", "4", "-j", "1")
-    assert "decided after 3 trials; 1 of 8 trials was not needed; 1 case could not be decided" in (
-        outcome.stderr
-    )
-    assert "1 not needed" in outcome.stderr
-    assert "with 4 trials no case can be surely above 0.8: that takes 16 passes" in outcome.stderr
-    assert "surely below 0.8: that" not in outcome.stderr
-
-    outcome = project.run("run", ".", "--until-decided", "--trials", "4", "--pass-rate", "0.2")
-    assert "no case can be surely below 0.2: that takes 16 failures" in outcome.stderr
-    assert "surely above 0.2: that" not in outcome.stderr
-
-
-def test_trials_of_all_cases_begin_before_any_is_repeated_much(project: Project) -> None:
-    cases = {f"c{n}.yaml": PASS for n in range(4)}
-    project.write({"eval.yaml": "name: d\n", **cases})
-    run(project, "--trials", "5", "-j", "2")
-    began = [event["job"] for event in events(project, "trial_started")]
-    assert sorted(job[:2] for job in began[:4]) == ["c0", "c1", "c2", "c3"]
-
-
 def test_the_suites_gate_is_the_threshold_unless_another_is_given(project: Project) -> None:
     project.write({"eval.yaml": "name: d\ngates: {min_pass_rate: 0.5}\n", "a.yaml": PASS})
     outcome = run(project, "--trials", "12", "-j", "1")
@@ -166,14 +143,6 @@ def test_a_decided_run_that_is_resumed_holds_nothing_more(project: Project) -> N
     judged = project.run("judge", "out")
     assert judged.exit_code == 1
     assert "not run" not in judged.stderr
-
-
-def test_what_a_budget_kept_back_is_not_what_was_not_needed(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": PASS})
-    outcome = run(project, "--trials", "9", "-j", "1", "--max-tokens", "720")
-    assert outcome.data["not_needed"] == [f"a/scripted/with_skill/{n}" for n in range(4, 10)]
-    assert outcome.data["not_run"] == [f"b/scripted/with_skill/{n}" for n in range(4, 10)]
-    assert outcome.exit_code == 3
 
 
 @pytest.mark.parametrize(

@@ -79,13 +79,6 @@ def test_validate_prints_its_problems_as_data(suite: Project) -> None:
     }
 
 
-def test_list_shows_every_case_with_its_turns(suite: Project) -> None:
-    outcome = suite.run("list")
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert "A case" in outcome.stdout
-    assert len(outcome.stdout.splitlines()) == 3
-
-
 def test_list_chooses_and_prints_data(suite: Project) -> None:
     everything = suite.run("list", "--json").data
     assert [item["id"] for item in everything] == ["a", "b"]
@@ -104,14 +97,6 @@ def test_list_chooses_and_prints_data(suite: Project) -> None:
     assert suite.run("list", "--json", "-k", "zzz").data == []
 
 
-@pytest.mark.parametrize("which", ["case", "suite", "profile", "judge", "record", "result"])
-def test_schema_prints_one_schema(project: Project, which: str) -> None:
-    outcome = project.run("schema", which)
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert outcome.data["$schema"].endswith("2020-12/schema")
-    assert outcome.data["title"] == f"skillup {which}"
-
-
 def test_schema_writes_all_of_them(project: Project) -> None:
     assert project.run("schema", "--out", "deep/er").exit_code == 0
     names = sorted(path.name for path in (project.root / "deep/er").iterdir())
@@ -125,12 +110,6 @@ def test_doctor_says_that_the_scripted_engine_works_as_a_resume_proves(project: 
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     (finding,) = outcome.data
     assert (finding["found"], finding["probe"], finding["problem"]) == (True, "ok", None)
-
-
-def test_doctor_shows_a_table(project: Project) -> None:
-    outcome = project.run("doctor", "scripted")
-    assert outcome.exit_code == 0
-    assert outcome.stdout.splitlines()[1].startswith("ok")
 
 
 def test_doctor_fails_for_an_engine_that_is_named_and_not_here(project: Project) -> None:
@@ -175,9 +154,3 @@ def test_wrong_arguments_are_told_like_everything_else(
     assert first.startswith(error)
     assert second.startswith("  hint: `")
     assert verb in second
-
-
-def test_items_of_a_dataset_are_listed_with_what_they_ask(project: Project) -> None:
-    project.write({"items.jsonl": '{"id": "a 1", "input": {"query": "How tall is it?"}}\n'})
-    (_, line) = project.run("list", "items.jsonl").stdout.splitlines()
-    assert line.split() == ["items", "a", "1", "1", "How", "tall", "is", "it?"]

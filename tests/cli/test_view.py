@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from pathlib import Path
 
@@ -108,16 +107,6 @@ def test_a_run_may_be_named_by_its_id_or_its_directory(project: Project, tmp_pat
             assert [run["id"] for run in runs] == listed
 
 
-def test_without_runs_it_waits_for_the_first(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    with viewing(project) as viewer, viewer.events("api/events") as lines:
-        assert viewer.get("api/runs").data["runs"] == []
-        assert next(lines).startswith("retry:")
-        write_large_run(project.root / ".skillup/runs/first", 1, turns=1)
-        assert "event: changed" in lines
-        assert len(viewer.get("api/runs").data["runs"]) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -134,16 +123,6 @@ def test_wrong_uses_are_refused(project: Project, arguments: list[str], said: st
     assert outcome.exit_code == 2
     assert said in outcome.stderr
     assert outcome.stdout == ""
-
-
-def test_a_port_that_is_taken_is_named(project: Project) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        outcome = project.run("view", "--no-open", "--port", port)
-    assert outcome.exit_code == 2
-    assert f"--port {port}: address already in use" in outcome.stderr
 
 
 def test_ctrl_c_ends_it_at_once_and_without_a_word(project: Project) -> None:

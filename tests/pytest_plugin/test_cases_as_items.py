@@ -239,15 +239,6 @@ def test_options_that_cannot_be_are_usage_errors(
     assert "Traceback" not in outcome.stderr + outcome.stdout
 
 
-def test_an_engine_that_nobody_knows_is_told_without_a_traceback(
-    suite: Project, run_pytest: Pytest
-) -> None:
-    outcome = run_pytest("--skillup", "cases", "--skillup-engine", "nobody")
-    assert outcome.exit_code == 2
-    assert "nobody" in outcome.stdout
-    assert "Traceback" not in outcome.stdout
-
-
 def test_junit_xml_has_the_score_the_tokens_and_the_record(
     suite: Project, run_pytest: Pytest
 ) -> None:
@@ -286,12 +277,6 @@ def test_the_first_failure_can_stop_it_and_what_was_not_held_is_said(
     result = json.loads((suite.latest_run() / "result.json").read_text())
     assert result["not_run"]
     assert result["finished"] is False
-
-
-def test_what_failed_last_is_held_again_alone(suite: Project, run_pytest: Pytest) -> None:
-    run_pytest("--skillup", "cases")
-    again = run_pytest("--skillup", "cases", "--lf", "-v")
-    assert set(outcomes(again)) == {"bad[scripted]", "broken[scripted]"}
 
 
 def test_paths_beside_it_are_collected_too_and_nothing_else(
@@ -337,11 +322,3 @@ def test_ctrl_c_ends_the_agents_and_keeps_what_was_held(
     assert not psutil.pid_exists(agent)
     result = json.loads((project.latest_run() / "result.json").read_text())
     assert result["not_run"] == ["a/scripted/with_skill/1", "b/scripted/with_skill/1"]
-
-
-def test_the_run_is_named_as_its_directory_is(suite: Project, run_pytest: Pytest) -> None:
-    told = run_pytest("--skillup", "cases", "-k", "good").stdout
-    run = suite.latest_run()
-    assert f"skillup: .skillup/runs/{run.name}" in told
-    assert json.loads((run / "run.json").read_text())["run_id"] == run.name
-    assert json.loads((run / "result.json").read_text())["run_id"] == run.name
