@@ -70,6 +70,8 @@ class Plan:
     jobs: tuple[Job, ...]
     left_out: tuple[str, ...] = ()
     """Cases that the selection did not take."""
+    whole: tuple[Job, ...] = ()
+    """All jobs of the run that this is a part (`--shard`) of; empty: these are all."""
 
 
 def make_plan(

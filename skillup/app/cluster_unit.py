@@ -1,19 +1,21 @@
-"""A process on a worker of a cluster that holds a few trials, as `skillup run` would.
+"""A process on a worker of a cluster that runs a few trials, as `skillup run` would.
 
-It is asked by the first line of stdin, from :mod:`skillup.executors.cluster.on_worker`: the request
-of the run, its paths as the client has them, and the directory that takes the place of `/` here. It
-says a line of JSON on stdout for each thing that happens, and for what it asks the client, whose
-answers are further lines of stdin. It ends when its worker does.
+On stdin it gets what :mod:`skillup.executors.cluster.worker` asks: the request of the run, its
+paths as the client has them, and the directory that takes the place of `/` here. What came of it is
+in the directory `run`, and in the file `answer.json` beside it. It ends when its worker does.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,94 +29,103 @@ from skillup.app.shutdown import until_signalled
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
 from skillup.executors import RunOptions
-from skillup.executors.cluster.asking import ClientRequests, RemotePacing, lines_of
-from skillup.executors.cluster.spawned import NO_ROOM
-from skillup.executors.cluster.telling import UnitReports, watch_parent
+from skillup.executors.budgets import StopPolicy
+from skillup.executors.cluster.worker import ANSWER_FILE, NO_ROOM
 from skillup.executors.shared_prefix import with_relatives
 from skillup.judges.models.cache import AnswerCache, AnswerFolder
 from skillup.load.trust import VARIABLE
 from skillup.plan import Plan
+from skillup.ratelimit import RateLimiter
 from skillup.store import RunDirectory
 from skillup.trial.message import now
+
+_LOOK_SECONDS = 0.5
+_STOP_SECONDS = 60.0
 
 
 def main() -> int:
     """Do what stdin asks for."""
-    lines = lines_of(sys.stdin.fileno())
-    asked = json.loads(next(lines))
-    watch_parent(asked["parent"])
-    root = asked["root"]
+    asked = json.loads(sys.stdin.buffer.read())
+    os.dup2(2, 1)  # nobody reads stdout
+    threading.Thread(target=_end_with, args=(asked["parent"],), daemon=True).start()
     # The client has looked at what the suites may do; here is only what it sent, without `.git`.
     os.environ[VARIABLE] = "1"
     try:
-        request = _placed_below(root, asked["request"])
+        request = _placed_below(asked["root"], asked["request"])
         os.chdir(request.directory)
         plan, _ = plan_of(request)
-        if asked["mode"] == "look":
-            found = anyio.run(_profiles, plan)
-            _say({"event": "looked", "profiles": found, "jobs": [job.id for job in plan.jobs]})
-        else:
-            _hold(asked, request, plan, lines)
+        answer = _check(asked, plan) if asked["mode"] == "check" else _run(asked, request, plan)
+        Path(asked["directory"], ANSWER_FILE).write_text(json.dumps(answer))
     except SkillupError as error:
-        return _refused(error, root)
+        return _refused(error, asked["root"])
     except BaseExceptionGroup as group:
         refused = first_skillup_error(group)
         if refused is None:
             raise
-        return _refused(refused, root)
+        return _refused(refused, asked["root"])
     return 0
 
 
+def _end_with(parent: int) -> None:
+    """End this process as Ctrl-C would once `parent` is not its parent any more."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_STOP_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _refused(error: SkillupError, root: str) -> int:
-    """Say why nothing more is held; the exit code."""
+    """Say on stderr, in one line, why no trials are run; the exit code."""
     problems = [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
     said = "; ".join([*problems, error.message, *filter(None, [error.hint])])
     # Where no disk has room there may be none for this, either: the code says enough.
     with suppress(OSError):
-        sys.stderr.write(said.replace(root, "") + "\n")
+        sys.stderr.write(" ".join(said.replace(root, "").split()) + "\n")
         sys.stderr.flush()
     return NO_ROOM if isinstance(error, FullDiskError | RunDirectoryError) else 1
 
 
-def _say(event: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
-
-
 def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
-    """The request, its absolute paths below `root`; relative ones start from its directory."""
-
-    def placed(path: str) -> str:
-        return root + path if path.startswith("/") else path
-
+    """The request, its paths below `root`."""
     request = request_from({"request": given})
     return replace(
         request,
-        directory=placed(request.directory),
-        paths=tuple(placed(path) for path in request.paths),
-        engines=tuple(placed(name) for name in request.engines),
+        directory=root + request.directory,
+        paths=tuple(root + path for path in request.paths),
+        engines=tuple(root + name if name[0:1] == "/" else name for name in request.engines),
     )
 
 
-async def _profiles(plan: Plan) -> dict[str, dict[str, str | None]]:
-    """By profile, the version of its CLI, why it cannot be used here, and why it may not be."""
-    found: dict[str, dict[str, str | None]] = {}
-    for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
-        available = await get_engine(profile.engine).check(profile, os.environ)
-        problem = available.problem.message if available.problem is not None else None
-        doubt = next(iter(available.notes), None)
-        found[profile.name] = {"version": available.version, "problem": problem, "doubt": doubt}
+def _check(asked: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """Why the plan cannot be run here, and why it may not; the versions of the CLIs."""
+    found: dict[str, Any] = {"problem": None, "doubt": None, "versions": {}}
+
+    async def look() -> None:
+        for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
+            about = await get_engine(profile.engine).check(profile, os.environ)
+            found["versions"][profile.name] = about.version
+            problem = about.problem.message if about.problem is not None else None
+            for what, text in (("problem", problem), ("doubt", next(iter(about.notes), None))):
+                if text and found[what] is None:
+                    prefix = "" if text.startswith(f"{profile.name}: ") else f"{profile.name}: "
+                    found[what] = prefix + text
+
+    anyio.run(look)
+    if found["problem"] is None and [job.id for job in plan.jobs] != asked["jobs"]:
+        found["problem"] = "the suites make another plan there than here"
     return found
 
 
-def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Iterator[bytes]) -> None:
+def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, Any] | None:
+    """Run ``asked["jobs"]``; why their run has stopped, if it has."""
     wanted = set(asked["jobs"])
     # What they depend on has been seen to by the client.
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in wanted)
     if len(jobs) != len(wanted):
         raise SkillupError("the suites make another plan here than at the client")
     plan = Plan(tuple(with_relatives(jobs, plan.jobs, asked["counted"])))
-    environment, base = dict(os.environ), Path(request.directory)
+    environment, base, stopping = dict(os.environ), Path(request.directory), StopPolicy()
     secrets = secrets_of_plan(plan, base, environment)
     info = {
         "schema_version": "skillup.run/1",
@@ -125,36 +136,30 @@ def _hold(asked: dict[str, Any], request: RunRequest, plan: Plan, answers: Itera
         "jobs": [job.id for job in jobs],
         "references": asked["references"],
     }
-    with RunDirectory.create(Path(asked["directory"]), info, mask=secrets.mask) as directory:
+    with RunDirectory.create(Path(asked["directory"], "run"), info, mask=secrets.mask) as directory:
         own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
-        telling = UnitReports(secrets.mask)
-        asking = ClientRequests(telling.say, answers)
         options = RunOptions(
             run_id=asked["run_id"],
             environment=environment,
             secrets=secrets,
             parallel=1,
-            patience=asking.patience,
-            turns_shared=telling.turns_shared,
+            stopping=stopping,
+            rate_limiter=RateLimiter(request.patience_seconds, stopping.end_for_quota),
             variables=parse_vars(request.variables),
             seed=request.seed,
             own_process=True,
         )
-        session = RunSession(
-            request,
-            plan,
-            directory,
-            AnswerCache(own, None, anew=request.no_judge_cache),
-            options,
-            RemotePacing(asking, asked["run_id"], request.patience_seconds),
-        )
+        cache = AnswerCache(own, None, anew=request.no_judge_cache)
+        session = RunSession(request, plan, directory, cache, options)
+        anyio.run(until_signalled, partial(session.run, _Nobody()))
+    return stopping.reason.model_dump(mode="json") if stopping.reason is not None else None
 
-        async def hold() -> None:
-            async with asking.listening():
-                await session.run(telling)
 
-        anyio.run(until_signalled, hold)
-    _say({"event": "end"})
+class _Nobody:
+    """Observes the run: what happened is in its directory."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,17 +69,26 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
 
     Raises SkillupError if the files cannot be sent, or hold a credential of `environment`.
     """
-    if request.scheduler is None or request.executor == "local":
+    scheduler = request.scheduler
+    if scheduler is None or request.executor == "local":
         return None
-    from skillup.executors.cluster import Cluster, pack, wanted_by
+    from skillup.executors.cluster import Cluster, pack
 
-    base = Path(request.directory or ".").absolute()
-    paths = [base / path for path in request.paths]
-    profiles = [base / name for name in request.engines if name.endswith((".yaml", ".yml"))]
-    suites = [found.path for found in find_suites(paths)]
+    base = Path(request.directory or ".").resolve()
+    paths = [(base / path).resolve() for path in request.paths]
+    named = [name.endswith((".yaml", ".yml")) for name in request.engines]
+    engines = [
+        str((base / name).resolve()) if is_file else name
+        for name, is_file in zip(request.engines, named, strict=True)
+    ]
+    profiles = [Path(name) for name, is_file in zip(engines, named, strict=True) if is_file]
+    suites = [found.path.resolve() for found in find_suites(paths)]
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
     roots += [root_with_engines(base, suite) for suite in suites]
-    wanted = wanted_by(plan, paths, suites, [base, *dict.fromkeys(roots)], profiles)
+    roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
+    request = replace(
+        request, directory=str(base), paths=tuple(map(str, paths)), engines=tuple(engines)
+    )
     secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
     secrets = secrets.sparing(names_of_run(plan, base))
     sent = json.dumps(asdict(request))
@@ -89,9 +98,9 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
             hint="set the variable at the workers, and name it: ${NAME}",
         )
     return Cluster(
-        scheduler=request.scheduler,
+        scheduler=scheduler,
         program=_UNIT,
         request=asdict(request),
-        files=pack(wanted, secrets),
+        files=pack(plan, paths, suites, roots, profiles, secrets),
         parallel=request.parallel,
     )

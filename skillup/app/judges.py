@@ -15,7 +15,7 @@ from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import load_profile
 from skillup.plan import Plan
-from skillup.ratelimit.slow_down import Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
@@ -62,12 +62,12 @@ def router_of(
     environment: Mapping[str, str],
     secrets: Secrets,
     cache: AnswerCache,
-    pacing: Pacing,
+    rate_limiter: RateLimiter,
 ) -> JudgeRouter:
     """The desk for the cases of `plan`; other profiles are those of the workspace of `base`,
     or, if it has none, of the workspace of the suite that names them.
 
-    `pacing`: the ways to the providers of who judges or plays the user.
+    `rate_limiter`: the ways to the providers of who judges or plays the user.
     """
     jobs = {id(job.loaded.case): job for job in plan.jobs}
     held = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
@@ -80,7 +80,7 @@ def router_of(
         known = held.get((root, name))
         return known or load_profile(name, root_with_engines(base, root), environment)
 
-    models = Models(ModelOptions(environment, secrets.mask, cache, pacing=pacing))
+    models = Models(ModelOptions(environment, secrets.mask, cache, rate_limiter=rate_limiter))
     return JudgeRouter(
         models, RouterOptions(environment, secrets.mask, profile, case_location, secrets=secrets)
     )
@@ -95,5 +95,11 @@ def simulators_of(
         return load_profile(name, root_with_engines(base, root), environment)
 
     return SimulatorFactory(
-        models.seen_from, models.problem, profile, environment, secrets.mask, models.pacing, secrets
+        models.seen_from,
+        models.problem,
+        profile,
+        environment,
+        secrets.mask,
+        models.rate_limiter,
+        secrets,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skillup.app.engines import profiles_for, require_scripts, root_with_engines
 from skillup.app.judges import with_judges
+from skillup.app.merge import shard_of
 from skillup.app.request import RunRequest, parse_vars
 from skillup.engines.registry import tokens_of
 from skillup.errors import Problem, SkillupError, UsageError
@@ -52,6 +53,12 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     if request.jobs:
         wanted = set(request.jobs)
         plan = replace(plan, jobs=tuple(job for job in plan.jobs if job.id in wanted))
+    if request.shard is not None:
+        plan = shard_of(plan, request.shard, by_case=request.until_decided)
+        if plan.whole and not plan.jobs:
+            raise UsageError(
+                f"--shard {request.shard}: none of the {len(plan.whole)} trials is in it"
+            )
     if not plan.jobs:
         known = ", ".join(plan.left_out[:10]) or "none"
         raise UsageError("no case matches the selection", hint=f"the cases are: {known}")

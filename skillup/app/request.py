@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.ratelimit.slow_down import PATIENCE_SECONDS
+from skillup.ratelimit.limiter import WAIT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class RunRequest:
     """Of the trials that the rest asks for only these; none: all. pytest chooses by trial."""
     item: str | None = None
     sample_size: int | None = None
+    shard: str | None = None
+    """``I/N``: the I-th of N parts of what the rest asks for."""
     seed: int = 0
     variables: tuple[str, ...] = ()
     baseline: bool = False
@@ -57,7 +59,7 @@ class RunRequest:
     @property
     def patience_seconds(self) -> float:
         """How long a provider that accepts nothing is waited for."""
-        return PATIENCE_SECONDS if self.rate_limit_wait is None else self.rate_limit_wait
+        return WAIT_SECONDS if self.rate_limit_wait is None else self.rate_limit_wait
 
 
 def request_from(data: dict[str, Any]) -> RunRequest:

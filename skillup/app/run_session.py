@@ -29,13 +29,12 @@ from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.executors.budgets import RunLimits, StopPolicy
 from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.orphans import end_what_was_left
-from skillup.executors.ratelimit import Paces
 from skillup.executors.retry_errors import RetryErrors, take_back, trials_to_retry
 from skillup.executors.stepwise import Stepwise
 from skillup.judges.models.cache import AnswerCache
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
-from skillup.ratelimit.slow_down import Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.reports.formats import write_reports
 from skillup.reports.result import Ending, build_result
@@ -59,13 +58,11 @@ class RunSession:
         directory: RunDirectory,
         cache: AnswerCache,
         options: RunOptions,
-        pacing: Pacing | None = None,
     ) -> None:
-        """`options` without judges and simulated users; `pacing`: theirs, if not that of agents."""
+        """`options` without judges and simulated users."""
         base = Path(request.directory or ".")
         environment, secrets = options.environment, options.secrets
-        pacing = pacing or options.paces
-        router = router_of(plan, base, environment, secrets, cache, pacing)
+        router = router_of(plan, base, environment, secrets, cache, options.rate_limiter)
         self.models = router.models
         simulators = simulators_of(router.models, base, environment, secrets)
         self.request, self.plan, self.directory, self.secrets = request, plan, directory, secrets
@@ -127,7 +124,7 @@ class RunSession:
                 parallel=request.parallel or parallel,
                 stopping=stopping,
                 deciding=_early_stopping(request, plan, info, warn),
-                paces=Paces(request.patience_seconds, stopping.end_for_quota),
+                rate_limiter=RateLimiter(request.patience_seconds, stopping.end_for_quota),
                 variables=parse_vars(request.variables),
                 seed=request.seed,
                 keep_scratch=keep,
@@ -217,6 +214,7 @@ class RunSession:
 def _new_directory(
     request: RunRequest, plan: Plan, secrets: Secrets, path: Path | None, run_id: str
 ) -> RunDirectory:
+    whole = replace(plan, jobs=plan.whole or plan.jobs)
     info = {
         "schema_version": "skillup.run/1",
         "run_id": run_id,
@@ -224,10 +222,11 @@ def _new_directory(
         "started_at": now(),
         "request": asdict(request),
         "hidden_variables": hidden_variables(request.variables, secrets.mask),
-        "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in plan.jobs},
-        "suites": _recorded_suites(plan),
+        "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in whole.jobs},
+        "suites": _recorded_suites(whole),
         "jobs": [job.id for job in plan.jobs],
-        "case_digests": case_digests(plan),
+        **({"planned": [job.id for job in whole.jobs]} if plan.whole else {}),
+        "case_digests": case_digests(whole),
     }
     place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
     return RunDirectory.create(place, info, mask=secrets.mask)

@@ -15,6 +15,7 @@ from skillup.cli.commands import (
     init,
     judge,
     list_cases,
+    merge,
     report,
     run,
     schema,
@@ -46,6 +47,7 @@ app = typer.Typer(
 )
 
 app.command("run")(run.run)
+app.command("merge")(merge.merge)
 app.command("judge")(judge.judge)
 app.command("show")(show.show)
 app.command("report")(report.report)

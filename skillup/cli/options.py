@@ -32,6 +32,10 @@ Item = Annotated[
 SampleSize = Annotated[
     int | None, typer.Option("--sample-size", min=1, help="At most so many items of a dataset.")
 ]
+Shard = Annotated[
+    str | None,
+    typer.Option(metavar="I/N", help="Only the I-th of N parts; `skillup merge` joins them."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Which items --sample-size takes.")]
 JudgeModelName = Annotated[
     str | None,

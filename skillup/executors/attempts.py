@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from skillup.engines.registry import remove_logins
 from skillup.executors.budgets import StopPolicy
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.ratelimit import MOST_ANEW
 from skillup.plan import Job
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import Checkpoint, Record, TurnError
@@ -26,6 +25,9 @@ from skillup.trial.setup import Opened
 _NEVER = frozenset(
     {"template", "unsupported", "engine_not_found", "setup", "no_resume", "internal", "quota"}
 )
+
+MOST_ANEW = 5
+"""So often a trial is run anew because of refusals: every attempt asks its earlier turns again."""
 
 COMES_BACK = frozenset({"template", "no_resume"})
 """Errors that lie in the case itself: `--retry-errors` leaves them.
@@ -116,7 +118,7 @@ async def run_attempts(
                 record = await run_rest(taken)
             else:
                 record = await run_trial(request)
-            finished = request.patience is None or not request.patience.left
+            finished = request.throttle is None or not request.throttle.left
         finally:
             _tidy(run, job, request.scratch, finished)
         taken = None
@@ -156,7 +158,7 @@ def another_attempt(request: TrialRequest, record: Record, uncounted: int) -> Ag
 
     `uncounted` of the attempts before it were refused by the provider.
     """
-    anew = request.patience.anew if request.patience is not None else None
+    anew = request.throttle.anew if request.throttle is not None else None
     error = record.first_error()
     if anew is not None and error is not None and uncounted < MOST_ANEW:
         note = f"attempt {request.attempt} was refused by the provider and could not go on: {anew}"

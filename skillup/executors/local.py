@@ -69,7 +69,7 @@ class _Here:
         self._run = run
         self._limiter = limiter
 
-    async def hold(self, jobs: Sequence[Job]) -> None:
+    async def run(self, jobs: Sequence[Job]) -> None:
         await run_family(self._run, jobs, self._limiter)
 
     async def skip(self, job: Job, reason: str) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from skillup.executors.budgets import StopPolicy
 from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.orphans import default_register_dir
-from skillup.executors.ratelimit import Paces
 from skillup.judges.evaluate import Judge
 from skillup.plan import Job
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.simulator import SimulatorFactory
 from skillup.trial import TrialEvent
-from skillup.trial.request import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,10 @@ class RunOptions:
     """When no more trials are started; afterwards, why none were."""
     deciding: EarlyStopping | None = None
     """Which trials need not be held (`--until-decided`); None: all of them are."""
-    paces: Paces = field(default_factory=Paces)
+    rate_limiter: RateLimiter = field(default_factory=partial(RateLimiter, 0.0))
     """How rate limits and overload are waited out; as it is: they are errors at once.
 
     Who judges the run's trials, or plays their users, has the same.
-    """
-    patience: Callable[[Job, int], Patience] | None = None
-    """Who decides about that for an attempt at a trial, where others share the providers, too.
-
-    None: the run itself, for all of its trials.
     """
     variables: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
@@ -56,8 +51,6 @@ class RunOptions:
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
-    turns_shared: Callable[[Mapping[str, Any]], None] = lambda _: None
-    """Told of what turns took that were held for several trials, where it counts elsewhere, too."""
     judge_again: Collection[str] = ()
     """Finished jobs whose grade does not stand (`--retry-errors`)."""
     keep_scratch: bool = False

@@ -18,13 +18,13 @@ from skillup.errors import UsageError
 from skillup.executors.attempts import recall_losses
 from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.ratelimit import TrialPatience
 from skillup.executors.scheduler import Scheduler
 from skillup.executors.shared_prefix import count_noted
 from skillup.judges import grade, grade_record
 from skillup.judges.evaluate import TurnJudge
 from skillup.judges.usage import UsageTracker
 from skillup.plan import Job, Plan
+from skillup.ratelimit import Throttle
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.schema.record import Checkpoint, Record, TurnError
@@ -32,7 +32,7 @@ from skillup.simulator.factory import USER, SimulatorPlace
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.artifacts import keep_references, reference_paths
-from skillup.trial.request import Patience, SimulatedUserEngine
+from skillup.trial.request import SimulatedUserEngine
 from skillup.workspace import BlobStore
 from skillup.workspace.failures import refuse_without_room
 
@@ -43,8 +43,8 @@ NOT_JUDGED = "held, but not judged: --resume has it judged"
 class Backend(Protocol):
     """Where trials are held: on this machine, or on others."""
 
-    async def hold(self, jobs: Sequence[Job]) -> None:
-        """Hold and conclude `jobs` (one, or a family), which wait for nothing but a free place."""
+    async def run(self, jobs: Sequence[Job]) -> None:
+        """Run and conclude `jobs` (one, or a family), which wait for nothing but a free place."""
         ...
 
     async def skip(self, job: Job, reason: str) -> None:
@@ -182,7 +182,7 @@ class Run:
                     # Others have ended meanwhile.
                     wanted = [job for job in ready if self._is_needed(job)]
                     if wanted and not self.is_enough():
-                        await venue.hold(wanted)
+                        await venue.run(wanted)
         finally:
             # Those that were not held any more (--max-fail) must not be waited for either.
             for job in jobs:
@@ -248,7 +248,7 @@ class Run:
             engine_version=available.version,
             judge=TurnJudge(self.options.reader) if self.options.reader is not None else None,
             simulator=self._player(job, place, attempt),
-            patience=self.patience(job, attempt),
+            throttle=self._throttle(job, attempt),
             note_down=partial(self._note_down, job, uncounted),
             notify=self.observer.trial_event,
         )
@@ -258,18 +258,14 @@ class Run:
         own = f"{job.id}\n{self.options.seed}" if self.options.seed else job.id
         return zlib.crc32(own.encode())
 
-    def patience(self, job: Job, attempt: int) -> Patience:
-        """Who decides, for all trials of a provider, what an attempt does about refusals."""
-        if self.options.patience is not None:
-            return self.options.patience(job, attempt)
-
+    def _throttle(self, job: Job, attempt: int) -> Throttle:
         def tell(text: str) -> None:
             self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
 
         def note(error: TurnError, times: int) -> None:
             self.directory.journal("message_refused", job=job.id, error=error.kind, times=times)
 
-        return TrialPatience(self.options.paces.of(job.profile), tell, note, attempt=attempt)
+        return self.options.rate_limiter.of_agent(job.profile, tell, note, attempt=attempt)
 
     def _note_down(self, job: Job, uncounted: int, checkpoint: Checkpoint) -> None:
         noted = checkpoint.model_copy(update={"uncounted": uncounted})
@@ -299,10 +295,11 @@ class Run:
         *,
         new: bool = True,
         goes_on: bool = False,
+        judged: bool = False,
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
-        `goes_on`: an earlier start may have begun to judge it.
+        `goes_on`: an earlier start may have begun to judge it. `judged`: where that could be done.
         Where a quota that is used up kept judges from it there is none, until the run goes on.
         """
         if new:
@@ -311,12 +308,12 @@ class Run:
             self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
             record = self.directory.read_record(job.id)
-        graded = known or await self._grade(record, goes_on)
-        if known is None and graded.status == "ERROR":
+        left = judged and known is None
+        graded = known if known or left else await self._grade(record, goes_on)
+        if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
-        # What a worker judged is kept: here there may be nobody to ask.
-        if known is None and self._is_still_to_judge(record, graded):
+        if graded is None or (known is None and self._is_still_to_judge(record, graded)):
             self.directory.journal("trial_left", job=job.id)
             if new:
                 self.observer.trial_event(TrialEvent(job.id, "activity", text=NOT_JUDGED))

@@ -427,7 +427,6 @@ class _Attempt:
         costs = shared_costs(profile, jobs, turns)
         if costs is not None:
             note_shared(self.holder.directory, self.holder.stopping, costs)
-            self.holder.options.turns_shared(costs)
 
     def _request(self, job: Job) -> TrialRequest:
         """The job's own; its directories are made when they are first needed."""
@@ -474,4 +473,4 @@ def _span(
 
 def _was_left(request: TrialRequest) -> bool:
     """Whether the run ended in the midst of its conversation: then there is no record of it."""
-    return request.patience is not None and request.patience.left
+    return request.throttle is not None and request.throttle.left

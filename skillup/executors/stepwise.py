@@ -115,7 +115,7 @@ class _Alone:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    async def hold(self, jobs: Sequence[Job]) -> None:
+    async def run(self, jobs: Sequence[Job]) -> None:
         await run_family(self._run, jobs, anyio.CapacityLimiter(1))
 
     async def skip(self, job: Job, reason: str) -> None:

@@ -26,7 +26,7 @@ Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD"]
 VERDICTS = ("PASS", "FAIL")
 WITH_SKILL = "with_skill"
 _LONGEST_REASON = 500
-_CHOICES = ("cases", "tags", "item", "sample_size", "engines")
+_CHOICES = ("cases", "tags", "item", "sample_size", "shard", "engines")
 
 
 class CaseKey(NamedTuple):

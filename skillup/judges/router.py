@@ -188,7 +188,7 @@ class JudgeRouter:
             scratch=scratch,
             profiles=lambda name: self._options.profiles(name or own_profile, suite_root),
             suite_root=suite_root,
-            pacing=self.models.pacing,
+            rate_limiter=self.models.rate_limiter,
             answers=self.models.answers,
             secrets=self._options.secrets,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.judges.models.cache import AnswerCache
-from skillup.ratelimit.slow_down import Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 
@@ -36,7 +36,7 @@ class JudgePlace:
     """A profile by its name; None: the record's own. Raises UsageError if there is none."""
     suite_root: Path
     """What the paths of the case are relative to; it need not be there any more."""
-    pacing: Pacing
+    rate_limiter: RateLimiter
     """The ways to the providers of agents, shared with whoever else asks them."""
     answers: AnswerCache | None = None
     """What agents have answered; None: nothing is kept."""

@@ -19,10 +19,10 @@ from skillup.engines.base import (
     TrialContext,
     TurnRequest,
 )
-from skillup.judges.agent.runner import send_paced
+from skillup.judges.agent.runner import send_throttled
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.process import new_marker
-from skillup.ratelimit.slow_down import Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, SimulatorInfo, TurnError, Usage
@@ -51,7 +51,7 @@ class SimulatorConfig:
     """The user's own environment."""
     timeout_seconds: float
     """For each message; what was refused does not count."""
-    pacing: Pacing
+    rate_limiter: RateLimiter
     secrets: Secrets = NO_SECRETS
     """What the raw streams may not show."""
     script: Script | None = None
@@ -106,7 +106,7 @@ class EngineUser:
         `problem`: why the answer before cannot be read, which the message is to mend.
         """
         config = self._config
-        passage = config.pacing.of_agent(config.profile)
+        throttle = config.rate_limiter.of_agent(config.profile)
         self._sent += 1
         stem = f"user-{self._sent:02d}"
         sending = 0
@@ -123,7 +123,7 @@ class EngineUser:
                 previous=fingerprint,
                 sending=sending,
             )
-            outcome, again = await send_paced(passage, partial(self._send, request, trial))
+            outcome, again = await send_throttled(throttle, partial(self._send, request, trial))
             outcomes.append(outcome)
             if not again:
                 self._in_session += 1

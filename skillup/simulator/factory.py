@@ -11,7 +11,7 @@ from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.judges.models.question import AskModel
 from skillup.plan import Job
-from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
@@ -55,7 +55,7 @@ class SimulatorFactory:
     """The user's own environment."""
     mask: Callable[[str], str] = lambda text: text
     """Hides secrets."""
-    pacing: Pacing = field(default_factory=OwnPacing)
+    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     """The ways to the providers of agents, shared with whoever else asks them."""
     secrets: Secrets = NO_SECRETS
     """What nothing of the run may show, nor the raw streams of its agents."""
@@ -111,7 +111,7 @@ class SimulatorFactory:
             raw_dir=place.raw_dir,
             environment=self.environment,
             timeout_seconds=suite.timeout_seconds or profile.timeout_seconds,
-            pacing=self.pacing,
+            rate_limiter=self.rate_limiter,
             secrets=self.secrets,
             script=suite.scripted,
             seed=place.seed,

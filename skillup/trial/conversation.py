@@ -177,7 +177,7 @@ class LiveConversation:
         self._earlier_judging = judging
         self._deadline = Deadline.after(self.case.timeout_seconds, used=held_seconds)
         self._keeper = StateBackup(live)
-        self._sender = Sender(request.patience, live, self._deadline, self._keeper)
+        self._sender = Sender(request.throttle, live, self._deadline, self._keeper)
         self.user = SimulatedUser(request, record, self._deadline)
         # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.
         led = self.case.user_simulator is not None and lead_of(self.case) is not None

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import anyio.to_thread
 
+from skillup.ratelimit import Throttle
 from skillup.schema.record import ErrorKind, TurnError, TurnRecord
 from skillup.trial.artifacts import set_aside
 from skillup.trial.message import LiveSession, not_sent
-from skillup.trial.request import Deadline, Patience
+from skillup.trial.request import Deadline
 from skillup.trial.state_backup import StateBackup
 from skillup.trial.usage import sum_of_costs, sum_of_usage
 
@@ -21,12 +22,12 @@ ANSWERED: frozenset[ErrorKind | None] = frozenset({None, "max_turns", "budget"})
 
 
 class Sender:
-    """Sends the messages of one conversation with patience; without any, once."""
+    """Sends the messages of one conversation; without a throttle, once."""
 
     def __init__(
-        self, patience: Patience | None, live: LiveSession, deadline: Deadline, keeper: StateBackup
+        self, throttle: Throttle | None, live: LiveSession, deadline: Deadline, keeper: StateBackup
     ) -> None:
-        self._patience = patience
+        self._throttle = throttle
         self._live = live
         self._deadline = deadline
         self._keeper = keeper
@@ -36,15 +37,15 @@ class Sender:
 
         Neither the waiting nor what was refused counts against the conversation's time limit.
         What refused messages took is in the turn's usage and cost. If the trial is left, the turn
-        is an error of the kind `cancelled`; patience says that it was.
+        is an error of the kind `cancelled`; the throttle says that it was.
         """
-        patience = self._patience
-        if patience is None:
+        throttle = self._throttle
+        if throttle is None:
             return await once(1)
         refused: list[TurnRecord] = []
         waited = 0.0
         while True:
-            pause = await patience.ready()
+            pause = await throttle.ready()
             if pause is None:
                 text = "the run ended before the message was sent"
                 return not_sent(0, "", text, error=TurnError(kind="cancelled", message=text))
@@ -57,13 +58,13 @@ class Sender:
             kind = sent.error.kind if sent.error is not None else None
             if sent.error is None or kind not in REFUSALS:
                 if kind in ANSWERED:
-                    patience.accepted()
+                    throttle.accepted()
                 return _told(sent, refused, waited)
-            if await patience.refused(sent.error, len(refused) + 1) != "again":
+            if throttle.refused(sent.error) is not None:
                 return _told(sent, refused, waited)
             why = await self._keeper.put_back(kept)
             if why is not None:
-                patience.not_again(why)
+                throttle.anew = why
                 return _told(sent, refused, waited)
             refused.append(sent)
             raw_dir = self._live.context.raw_dir

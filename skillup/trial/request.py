@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine
 from skillup.plan import Job
+from skillup.ratelimit import Throttle
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.conversation import Persona
 from skillup.schema.grade import Judging
@@ -143,35 +144,6 @@ class LiveJudge(Protocol):
         ...
 
 
-class Patience(Protocol):
-    """What a trial does about a provider that wants fewer requests; all trials share its state."""
-
-    left: bool
-    """The trial was left in the midst of its conversation: what came of it is no record."""
-    anew: str | None
-    """Why the message that was refused can only be sent in a new attempt; None: no need."""
-
-    async def ready(self) -> float | None:
-        """Waits until a message may be sent; how long that was, in seconds. None: leave."""
-        ...
-
-    async def refused(self, error: TurnError, times: int) -> Literal["again", "error", "leave"]:
-        """The provider refused a message for the `times`-th time in a row.
-
-        `again`: once it is `ready`, the message is sent once more. `error`: the turn ends with
-        `error`. `leave`: the run ends; the trial is left as it is, for a later `--resume`.
-        """
-        ...
-
-    def not_again(self, why: str) -> None:
-        """It cannot be sent once more, because of what the agent has done: see `anew`."""
-        ...
-
-    def accepted(self) -> None:
-        """A message was answered."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
     """One job and the places and circumstances it is held in."""
@@ -200,7 +172,7 @@ class TrialRequest:
     """None: a check that needs a judge cannot be evaluated."""
     simulator: SimulatedUserEngine | None = None
     """None: nobody can play the user."""
-    patience: Patience | None = None
+    throttle: Throttle | None = None
     """None: a refusal is an error at once."""
     note_down: Callable[[Checkpoint], None] | None = None
     """Keeps what a later start of the run needs to go on after the latest turn; None: nobody."""

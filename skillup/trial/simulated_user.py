@@ -93,9 +93,9 @@ class SimulatedUser:
             limit = f"{self._case.timeout_seconds:g} s"
             what = f"turn {number}: the conversation's {limit} were used up while the simulated "
             return _failed("timeout", what + "user was writing; raise `timeout_seconds`")
-        patience = self._request.patience
-        if said.error is not None and said.error.kind in THE_RUNS_END and patience is not None:
-            patience.left = True
+        throttle = self._request.throttle
+        if said.error is not None and said.error.kind in THE_RUNS_END and throttle is not None:
+            throttle.left = True
         return _checked(said, part, number)
 
 

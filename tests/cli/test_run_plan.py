@@ -8,8 +8,8 @@ from pathlib import Path
 from skillup.app.judges import router_of
 from skillup.app.planning import plan_of
 from skillup.app.request import RunRequest
-from skillup.executors.ratelimit import Paces
 from skillup.judges.models.cache import AnswerCache
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from tests.support.project import Project
 
@@ -60,7 +60,9 @@ def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) 
     plan, _ = plan_of(RunRequest(paths=("one", "two"), directory=str(project.root)))
     environment = dict(os.environ)
     secrets = Secrets.from_environment(environment)
-    desk = router_of(plan, project.root, environment, secrets, AnswerCache(None, None), Paces())
+    desk = router_of(
+        plan, project.root, environment, secrets, AnswerCache(None, None), RateLimiter()
+    )
     problem = desk.problem(plan.jobs[1].loaded.case)
     assert "there is no engine" not in (problem.message if problem else "")
     (project.root / "two/engines/reviewer.yaml").unlink()

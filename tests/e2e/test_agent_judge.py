@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.ratelimit.slow_down import OwnPacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.profile import Profile
 from tests.support.judging import Bench
 from tests.support.lab_engines import KEY
@@ -188,7 +188,7 @@ def test_a_judge_that_is_refused_is_waited_out_and_asked_in_another_session(
     server = model_server(script)
     bench = bench_at(server.url)
     time = HurriedTime()
-    bench.pacing = OwnPacing(600, **time.both)
+    bench.rate_limiter = RateLimiter(600, **time.both)
 
     result = bench.judge(_judge(), recorded)
 

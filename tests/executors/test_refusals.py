@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.ratelimit import MOST_ANEW, ProviderLimiter, TrialPatience
+from skillup.executors.attempts import MOST_ANEW
+from skillup.ratelimit import RateLimiter
 from skillup.store import RunDirectory
 from tests.support.held_plans import hold_plan
 from tests.support.moody import set_mood
@@ -118,11 +119,10 @@ def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
         nonlocal now
         now += seconds
 
-    pace = ProviderLimiter(3600, lambda _: None, clock=lambda: now, sleep=sleep)
     grades = hold_plan(
         plan,
         tmp_path / "run",
-        patience=lambda _, attempt: TrialPatience(pace, lambda _: None, attempt=attempt),
+        rate_limiter=RateLimiter(3600, clock=lambda: now, sleep=sleep),
     )
     run = RunDirectory.open(tmp_path / "run")
     for job in plan.jobs:

@@ -13,7 +13,7 @@ import pytest
 from skillup.judges import grade
 from skillup.judges.models.client import ModelOptions, Models
 from skillup.judges.router import CaseLocation, JudgeRouter, RouterOptions
-from skillup.ratelimit.slow_down import OwnPacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
@@ -27,7 +27,7 @@ PASS = {"verdicts": [{"id": "c1", "verdict": "pass", "reason": "It asks.", "quot
 
 def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
-    models = Models(ModelOptions(environment, str, kept, pacing=OwnPacing(0)))
+    models = Models(ModelOptions(environment, str, kept, rate_limiter=RateLimiter(0)))
     options = RouterOptions(
         environment=environment,
         mask=str,

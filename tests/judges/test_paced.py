@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillup.engines.base import EngineTurn
-from skillup.judges.agent.runner import send_paced
+from skillup.judges.agent.runner import send_throttled
+from skillup.ratelimit import Throttle
 from skillup.schema.record import ErrorKind, TurnError
 
 pytestmark = pytest.mark.anyio
@@ -16,23 +17,23 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Way:
-    """A passage that remembers; `again` is what it says of refusals."""
+class Way(Throttle):
+    """A throttle that remembers; `again` is what it says of refusals."""
 
     def __init__(self, *, open_: bool = True, again: str | None = None) -> None:
         self.seen: list[str] = []
         self._open = open_
         self._again = again
 
-    async def ready(self) -> bool:
+    async def ready(self) -> float | None:
         self.seen.append("ready")
-        return self._open
+        return 0.0 if self._open else None
 
-    async def refused(self, error: TurnError) -> str | None:
+    def refused(self, error: TurnError) -> str | None:
         self.seen.append(f"refused: {error.kind}")
         return self._again
 
-    async def accepted(self) -> None:
+    def accepted(self) -> None:
         self.seen.append("accepted")
 
 
@@ -43,7 +44,7 @@ async def sent(way: Way, kind: ErrorKind | None) -> tuple[EngineTurn, bool]:
         way.seen.append("sent")
         return EngineTurn(None, response="yes", error=error)
 
-    return await send_paced(way, send)
+    return await send_throttled(way, send)
 
 
 @pytest.mark.parametrize("kind", [None, "max_turns", "budget"])

@@ -12,7 +12,7 @@ from pydantic import Field
 from skillup.judges.models.cache import AnswerCache, AnswerFolder
 from skillup.judges.models.client import Asker, ModelOptions, Models
 from skillup.judges.models.question import AnswerForm, ModelQuestion
-from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.judge import JudgeModel
 
@@ -70,7 +70,7 @@ def asking(
     environment: Mapping[str, str] = KEYS,
     cached: AnswerCache | None = None,
     at_once: int = 8,
-    pacing: Pacing | None = None,
+    rate_limiter: RateLimiter | None = None,
     suite_root: Path = Path(),
 ) -> T:
     """What `work` makes of an asker, in an event loop of its own; by default a refusal is
@@ -83,7 +83,7 @@ def asking(
             Secrets.from_environment(environment).mask,
             cached or AnswerCache(None, None),
             at_once,
-            pacing or OwnPacing(0),
+            rate_limiter or RateLimiter(0),
         )
         models = Models(options)
         try:

@@ -16,7 +16,7 @@ from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.programs import judge_by_program, problem_of, read_scripts
 from skillup.judges.scratch import JudgePlace
 from skillup.judges.usage import UsageTracker
-from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Grade
@@ -38,7 +38,7 @@ class Bench:
     own: Profile = field(default_factory=lambda: Profile(name="scripted", engine="scripted"))
     environment: Mapping[str, str] = field(default_factory=dict)
     usage: UsageTracker = field(default_factory=UsageTracker)
-    pacing: Pacing = field(default_factory=lambda: OwnPacing(0))
+    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(0))
     """As it is, refusals are errors."""
 
     @property
@@ -62,7 +62,7 @@ class Bench:
             scratch=self.base / "scratch",
             profiles=self._profile,
             suite_root=self.suite,
-            pacing=self.pacing,
+            rate_limiter=self.rate_limiter,
         )
 
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:

@@ -1,4 +1,4 @@
-"""Time that passes only when somebody sleeps; see :class:`skillup.ratelimit.slow_down.SlowDown`."""
+"""Time that passes only when somebody sleeps; see :class:`skillup.ratelimit.RateLimiter`."""
 
 from __future__ import annotations
 

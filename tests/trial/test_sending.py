@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from skillup.engines.base import TurnRequest
+from skillup.ratelimit import Throttle
 from skillup.schema.record import TurnError, TurnRecord
 from skillup.trial.message import LiveSession
 from skillup.trial.message_retry import Sender
@@ -26,7 +27,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Patient:
+class Patient(Throttle):
     """Says that each pause took 100 s; gives up after `tries` refusals."""
 
     def __init__(self, tries: int = 9, *, leaves_at: int = 99) -> None:
@@ -42,12 +43,9 @@ class Patient:
         self.left = self._asked >= self._leaves_at
         return None if self.left else 0.0 if self._asked == 1 else 100.0
 
-    async def refused(self, error: TurnError, times: int) -> Literal["again", "error", "leave"]:
+    def refused(self, error: TurnError) -> str | None:
         self.said.append(error.kind)
-        return "again" if times < self._tries else "error"
-
-    def not_again(self, why: str) -> None:
-        self.anew = why
+        return None if self.said.count(error.kind) < self._tries else "enough"
 
     def accepted(self) -> None:
         self.said.append("accepted")

@@ -30,6 +30,7 @@ def run(
     tag: o.Tags = None,
     item: o.Item = None,
     sample_size: o.SampleSize = None,
+    shard: o.Shard = None,
     seed: o.RunSeed = 0,
     var: o.Vars = None,
     trust: o.Trust = False,  # noqa: ARG001 - its callback does it
@@ -74,6 +75,7 @@ def run(
         tags=tuple(tag or ()),
         item=item,
         sample_size=sample_size,
+        shard=shard,
         seed=seed,
         variables=tuple(var or ()),
         baseline=baseline,

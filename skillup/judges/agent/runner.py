@@ -32,7 +32,7 @@ from skillup.judges.scratch import JudgePlace
 from skillup.judges.usage import UsageTracker
 from skillup.load.trust import address_problem
 from skillup.process import new_marker
-from skillup.ratelimit.slow_down import Passage
+from skillup.ratelimit import Throttle
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
@@ -104,24 +104,24 @@ _FORMS = {"claude_code": _of_claude, "codex": _of_codex}
 # A message to an agent that judges or plays the user, at the pace of all who ask its provider.
 
 
-async def send_paced(
-    passage: Passage, send: Callable[[], Awaitable[EngineTurn]]
+async def send_throttled(
+    throttle: Throttle, send: Callable[[], Awaitable[EngineTurn]]
 ) -> tuple[EngineTurn, bool]:
     """What came of a message, and whether it is to be sent again, because it was refused.
 
     `send` is called once its provider may be asked. A refused message that is not to be sent again
     has an error that says why.
     """
-    if not await passage.ready():
+    if await throttle.ready() is None:
         what = "nothing more is asked of its provider: the run ends"
         return EngineTurn(None, error=TurnError(kind="cancelled", message=what)), False
     outcome = await send()
     error = outcome.error
     if error is None or error.kind not in REFUSALS:
         if error is None or error.kind in ANSWERED:
-            await passage.accepted()
+            throttle.accepted()
         return outcome, False
-    why = await passage.refused(error)
+    why = throttle.refused(error)
     if why is None:
         return outcome, True
     error = error.model_copy(update={"message": f"{error.message} ({why})"})
@@ -149,26 +149,26 @@ class AgentRunner:
 
     async def ask(self, place: JudgePlace, usage: UsageTracker) -> AgentAnswer:
         """The agent's answer; what it took goes into `usage`. Raises NoAnswerError."""
-        # The repetition's passage stays: else one that is refused each time is asked for ever.
-        passages = [place.pacing.of_agent(self.trial.profile) for _ in range(2)]
+        # The repetition's throttle stays: else one that is refused each time is asked for ever.
+        throttles = [place.rate_limiter.of_agent(self.trial.profile) for _ in range(2)]
         sending = 1
         while True:
             try:
-                return await self._session(passages, usage, sending)
+                return await self._session(throttles, usage, sending)
             except _RefusedError:
                 sending += 1
                 for stem in ("turn-01", "turn-02"):
                     await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
 
     async def _session(
-        self, passages: Sequence[Passage], usage: UsageTracker, sending: int
+        self, throttles: Sequence[Throttle], usage: UsageTracker, sending: int
     ) -> AgentAnswer:
         trial = replace(self.trial, marker=new_marker(), session_id=str(uuid.uuid4()))
         ids = [item.id for item in self.asked]
         spent: list[float] = []
         prompt, problem = self.question, ""
         last: EngineTurn | None = None
-        for number, passage in enumerate(passages, start=1):
+        for number, throttle in enumerate(throttles, start=1):
             request = TurnRequest(
                 number,
                 prompt,
@@ -178,7 +178,7 @@ class AgentRunner:
             )
             session = last.session if last is not None else None
             send = partial(self._send, request, session, trial, spent)
-            last, refused = await send_paced(passage, send)
+            last, refused = await send_throttled(throttle, send)
             if refused:
                 usage.add_refused(last.usage, last.cost_usd)
                 raise _RefusedError

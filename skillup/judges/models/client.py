@@ -33,7 +33,7 @@ from skillup.judges.models.question import (
 )
 from skillup.judges.models.scripted import ScriptedModels
 from skillup.load.expand import judge_settings
-from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
 from skillup.schema.suite import Suite
@@ -53,7 +53,7 @@ class ModelOptions:
     cache: AnswerCache = field(default_factory=lambda: AnswerCache(None, None))
     at_once: int = 8
     """Requests that may be under way at the same time."""
-    pacing: Pacing = field(default_factory=OwnPacing)
+    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     """The ways to providers, shared with whoever else asks them."""
 
 
@@ -105,9 +105,9 @@ class Models:
         return self._options.cache
 
     @property
-    def pacing(self) -> Pacing:
+    def rate_limiter(self) -> RateLimiter:
         """The ways to providers, for agents that judge or play the user, too."""
-        return self._options.pacing
+        return self._options.rate_limiter
 
     def seen_from(self, suite_root: Path, *, suite: str | None = None, **context: Any) -> Asker:
         """For the questions of one suite; see :class:`ModelContext`."""
@@ -206,7 +206,7 @@ class Models:
             from skillup.judges.models.remote import RemoteModels
 
             limiter = anyio.CapacityLimiter(self._options.at_once)
-            self._remote = RemoteModels(limiter, self._options.pacing)
+            self._remote = RemoteModels(limiter, self._options.rate_limiter)
         return await self._remote.ask(question, endpoint)
 
     def _cached_question(self, question: Question, context: ModelContext) -> CachedQuestion:

@@ -44,7 +44,7 @@ from skillup.judges.models.question import (
     Question,
     schema_of,
 )
-from skillup.ratelimit.slow_down import Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.record import TurnError, Usage
 
 if TYPE_CHECKING:
@@ -218,10 +218,10 @@ _STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
-    def __init__(self, limiter: anyio.CapacityLimiter, pacing: Pacing) -> None:
-        """`limiter` bounds the requests that are under way at once; `pacing` is all askers'."""
+    def __init__(self, limiter: anyio.CapacityLimiter, rate_limiter: RateLimiter) -> None:
+        """`limiter` bounds the requests under way at once; `rate_limiter` is all askers'."""
         self._limiter = limiter
-        self._pacing = pacing
+        self._rate_limiter = rate_limiter
         self._providers: dict[tuple[bool, str, str | None], Any] = {}
         self._closing = AsyncExitStack()
         self._refused: dict[tuple[str, str], set[str]] = {}
@@ -324,10 +324,10 @@ class RemoteModels:
 
         Raises RefusedError if they are not any more; CannotAskError if the run has ended.
         """
-        passage = self._pacing.of_model(endpoint.base_url, endpoint.key)
-        paced = self._pacing.patience_seconds > 0
+        throttle = self._rate_limiter.of_model(endpoint.base_url, endpoint.key)
+        paced = self._rate_limiter.wait_seconds > 0
         while True:
-            if not await passage.ready():
+            if await throttle.ready() is None:
                 raise CannotAskError("the run has ended, and asks its provider nothing more")
             received = _Received(paced, seconds)
             _RECEIVED.set(received)
@@ -347,11 +347,11 @@ class RemoteModels:
                     refusal = _refusal(error)
                 if refusal is None:
                     raise
-                why = await passage.refused(refusal)
+                why = throttle.refused(refusal)
                 if why is not None:
                     raise RefusedError(why) from error
             else:
-                await passage.accepted()
+                throttle.accepted()
                 return answer
 
     def _model(self, endpoint: Endpoint) -> Model:

@@ -34,5 +34,5 @@ def test_what_is_said_in_a_run_is_told_to_its_own_client_alone(
 
     with Client(cluster.address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
         said = client.get_events()
-    units = [{event["unit"] for _, event in said[topic]} for topic in said if "skillup" in topic]
-    assert [len(of_one_topic) for of_one_topic in units] == [1, 1]
+    told = [{event["event"] for _, event in said[topic]} for topic in said if "skillup" in topic]
+    assert told == [{"started"}, {"started"}]

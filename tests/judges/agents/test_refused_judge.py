@@ -9,8 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.executors.ratelimit import Paces, TrialPatience
-from skillup.ratelimit.slow_down import OwnPacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from tests.support.judging import Bench
@@ -27,7 +26,7 @@ def time() -> HurriedTime:
 
 @pytest.fixture
 def bench(tmp_path: Path, time: HurriedTime) -> Bench:
-    return Bench(tmp_path, pacing=OwnPacing(600, **time.both))
+    return Bench(tmp_path, rate_limiter=RateLimiter(600, **time.both))
 
 
 @pytest.fixture
@@ -139,7 +138,7 @@ def test_waiting_takes_nothing_of_the_judges_time(bench: Bench, recorded: Record
 def test_what_is_not_waited_out_is_an_error_that_says_why(
     bench: Bench, recorded: Recorded, kind: str, patience: float, why: str
 ) -> None:
-    bench.pacing = OwnPacing(patience, **HurriedTime().both)
+    bench.rate_limiter = RateLimiter(patience, **HurriedTime().both)
 
     result = bench.judge(judge(refused(kind)), recorded)
 
@@ -153,23 +152,19 @@ def test_the_trials_of_the_same_account_and_the_judge_are_held_back_together(
     bench: Bench, recorded: Recorded, time: HurriedTime
 ) -> None:
     ended: list[str] = []
-    paces = bench.pacing = Paces(600, ended.append, **time.both)
+    limiter = bench.rate_limiter = RateLimiter(600, ended.append, **time.both)
     held = Profile(name="held", engine="scripted", model="m")
 
     async def a_trial_is_refused() -> None:
-        patience = TrialPatience(paces.of(held), lambda _: None)
-        await patience.ready()
-        await patience.refused(
-            TurnError(kind="rate_limit", message="no", retry_after_seconds=30), 1
-        )
+        trial = limiter.of_agent(held)
+        await trial.ready()
+        trial.refused(TurnError(kind="rate_limit", message="no", retry_after_seconds=30))
 
     anyio.run(a_trial_is_refused)
     result = bench.judge(judge(refused("rate_limit", 1)), recorded)
 
     assert result.passed
     assert time.slept[0] == pytest.approx(30)
-    assert paces.of(held).slow_downs == 2
-    assert paces.of(held).accepted_at is not None
     assert ended == []
 
 
@@ -177,7 +172,7 @@ def test_once_the_runs_allowance_is_used_up_no_judge_is_started(
     bench: Bench, recorded: Recorded
 ) -> None:
     ended: list[str] = []
-    bench.pacing = Paces(600, ended.append)
+    bench.rate_limiter = RateLimiter(600, ended.append)
 
     first = bench.judge(judge(refused("quota")), recorded)
     second = bench.judge(judge({"say": ANSWER}), recorded)

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from skillup.engines.scripted.engine import ScriptedEngine
-from skillup.ratelimit.slow_down import OwnPacing, Pacing
+from skillup.ratelimit import RateLimiter
 from skillup.schema.conversation import Persona
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Script
@@ -23,7 +23,10 @@ PERSONA = Persona(objective="renew the card")
 
 
 def make_user(
-    base: Path, replies: list[dict[str, Any]], pacing: Pacing | None = None, **profile: Any
+    base: Path,
+    replies: list[dict[str, Any]],
+    rate_limiter: RateLimiter | None = None,
+    **profile: Any,
 ) -> EngineUser:
     """By default a refusal is an error."""
     return EngineUser(
@@ -34,7 +37,7 @@ def make_user(
             raw_dir=base / "raw",
             environment={"PATH": os.environ["PATH"]},
             timeout_seconds=60,
-            pacing=pacing or OwnPacing(0),
+            rate_limiter=rate_limiter or RateLimiter(0),
             script=Script.model_validate(replies),
         )
     )
@@ -101,8 +104,8 @@ def test_it_may_stop_only_where_that_is_asked(tmp_path: Path) -> None:
     assert refused.error is not None
 
 
-def patient(seconds: float = 600) -> OwnPacing:
-    return OwnPacing(seconds, **HurriedTime().both)
+def patient(seconds: float = 600) -> RateLimiter:
+    return RateLimiter(seconds, **HurriedTime().both)
 
 
 FIRST = SimulatorPart(persona=PERSONA)

@@ -1,0 +1,223 @@
+"""What runs in a Dask worker: it lays out the suites, and runs trials in processes of their own.
+
+Not in the worker's own process: there other people's tasks start processes, too, which skillup's
+care for its own (it adopts orphans, and ends those that nobody else can have left) must not touch.
+Functions here are called by name from the client's side, which may be another version of skillup:
+what :func:`prepare` takes and gives must not change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import skillup
+from skillup import __version__
+from skillup.executors.cluster.bundle import unpack
+from skillup.executors.orphans import end_what_was_left
+from skillup.process.spawn import start_apart
+from skillup.store.scratch import remove_tree
+
+NO_ROOM = 75
+"""Exit code of a process whose machine has no room on its disk (``EX_TEMPFAIL`` of sysexits.h)."""
+ANSWER_FILE = "answer.json"
+"""What the process says at its end; beside it is the directory `run`."""
+
+_CHECK_SECONDS = 100.0
+_POLL_SECONDS = 0.2
+_STOP_SECONDS = 30.0
+_PROGRAM = "import sys; sys.path.insert(0, {here!r}); from {module} import main; sys.exit(main())"
+_places: dict[str, Path] = {}
+"""Where the files of a run are, in this process."""
+
+
+class TrialsLostError(Exception):
+    """The process that ran the trials was killed, or had no room."""
+
+
+def run_name(run: str) -> str:
+    """Of the resource that workers which can run the trials of a run have, and of its events."""
+    return f"skillup-{run}"
+
+
+async def prepare(asked: dict[str, Any], files: bytes, dask_worker: Any) -> dict[str, Any]:
+    """Lay out the suites, and look whether the plan can be run here.
+
+    The answer: ``{"version", "threads", "problem": why not, "doubt": why maybe not}``.
+    """
+    about = {"version": __version__, "threads": dask_worker.state.nthreads, "doubt": None}
+    if asked["version"] != __version__:
+        return {**about, "problem": f"it has skillup {__version__}, not {asked['version']}"}
+    return {**about, **await asyncio.to_thread(_prepare, asked, files, dask_worker)}
+
+
+def _prepare(asked: dict[str, Any], files: bytes, worker: Any) -> dict[str, Any]:
+    end_what_was_left()
+    # Dask removes its local directory once the worker has gone, however it went.
+    place = Path(tempfile.mkdtemp(prefix="skillup-", dir=worker.local_directory)).resolve()
+    try:
+        (place / "root").mkdir()
+        unpack(files, place / "root")
+        code, said = _run_program({**asked, "mode": "check"}, place, lambda: True, _CHECK_SECONDS)
+        if code == 0:
+            _places[asked["run"]] = place
+            answer: dict[str, Any] = json.loads((place / ANSWER_FILE).read_text())
+            return answer
+    except OSError as error:
+        said = str(error)
+    remove_tree(place)
+    return {"problem": said or "it could not check what it has"}
+
+
+async def grant(run: str, places: int, dask_worker: Any) -> None:
+    """Let the worker have so many trials of the run at once; Dask gives none to the others."""
+    await dask_worker.set_resources(**{run_name(run): places})
+
+
+async def forget(run: str, dask_worker: Any) -> None:
+    """Remove what :func:`prepare` laid out."""
+    place = _places.pop(run, None)
+    if place is not None:
+        await grant(run, 0, dask_worker)
+        await asyncio.to_thread(remove_tree, place)
+
+
+def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
+    """Run ``asked["jobs"]``, which are one trial or share turns; a Dask task.
+
+    The answer: ``{"trials": archive of the run directory, "stop": why its run has stopped}``, or
+    ``{"failed": what the process said}`` where it would fail on every worker.
+    Raises TrialsLostError where another worker, or another attempt, may do better.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    key, topic = str(worker.get_current_task()), run_name(asked["run"])
+
+    def say(event: str, **more: Any) -> None:
+        about = {"event": event, "jobs": asked["jobs"], "worker": worker.address}
+        worker.log_event(topic, {**about, **more})
+
+    def lost(why: str) -> TrialsLostError:
+        say("lost", reason=why)
+        return TrialsLostError(f"{worker.address}: {why}")
+
+    def is_needed() -> bool:
+        """Whether someone still waits for the task: Dask does not tell it that nobody does."""
+        if worker.status.name not in ("init", "running", "paused", "closing_gracefully"):
+            return False
+        task = worker.state.tasks.get(key)
+        return task is not None and task.state in ("executing", "long-running")
+
+    say("started")
+    end_what_was_left()
+    place = _places[asked["run"]]
+    directory = Path(tempfile.mkdtemp(prefix="trials-", dir=place))
+    try:
+        code, said = _run_program({**asked, "mode": "run"}, directory, is_needed)
+        if code < 0:
+            end_what_was_left()  # it could not end its agents
+            raise lost(f"the process that ran it was killed (signal {-code})")
+        if code == NO_ROOM:
+            worker.loop.add_callback(grant, asked["run"], 0, worker)
+            raise lost(said or "its disk has no room left")
+        if code != 0:
+            return {"failed": said or f"exit code {code}"}
+        stop = json.loads((directory / ANSWER_FILE).read_text())
+        return {"trials": _pack(directory / "run", str(place / "root").encode()), "stop": stop}
+    except OSError as error:
+        raise lost(f"{type(error).__name__}: {error}") from error
+    finally:
+        with suppress(OSError):  # where the process was killed, workspaces are still there
+            remove_tree((directory / "run" / "scratch").readlink())
+        remove_tree(directory)
+
+
+def _run_program(
+    asked: dict[str, Any],
+    directory: Path,
+    is_needed: Callable[[], bool],
+    seconds: float | None = None,
+) -> tuple[int, str]:
+    """Exit code (negative: a signal) and the last line on stderr of the process that does it.
+
+    Once it is not needed any more, or `seconds` have passed, it gets SIGINT, and then SIGKILL.
+    """
+    here = Path(skillup.__file__).parent.parent
+    root = _places.get(asked["run"], directory) / "root"
+    request = {**asked, "parent": os.getpid(), "root": str(root), "directory": str(directory)}
+    argv = (sys.executable, "-P", "-c", _PROGRAM.format(here=str(here), module=asked["program"]))
+    deadline = float("inf") if seconds is None else time.monotonic() + seconds
+    stop_by = float("inf")
+    with tempfile.TemporaryFile(dir=directory) as stderr:
+        process = start_apart(argv, cwd=here, stderr=stderr)
+        assert process.stdin is not None
+        with suppress(OSError), process.stdin as stdin:
+            stdin.write(json.dumps(request).encode())
+        while process.poll() is None:
+            now = time.monotonic()
+            if now > stop_by:
+                process.kill()
+            elif stop_by == float("inf") and (now > deadline or not is_needed()):
+                stop_by = now + _STOP_SECONDS
+                process.send_signal(signal.SIGINT)
+            time.sleep(_POLL_SECONDS)
+        stderr.seek(0)
+        said = stderr.read().decode(errors="replace").strip().rpartition("\n")[2].strip()
+    return process.returncode, said[:300]
+
+
+def _pack(run: Path, prefix: bytes) -> bytes:
+    """The files of the run; `prefix` took the place of `/`, and is taken out of their paths."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=4) as archive:
+        for parent, _, files in os.walk(run):
+            for path in (Path(parent, name) for name in sorted(files)):
+                name = path.relative_to(run)
+                if path.is_symlink() or not path.is_file():
+                    continue
+                content = path.read_bytes()
+                if path.suffix in (".json", ".jsonl") and not _is_of_agent(name):
+                    content = content.replace(prefix, b"")
+                entry = tarfile.TarInfo(name.as_posix())
+                entry.size, entry.mode = len(content), path.stat().st_mode & 0o777
+                entry.mtime = int(path.stat().st_mtime)
+                archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _is_of_agent(name: Path) -> bool:
+    """A raw stream, or an artifact."""
+    return any(part.partition(".")[0] in ("raw", "files") for part in name.parts[1:-1])
+
+
+def unpack_trials(data: bytes, directory: Path) -> None:
+    """Lay out the archive of a run that a worker has sent.
+
+    Raises tarfile.TarError for anything but files below it: a worker is trusted with less than the
+    client is.
+    """
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        for entry in archive:
+            name = Path(entry.name)
+            content = archive.extractfile(entry) if entry.isreg() else None
+            if content is None or name.is_absolute() or ".." in name.parts:
+                raise tarfile.ExtractError(f"a worker's archive has no plain file at {name}")
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with content, path.open("wb") as file:
+                shutil.copyfileobj(content, file)
+            path.chmod(entry.mode & 0o777)
+            os.utime(path, (entry.mtime, entry.mtime))

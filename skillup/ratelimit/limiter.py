@@ -1,0 +1,266 @@
+"""One rate limiter for all who ask the same provider: a refusal holds every one of them back.
+
+After a refusal nobody asks for a while (exponential backoff with full jitter: a time drawn between
+0 and a bound that doubles with every refusal; M. Brooker, "Exponential Backoff And Jitter", AWS
+Architecture Blog, 2015). Then requests are let through one at a time, until one is answered.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
+
+WAIT_SECONDS = 600.0
+"""How long rate limits and overload are waited out, where nobody says."""
+MANY_REFUSALS = 8
+"""So often in a row one request is refused, while others are not, before that is its error."""
+USED_UP = "the allowance is used up"
+
+_FIRST_BOUND_SECONDS = 2.0
+_LARGEST_BOUND_SECONDS = 60.0
+_DOUBLED_BY_ATTEMPT = 3
+"""Another attempt at a trial is expensive, so the pause before it is longer."""
+_NAMES = {"rate_limit": "rate limit", "overloaded": "overload"}
+
+
+class RateLimiter:
+    """Of all providers that are asked in one event loop; profiles of one account share theirs."""
+
+    def __init__(
+        self,
+        wait_seconds: float = WAIT_SECONDS,
+        end: Callable[[str], None] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        lots: random.Random | None = None,
+    ) -> None:
+        """`wait_seconds`: so long is waited in all while nothing is accepted; 0: a refusal is an
+        error. What requests themselves take until they are refused does not count.
+
+        `end` is told why an agents' provider is worth asking no more: nothing was accepted for so
+        long, or its allowance is used up. Without it that is an error of the request, as it always
+        is of a model's provider.
+        """
+        self.wait_seconds = wait_seconds
+        self._end = end
+        self._clock = clock
+        self._sleep = sleep
+        self._lots = lots or random.Random()  # noqa: S311 - no secret
+        self._providers: dict[tuple[str | None, ...], _Provider] = {}
+
+    def of_model(self, base_url: str, key: str | None) -> Throttle:
+        """For one request to a model."""
+        return Throttle(self._provider(("model", base_url, key), None))
+
+    def of_agent(
+        self,
+        profile: Profile,
+        tell: Callable[[str], None] = lambda _: None,
+        note: Callable[[TurnError, int], None] = lambda _error, _times: None,
+        *,
+        attempt: int = 1,
+    ) -> Throttle:
+        """For the messages to one agent, whose CLI uses the account of `profile`.
+
+        `tell` is for the live display; `note` is called for each refusal of a message.
+        """
+        account = ("agent", profile.engine, profile.base_url, profile.api_key_env)
+        return Throttle(self._provider(account, self._end), tell, note, attempt)
+
+    def _provider(
+        self, account: tuple[str | None, ...], end: Callable[[str], None] | None
+    ) -> _Provider:
+        if account not in self._providers:
+            self._providers[account] = _Provider(
+                self.wait_seconds, end, self._clock, self._sleep, self._lots
+            )
+        return self._providers[account]
+
+
+class Throttle:
+    """What one asker does before and after each request; it makes one at a time."""
+
+    def __init__(
+        self,
+        provider: _Provider,
+        tell: Callable[[str], None] = lambda _: None,
+        note: Callable[[TurnError, int], None] = lambda _error, _times: None,
+        attempt: int = 1,
+    ) -> None:
+        self.left = False
+        """The run ends: what came of the latest request is no result."""
+        self.anew: str | None = None
+        """Why the message that was refused can only be sent in a new attempt."""
+        self._provider = provider
+        self._tell = tell
+        self._note = note
+        self._before = _DOUBLED_BY_ATTEMPT * (attempt - 1)
+        self._row = 0
+        self._sent_in = 0
+        self._first_refused_at = 0.0
+
+    async def ready(self) -> float | None:
+        """Wait until a request may be made; for how many seconds. None: none is to be made."""
+        waited = await self._provider.ready(self._tell)
+        self._sent_in = self._provider.slow_downs
+        self.left = waited is None
+        if waited:
+            self._tell("sending the message")
+        return waited
+
+    def refused(self, error: TurnError) -> str | None:
+        """The request was refused; None: it may be made again, once it is `ready`.
+
+        A text says why not. How long the provider wants to be left alone is read from the error.
+        """
+        provider = self._provider
+        if self._row == 0:
+            self._first_refused_at = provider.clock()
+        self._row += 1
+        self._note(error, self._row)
+        why = provider.refused(error, self._sent_in, self._before + self._row - 1)
+        self.left = provider.closed
+        others = provider.accepted_at > self._first_refused_at
+        if why is None and self._row >= MANY_REFUSALS and others:
+            return f"it was refused {self._row} times, and others were not"
+        return why
+
+    def accepted(self) -> None:
+        """The request was answered."""
+        self._row = 0
+        self._provider.accepted(self._sent_in)
+
+
+class _Provider:
+    """One account at one provider."""
+
+    def __init__(
+        self,
+        wait_seconds: float,
+        end: Callable[[str], None] | None,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        lots: random.Random,
+    ) -> None:
+        self.clock = clock
+        self.slow_downs = 0
+        """How many there were. A request that was sent before the latest tells nothing new."""
+        self.accepted_at = -math.inf
+        self.closed = False
+        """The run ends, and nobody is to ask any more."""
+        self._wait_seconds = wait_seconds
+        self._end = end
+        self._sleep = sleep
+        self._lots = lots
+        self._changed = anyio.Event()
+        # Whoever was refused goes to the end: else one that always is would keep the others back.
+        self._queue: deque[object] = deque()
+        self._waited = 0.0
+        """In slow-downs since something was accepted."""
+        self._doubled = 0
+        self._next_at: float | None = None
+        self._interval = 0.0
+        self._reason = ""
+
+    async def ready(self, tell: Callable[[str], None]) -> float | None:
+        ticket = object()
+        self._queue.append(ticket)
+        began, told = self.clock(), 0
+        try:
+            while not self.closed:
+                if self._next_at is None:
+                    return self.clock() - began
+                left = self._next_at - self.clock()
+                if left <= 0 and self._queue[0] is ticket:
+                    self._next_at = self.clock() + self._interval
+                    return self.clock() - began
+                if told != self.slow_downs:
+                    told = self.slow_downs
+                    tell(f"{self._reason}: waiting {max(1, math.ceil(left))} s")
+                await self._pause(left if left > 0 else self._interval)
+            return None
+        finally:
+            self._queue.remove(ticket)
+            self._notify()
+
+    def refused(self, error: TurnError, sent_in: int, row: int) -> str | None:
+        if self.closed:
+            return "the provider accepts nothing, and the run ends"
+        if error.kind == "quota":
+            self._close(error.message)
+            return USED_UP
+        if self._wait_seconds <= 0:
+            return "refusals are not waited out (--rate-limit-wait 0)"
+        name, asked = _NAMES.get(error.kind, error.kind), error.retry_after_seconds or 0.0
+        left = self._wait_seconds - self._waited
+        if left <= 0 or asked > left:
+            # Nobody need wait any longer to be told the same.
+            self._next_at = None
+            self._notify()
+            limit = _minutes(self._wait_seconds)
+            why = f"the provider wants {_minutes(asked)} of waiting; it is given {limit}"
+            if left <= 0:
+                why = f"nothing was accepted in {limit} of waiting"
+            self._close(f"{name}: {why} (--rate-limit-wait); it said: {error.message}")
+            return f"{why}, and the run ends" if self.closed else why
+        if sent_in == self.slow_downs:
+            doublings = min(max(self._doubled, row), 9)
+            bound = min(_LARGEST_BOUND_SECONDS, _FIRST_BOUND_SECONDS * 2**doublings)
+            seconds = min(left, max(asked, self._lots.uniform(0, bound)))
+            self._doubled += 1
+            self.slow_downs += 1
+            self._reason, self._interval = name, bound
+            self._next_at = self.clock() + seconds
+            self._waited += seconds
+            self._notify()
+        elif self._next_at is not None:
+            later = max(0.0, self.clock() + asked - self._next_at)
+            self._next_at += later
+            self._waited += later
+        return None
+
+    def accepted(self, sent_in: int) -> None:
+        self.accepted_at = self.clock()
+        self._waited = 0.0
+        if self._next_at is not None and sent_in == self.slow_downs:
+            # Not from the beginning: where many trials meet a tight limit it comes back at once.
+            self._doubled = max(0, self._doubled - 1)
+            self._next_at = None
+            self._notify()
+
+    def _close(self, why: str) -> None:
+        if self._end is not None:
+            self._end(why)
+            self.closed = True
+            self._notify()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def _pause(self, seconds: float) -> None:
+        """So long, or until something changes."""
+        changed = self._changed
+
+        async with anyio.create_task_group() as group:
+
+            async def wait() -> None:
+                await changed.wait()
+                group.cancel_scope.cancel()
+
+            group.start_soon(wait)
+            await self._sleep(seconds)
+            group.cancel_scope.cancel()
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
