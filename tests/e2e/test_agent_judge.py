@@ -103,7 +103,7 @@ def test_it_reads_the_copy_and_its_verdict_counts(
     result = bench.judge(_judge(model="gpt-5.5"), recorded)
 
     assert (result.error, result.passed, result.score) == (None, passed, float(passed))
-    assert result.children[0].excerpt == "42 apples"
+    assert "42 apples" in result.children[0].excerpt
     assert [*result.notes, *result.children[0].notes] == []
     asked, read = server.requests[0], server.requests[1]
     assert asked.model == "gpt-5.5"
