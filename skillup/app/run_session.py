@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 from skillup import __version__
 from skillup.analysis import with_analysis
 from skillup.app.executor import cluster_for
-from skillup.app.index import index_finished_run
 from skillup.app.judges import answer_cache, router_of, simulators_of
 from skillup.app.planning import secrets_of_plan, warn_of_spared
 from skillup.app.request import RunRequest, hidden_variables, parse_vars
@@ -24,6 +23,7 @@ from skillup.app.resume import (
     milliseconds_of_starts,
     note_changed_cases,
 )
+from skillup.app.runs import index_finished_run
 from skillup.errors import SkillupError
 from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.executors.budgets import RunLimits, StopPolicy

@@ -17,7 +17,7 @@ ROLES = {
 
 
 @dataclass(slots=True)
-class Conversation:
+class ReadConversation:
     """A conversation up to the message that is to be answered."""
 
     system: str = ""
@@ -41,7 +41,7 @@ def _role(item: dict[Any, Any]) -> str | None:
 
 def read_messages(
     value: Any, node: SourceValue, placed: list[Placed], base: Path | None = None
-) -> Conversation:
+) -> ReadConversation:
     """The raw `value` (found at `node`) as a conversation.
 
     The last user message is the one to be answered; those before it are history. Files it names
@@ -49,8 +49,8 @@ def read_messages(
     """
     if not is_messages(value):
         text = content_text(value, node, placed, base)
-        return Conversation(prompt=str(node.finish(text, live=True)))
-    found = Conversation()
+        return ReadConversation(prompt=str(node.finish(text, live=True)))
+    found = ReadConversation()
     messages: list[tuple[str, str]] = []
     for item in value if isinstance(value, list) else [value]:
         name = _role(item) or ""

@@ -11,7 +11,8 @@ from typing import Self
 
 from skillup.errors import SkillupError
 from skillup.judges.evaluate import JudgeRequest
-from skillup.judges.llm.checks import READ_BY_MODEL, defect_message, read_checks
+from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
+from skillup.judges.llm.reading import defect_message
 from skillup.judges.models.client import Models
 from skillup.judges.models.endpoint import embedding_model
 from skillup.judges.programs import judge_by_program, problem_of, read_scripts

@@ -28,6 +28,7 @@ import anyio.to_thread
 
 from skillup.engines.environment import clean_variables
 from skillup.engines.failures import shortened
+from skillup.judges.answers import DoubtfulJsonError, bare, strict_json
 from skillup.judges.artifacts import (
     JudgedPart,
     LostFilesError,
@@ -37,7 +38,6 @@ from skillup.judges.artifacts import (
     copy_of,
 )
 from skillup.judges.scratch import JudgePlace
-from skillup.judges.strict_json import DoubtfulJsonError, bare, strict_json
 from skillup.process import CompletedOutput, run_quiet
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import FileState

@@ -13,7 +13,7 @@ from typing import Any
 
 from skillup.checks.context import beginning
 from skillup.checks.scoring import reaches, weighted_mean
-from skillup.judges.quotations import Quotations
+from skillup.judges.answers import Quotations
 from skillup.schema.grade import CheckResult
 
 LONGEST_REASON = 500

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from skillup.reports.analysis.render import markdown_analysis
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
-    Failure,
+    FailedCheck,
     Labels,
     Row,
     RunView,
@@ -190,7 +190,7 @@ def _failed(view: RunView) -> Iterator[str]:
         yield from ("", f"… and {rest} more; `result.json` has them all.")
 
 
-def _line(failure: Failure) -> str:
+def _line(failure: FailedCheck) -> str:
     sentence = failure.sentence
     if failure.is_turn:
         return failure.where + escape(sentence)

@@ -23,7 +23,7 @@ STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yello
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedCheck:
     """A check that failed, or what ended a turn."""
 
     where: str
@@ -49,7 +49,7 @@ class Row:
     grade: Grade
     checks: Sequence[CheckResult]
     """Those that decide."""
-    failures: Sequence[Failure]
+    failures: Sequence[FailedCheck]
     score: float | None
     """None: there is no verdict."""
     tokens: int | None
@@ -96,22 +96,22 @@ def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
     return sum(known) if known else None
 
 
-def _failures(grade: Grade) -> Iterator[Failure]:
+def _failures(grade: Grade) -> Iterator[FailedCheck]:
     for turn in grade.turns:
         where = f"turn {turn.turn_number}: "
         if turn.error is not None:  # some messages begin with the turn, too
             message = str(turn.error["message"]).removeprefix(where)
-            yield Failure(where, str(turn.error["kind"]), message, is_turn=True)
+            yield FailedCheck(where, str(turn.error["kind"]), message, is_turn=True)
         elif turn.status != "completed":
-            yield Failure(where, turn.status, turn.reason, is_turn=True)
+            yield FailedCheck(where, turn.status, turn.reason, is_turn=True)
         yield from _failed(turn.deciding_checks(), where)
     yield from _failed(grade.assertions, "")
 
 
-def _failed(checks: Iterable[CheckResult], where: str) -> Iterator[Failure]:
+def _failed(checks: Iterable[CheckResult], where: str) -> Iterator[FailedCheck]:
     for check in checks:
         if not check.passed and check.evaluated:
-            yield Failure(where, check.name, check.error or check.found, check=check)
+            yield FailedCheck(where, check.name, check.error or check.found, check=check)
 
 
 # What tells trials from each other, and which of them have the same to say.

@@ -26,7 +26,7 @@ def seat(name: str, passed: bool | None, *, text: str = "because", **more: Any) 
         error=text if passed is None else None,
     )  # fmt: skip
     found = JudgeColumn(name)
-    found.hear(JOB, a_grade().model_copy(update={"assertions": [result], **more}))
+    found.add(JOB, a_grade().model_copy(update={"assertions": [result], **more}))
     return found
 
 

@@ -106,12 +106,12 @@ def _fill(request: PanelRequest, columns: Sequence[JudgeColumn], counts: Rejudge
                 if column.name == RECORDED and subject.grade is not None:
                     known = load_grade(subject.grade)
                 if known is not None:
-                    column.hear(subject.job_id, judging.cleaned(known), measured)
+                    column.add(subject.job_id, judging.cleaned(known), measured)
                 else:
                     yield (column, subject.job_id, measured), _by(column, item)
 
     for (column, job_id, measured), grade in judging.graded(asked()):
-        column.hear(job_id, judging.cleaned(grade), measured)
+        column.add(job_id, judging.cleaned(grade), measured)
     return trials
 
 

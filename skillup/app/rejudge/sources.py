@@ -11,7 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from skillup.app.run_lookup import LAST, means_a_run, newest_runs, run_path
+from skillup.app.runs import (
+    LAST,
+    means_a_run,
+    newest_runs,
+    run_path,
+)
 from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.importers.judge_debug import InputPlaces, read_judge_input

@@ -38,7 +38,7 @@ def export(
 
     json, junit and markdown are the run's result.json, junit.xml and summary.md.
     """
-    from skillup.app.run_lookup import run_path
+    from skillup.app.runs import run_path
     from skillup.store import RunDirectory
 
     directory = RunDirectory.open(run_path(run))
@@ -62,7 +62,7 @@ def _workspace(directory: RunDirectory, out: Path) -> int:
 
 def _file(directory: RunDirectory, format_: To, out: Path | None) -> int:
     from skillup.analysis import with_analysis
-    from skillup.app.index import result_of_run
+    from skillup.app.runs import result_of_run
     from skillup.errors import UsageError
     from skillup.reports.text import plain
     from skillup.store.journal import to_json

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,7 @@ import typer
 from skillup.errors import InvalidFilesError, UsageError
 
 if TYPE_CHECKING:
-    from skillup.app.new_suite import NewSuitePlan
+    from skillup.app.suites.new import NewSuitePlan
 
 
 def init(
@@ -48,43 +49,36 @@ def init(
 
     On a terminal it asks, and shows what it will write before it does.
     """
-    from skillup.app import new_suite
+    from skillup.app.suites import new
     from skillup.load.discover import workspace_root
     from skillup.load.json_schema import json_schema
 
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
     skill, description = _skill_of(skill_dir, name, example=example)
     _check_profile(profile, skill_dir)
-    plan = new_suite.NewSuitePlan(
+    plan = new.NewSuitePlan(
         skill=skill,
         name=name or skill,
         engine=_checked_engine(engine or "scripted", skill_dir, profile),
         model=model,
-        request=request or new_suite.request_from(description, skill),
+        request=request or new.request_from(description, skill),
         other_request=other_request,
         profile=profile,
     )
-    files = {"SKILL.md": new_suite.example_skill(skill)} if example else {}
+    files = {"SKILL.md": new.example_skill(skill)} if example else {}
     for which in ("suite", "case", *(["profile"] if profile else [])):
         text = json.dumps(json_schema(which), indent=2, ensure_ascii=False)
         files[f"evals/schema/{which}.schema.json"] = text + "\n"
-    there = new_suite.existing(skill_dir, {**files, **new_suite.suite_files(plan)})
-    if there and not force:
-        raise UsageError(
-            f"{skill_dir} has already: {', '.join(there[:6])}"
-            + (f" and {len(there) - 6} more" if len(there) > 6 else ""),
-            hint="run them with `skillup run`; --force replaces the files that init writes, "
-            "and leaves the others",
-        )
+    _refuse_existing(skill_dir, {**files, **new.suite_files(plan)}, force=force)
     try:
         if asks:
             plan = _asked(plan, skill_dir, engine, request)
-        files |= new_suite.suite_files(plan)
+        files |= new.suite_files(plan)
         # Within a workspace runs go into that one's `.skillup/`, which is its own business.
         own = workspace_root(skill_dir) == skill_dir.resolve()
-        ignored = new_suite.ignore_line(skill_dir) if own or profile is not None else None
+        ignored = new.ignore_line(skill_dir) if own or profile is not None else None
         if ignored is not None:
-            files[new_suite.IGNORE] = ignored
+            files[new.IGNORE] = ignored
         _show(skill_dir, files)
         if asks and not typer.confirm("Write them?", default=True, err=True):
             _say("nothing was written")
@@ -92,7 +86,7 @@ def init(
     except typer.Abort:
         _say("\nnothing was written")
         raise
-    new_suite.write_suite(skill_dir, files)
+    new.write_suite(skill_dir, files)
     # From there: runs are kept where the command is given, and there they are ignored.
     cd = "" if str(skill_dir) == "." else f"cd {shlex.quote(str(skill_dir))} && "
     _say(f"next: {cd}skillup run .")
@@ -100,6 +94,20 @@ def init(
         _say("with a real agent, there: skillup run . --engine claude_code")
     _say(f"then say in {skill_dir / 'evals/cases'} what your skill must do")
     return 0
+
+
+def _refuse_existing(skill_dir: Path, files: Mapping[str, str], *, force: bool) -> None:
+    """Raises UsageError if one of `files` is there and may not be replaced."""
+    from skillup.app.suites import new
+
+    there = new.existing(skill_dir, files)
+    if there and not force:
+        raise UsageError(
+            f"{skill_dir} has already: {', '.join(there[:6])}"
+            + (f" and {len(there) - 6} more" if len(there) > 6 else ""),
+            hint="run them with `skillup run`; --force replaces the files that init writes, "
+            "and leaves the others",
+        )
 
 
 def _skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str, str]:

@@ -29,9 +29,8 @@ def merge(
 
     Exit code: that of the run, as if it had run in one place (see `skillup run`).
     """
-    from skillup.app.index import index_finished_run
     from skillup.app.merge import merge_runs
-    from skillup.app.run_lookup import run_path
+    from skillup.app.runs import index_finished_run, run_path
     from skillup.cli.commands.run import exit_code
     from skillup.reports.formats import parse_formats, write_reports
     from skillup.store.journal import no_mask, to_json

@@ -32,7 +32,7 @@ def report(
 ) -> int:
     """Write a run's reports from its files; default: all of them."""
     from skillup.analysis import with_analysis
-    from skillup.app.run_lookup import run_path
+    from skillup.app.runs import run_path
     from skillup.errors import UsageError
     from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
     from skillup.store import RunDirectory
@@ -61,7 +61,7 @@ def _beside(name: str, run: Path, index: str | None) -> Path:
     """The other run's directory. Raises UsageError, and IndexTroubleError for `previous`."""
     import os
 
-    from skillup.app.run_lookup import run_path
+    from skillup.app.runs import run_path
     from skillup.errors import UsageError
     from skillup.history.baseline import PREVIOUS, run_before
     from skillup.history.index import index_url

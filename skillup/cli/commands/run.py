@@ -127,8 +127,8 @@ class _Shown:
         from skillup.app.executor import check_executor
         from skillup.app.planning import plan_of
         from skillup.app.resume import resume_command, retry_lines
-        from skillup.app.run_lookup import run_path
         from skillup.app.run_session import RunSession
+        from skillup.app.runs import run_path
         from skillup.app.shutdown import Shutdown
         from skillup.reports.terminal.listing import shown_path
         from skillup.reports.terminal.progress import reporter_for
@@ -175,7 +175,7 @@ class _Shown:
         self, session: RunSession, result: RunResult, command: str, written: list[Path]
     ) -> None:
         from skillup.app.resume import more_budget
-        from skillup.app.run_lookup import name_of_newest
+        from skillup.app.runs import name_of_newest
         from skillup.executors.retry_errors import worth_retrying
         from skillup.reports.terminal.listing import shown_path
         from skillup.reports.terminal.result import print_ending, print_look, print_result

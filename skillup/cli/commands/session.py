@@ -133,7 +133,7 @@ def session_to_case(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> int:
     """Make a case of a session: its messages as turns, and checks that it suggests."""
-    from skillup.app.session_case import write_case
+    from skillup.app.suites.from_session import write_case
 
     return write_case(session, out, with_fixture=with_fixture, force=force)
 

@@ -42,7 +42,7 @@ def show(
 
     Exit code: 0, or 2 if there is no such run or case.
     """
-    from skillup.app.run_lookup import run_path
+    from skillup.app.runs import run_path
     from skillup.app.shown_trials import TrialFilter, shown_trials
 
     only_failed = failed or (case is None and trial is None)

@@ -60,7 +60,7 @@ def view(
 
 def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
     """What is served, and the run that is shown first. Raises UsageError if it is not there."""
-    from skillup.app.run_lookup import run_path
+    from skillup.app.runs import run_path
     from skillup.load.discover import workspace_root
     from skillup.reports.server.runs import Served
     from skillup.store.places import runs_folder

@@ -60,7 +60,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one turn; returns the exit code."""
-    turn = Turn(parse_arguments(argv))
+    turn = AgentTurn(parse_arguments(argv))
     try:
         turn.run(sys.stdin.buffer.read().decode("utf-8", "replace"))
     except AgentError as error:
@@ -77,7 +77,7 @@ class ToolError(Exception):
     """The tool could not do it; the agent is told and goes on."""
 
 
-class Turn:
+class AgentTurn:
     """One turn: each tool call, and the answer, is a request to the "model"."""
 
     def __init__(self, options: argparse.Namespace) -> None:

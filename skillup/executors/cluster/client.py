@@ -9,12 +9,9 @@ worker is lost, is up to Dask.
 from __future__ import annotations
 
 import logging
-import os
 import re
-import shutil
 import sys
 import tarfile
-import tempfile
 import uuid
 import warnings
 import zlib
@@ -37,24 +34,22 @@ from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError, UsageError
 from skillup.executors.attempts import leave, note_loss, retry_reason, set_aside_unused, with_note
 from skillup.executors.cluster import worker as over_there
+from skillup.executors.cluster.arrivals import unpack
 from skillup.executors.local import run_all
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.run import Run, case_of
 from skillup.executors.shared_prefix import note_shared
-from skillup.judges.models.cache import AnswerFolder, StoredAnswer
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import TurnError
 from skillup.store import RunDirectory
-from skillup.store.files import disk_errors
 from skillup.store.trials import (
     GRADE_FILE,
     RECORD_FILE,
     DamagedRecordError,
     load_grade,
     load_record,
-    make_fresh,
 )
 from skillup.trial import record_without_turns
 
@@ -298,7 +293,7 @@ class _DaskBackend:
         """Put what was written over there into the run, as if it had happened here."""
         directory = self._run.directory
         take = partial(
-            _unpack, answer["trials"], jobs, scratch, directory, self._run.options.secrets
+            unpack, answer["trials"], jobs, scratch, directory, self._run.options.secrets
         )
         try:
             there = await anyio.to_thread.run_sync(take)
@@ -437,56 +432,6 @@ class _DaskBackend:
 
 class _StrandedError(Exception):
     """A task that no worker could take any more."""
-
-
-def _unpack(
-    data: bytes, jobs: Sequence[Job], scratch: Path, directory: RunDirectory, secrets: Any
-) -> RunDirectory:
-    """Lay out what a worker has written; blobs, answers, streams and artifacts go into the run.
-
-    Secrets that only the client knows are masked, in file names, too.
-    """
-    with disk_errors("write", directory.path):
-        laid_out = Path(tempfile.mkdtemp(dir=scratch))
-        over_there.unpack_trials(data, laid_out)
-        renamed = {}
-        for file in sorted((laid_out / "blobs").glob("??/*")):
-            renamed[file.name.encode()] = directory.blobs.put(file.read_bytes()).encode()
-        answers = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
-        for file in sorted((laid_out / "judge-answers").glob("*.json")):
-            answers.write(StoredAnswer.model_validate_json(file.read_bytes()))
-        there = RunDirectory.open(laid_out)
-        for job in jobs:
-            source, target = there.trial_directory(job.id), directory.trial_directory(job.id)
-            for name in ("raw", "files"):
-                # Those of earlier attempts were set aside there, and are here.
-                earlier = len([*source.glob(f"{name}.attempt-*")])
-                for number in range(1, earlier + 1):
-                    _move(source / f"{name}.attempt-{number}", target / name, secrets)
-                    make_fresh(target / name)
-                _move(source / name, target / name, secrets)
-        changed = {old: new for old, new in renamed.items() if old != new}
-        for file in [*laid_out.rglob("*.json")] if changed else ():
-            content = file.read_bytes()
-            for old, new in changed.items():
-                content = content.replace(old, new)
-            file.write_bytes(content)
-        return there
-
-
-def _move(source: Path, target: Path, secrets: Any) -> None:
-    for file in sorted(source.rglob("*")):
-        # Agents name files, too.
-        place = target / os.fsdecode(secrets.mask_bytes(os.fsencode(file.relative_to(source))))
-        if file.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        content = file.read_bytes()
-        masked = secrets.mask_bytes(content)
-        shutil.move(file, place)
-        if masked != content:
-            place.write_bytes(masked)
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from skillup.importers import files
 from skillup.importers.files import Placed
 from skillup.importers.messages import (
-    Conversation,
+    ReadConversation,
     content_text,
     is_messages,
     read_messages,
@@ -277,7 +277,7 @@ def _read_message(prompt: Prompt | None, context: _TestContext, case: CaseDraft)
     case.turns.append(turn)
 
 
-def _read_input(prompt: Prompt | None, context: _TestContext, case: CaseDraft) -> Conversation:
+def _read_input(prompt: Prompt | None, context: _TestContext, case: CaseDraft) -> ReadConversation:
     """Everything up to the message that is to be answered."""
     base, scope = context.test.base, context.scope
     own = context.node.get("input", "input_messages")

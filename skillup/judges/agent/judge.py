@@ -38,6 +38,7 @@ from skillup.judges.agent.question import (
     write_materials,
 )
 from skillup.judges.agent.runner import AgentRunner, NoAnswerError, answering, profile_of
+from skillup.judges.answers import Quotations, in_order_of_weight
 from skillup.judges.artifacts import (
     JudgedPart,
     LostFilesError,
@@ -54,7 +55,6 @@ from skillup.judges.artifacts import (
 from skillup.judges.material import Part
 from skillup.judges.models.cache import CachedQuestion, StoredAnswer, as_stored, key_of
 from skillup.judges.models.question import MalformedAnswerError, read_answer
-from skillup.judges.quotations import Quotations, in_order_of_weight
 from skillup.judges.scratch import JudgePlace
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, by_weight, criteria_met, result_of

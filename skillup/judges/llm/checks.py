@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Literal
 
 import anyio
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from skillup.checks.context import beginning, one_line
-from skillup.checks.describe import expected, key_and_spec, title
 from skillup.checks.scoring import reaches
-from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.llm.prompt import (
     HOW_TO_QUOTE,
     HOW_TO_REASON,
-    SYSTEM,
     JudgePrompt,
-    assembled,
     indented,
 )
+from skillup.judges.llm.reading import QUOTE, REASON, Reading, Sample, quotations_of, quotes
 from skillup.judges.llm.subject import (
     Exchange,
     JudgedText,
@@ -31,133 +27,20 @@ from skillup.judges.llm.subject import (
     material,
     windows_of,
 )
-from skillup.judges.material import Material, Part
+from skillup.judges.material import Part
 from skillup.judges.models.endpoint import embedding_model
 from skillup.judges.models.question import (
     AnswerForm,
     AskModel,
     EmbeddingQuestion,
-    ModelAnswer,
-    ModelQuestion,
     Number,
-    Question,
     Reason,
 )
-from skillup.judges.quotations import Quotations, in_order_of_weight
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.schema.check_specs import Aspect, Criterion, Similar
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, CheckRole
-
-A = TypeVar("A", bound=BaseModel)
-NO_MODEL = (
-    "no model is named to read: write `judge: {model: …}` in eval.yaml, "
-    "or `judge_model` in the case, or give --judge-model"
-)
-REASON = "One sentence: what in the material decides it."
-QUOTE = "The deciding passage, copied exactly from the material; may be empty."
-
-
-@dataclass(frozen=True, slots=True)
-class Sample(Generic[A]):
-    """One answer, or why there is none."""
-
-    value: A | None
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What is judged, whom to ask, and where to write down what it took."""
-
-    text: JudgedText
-    role: CheckRole
-    asker: AskModel
-    usage: UsageTracker
-
-    async def ask(
-        self,
-        question: JudgePrompt,
-        shown: Material,
-        judged: Sequence[Exchange],
-        form: type[A],
-        *,
-        own: str | None = None,
-        ids: Sequence[str] = (),
-        criteria: Sequence[str] = (),
-    ) -> list[Sample[A]]:
-        """The model's answers, `repeat` of them, asked for at the same time."""
-        model = self.text.case.judge_model
-        if model is None:
-            return [Sample(None, NO_MODEL)]
-        prompt = assembled(question, shown, judged, own)
-        answers = [part for part in shown.parts if part.kind == "answer"]
-        latest = answers[-1].text.strip("\n") if answers else ""
-        whole = [part.text.strip("\n") for part in answers if part.label.startswith("turn ")]
-        in_question = latest if self.text.is_turn else "\n\n".join(whole)
-        samples: list[Sample[A]] = [Sample(None)] * model.repeat
-
-        async def one(number: int) -> None:
-            answer = await self.answer(
-                ModelQuestion(
-                    model, SYSTEM, prompt, form, number, tuple(ids), tuple(criteria), latest,
-                    in_question,
-                )
-            )  # fmt: skip
-            if answer.error is not None:
-                samples[number] = Sample(None, " ".join(answer.error.split()))
-            else:
-                samples[number] = Sample(answer.value)
-
-        async with anyio.create_task_group() as group:
-            for number in range(model.repeat):
-                group.start_soon(one, number)
-        return samples
-
-    async def answer(self, question: Question) -> ModelAnswer:
-        """The answer to one question, counted."""
-        try:
-            answer = await self.asker.ask(question)
-        except (RunDirectoryError, FullDiskError):
-            raise  # the run cannot keep the answer, so it ends
-        except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
-            answer = ModelAnswer(None, defect_message(defect), model=question.model.model)
-        self.usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
-        return answer
-
-    def blank(self, check: Check) -> CheckResult:
-        """The result of `check`, before anything is known."""
-        key, spec = key_and_spec(check)
-        wanted = expected(key, spec)
-        return CheckResult(
-            name=check.name or title(key, wanted, check),
-            kind=key,
-            passed=False,
-            score=0.0,
-            weight=check.weight,
-            required=check.required,
-            scope=self.text.scope,
-            role=self.role,
-            expected=wanted,
-        )
-
-
-def defect_message(defect: Exception) -> str:
-    """A defect of ours, which must not become a verdict."""
-    while isinstance(defect, ExceptionGroup):  # of a task group: what is in it says more
-        defect = defect.exceptions[0]
-    words = " ".join(str(defect).split())
-    return f"skillup itself failed: {type(defect).__name__}: {words}; please report it"
-
-
-def _quotations(shown: Material) -> Quotations:
-    return Quotations(in_order_of_weight(shown.parts))
-
-
-def _quotes(quote: str) -> tuple[str, ...]:
-    return (quote,) if quote.strip() else ()
-
+from skillup.schema.grade import CheckResult
 
 # Rubrics and expected outputs: criteria that the model finds met or not.
 
@@ -218,7 +101,7 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     samples = await reading.ask(
         question, shown, text.judged, RubricAnswer, own=own, ids=ids, criteria=texts
     )
-    quotations = _quotations(shown)
+    quotations = quotations_of(shown)
     facets = [
         Facet(
             name=criterion.id or one_line(criterion.outcome.strip()),
@@ -268,7 +151,7 @@ def _criterion_vote(sample: Sample[RubricAnswer], name: str) -> Vote:
     if len(found) != 1:
         return Vote(error=f"the judge gave {len(found) or 'no'} verdicts on criterion {name}")
     passed = found[0].verdict == "pass"
-    return Vote(float(passed), passed, found[0].reason, _quotes(found[0].quote))
+    return Vote(float(passed), passed, found[0].reason, quotes(found[0].quote))
 
 
 # Answer quality: several aspects, each graded on a scale of five anchored steps.
@@ -362,7 +245,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     samples = await reading.ask(
         question, shown, text.judged, QualityAnswer, own=spec.prompt, ids=aspects
     )
-    quotations = _quotations(shown)
+    quotations = quotations_of(shown)
     facets = [
         Facet(
             aspect,
@@ -398,7 +281,7 @@ def _aspect_vote(sample: Sample[QualityAnswer], aspect: Aspect, threshold: float
     if len(grades) != 1:
         return Vote(error=f"the judge gave {len(grades) or 'no'} grades for {aspect}")
     score = (grades[0].grade - LOWEST) / (HIGHEST - LOWEST)
-    return Vote(score, reaches(score, threshold), grades[0].reason, _quotes(grades[0].quote))
+    return Vote(score, reaches(score, threshold), grades[0].reason, quotes(grades[0].quote))
 
 
 def _mean(children: Sequence[CheckResult]) -> float:
@@ -455,11 +338,11 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
         Vote(error=sample.error)
         if (value := sample.value) is None
         else Vote(
-            value.score, reaches(value.score, spec.threshold), value.reason, _quotes(value.quote)
+            value.score, reaches(value.score, spec.threshold), value.reason, quotes(value.quote)
         )
         for sample in samples
     ]
-    facet = Facet("", "similar", votes, _quotations(shown), threshold=spec.threshold)
+    facet = Facet("", "similar", votes, quotations_of(shown), threshold=spec.threshold)
     result = flat_result(blank, facet, shown.notes)
     if result.error is not None:
         return result
@@ -562,10 +445,10 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
             [
                 Vote(error=sample.error)
                 if (value := sample.value) is None
-                else Vote(float(value.relevant), value.relevant, value.reason, _quotes(value.quote))
+                else Vote(float(value.relevant), value.relevant, value.reason, quotes(value.quote))
                 for sample in answers
             ],
-            _quotations(parts),
+            quotations_of(parts),
             needs_quotation=False,
         )
         for window, parts, answers in zip(windows, shown, samples, strict=True)

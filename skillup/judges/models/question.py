@@ -15,7 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
-from skillup.judges.strict_json import DoubtfulJsonError, only_object
+from skillup.judges.answers import DoubtfulJsonError, only_object
 from skillup.schema.judge import JudgeModel
 from skillup.schema.record import Usage
 

@@ -261,7 +261,7 @@ class JudgeColumn:
     took: Judging | None = None
     _measured: set[JudgedItem] = field(default_factory=set)
 
-    def hear(self, job: str, grade: Grade, measured: Collection[str] = ()) -> None:
+    def add(self, job: str, grade: Grade, measured: Collection[str] = ()) -> None:
         """One more grade by this judge; `measured` are checks that it had no say in."""
         said = verdicts_of(job, grade)
         self.verdicts.update(said)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from skillup.reports.advice import error_data
 from skillup.reports.html.captures import captures_of, content_parts, prompt_of
-from skillup.reports.html.evidence import Step, evidence_of
+from skillup.reports.html.evidence import EvidenceStep, evidence_of
 from skillup.reports.html.images import Read, add_images
 from skillup.reports.html.limits import PageLimits, shortened, shortened_data
 from skillup.reports.html.raw_files import RawFiles
@@ -115,7 +115,7 @@ def _step(
     limits: PageLimits,
     raw: list[Json],
     follow_up: int | None = None,
-) -> Step:
+) -> EvidenceStep:
     """A turn or a follow-up (its place among the turn's, from 0), without checks so far."""
     content = shortened(turn.content, limits.text)
     items, places = items_of(turn.transcript, limits)
@@ -149,7 +149,7 @@ def _step(
         "asked_by": list(turn.asked_by),
         "simulator": turn.simulator.model_dump() if turn.simulator else None,
     }
-    return Step(turn, data, places)
+    return EvidenceStep(turn, data, places)
 
 
 def _changes(changes: WorkspaceChanges | None, limits: PageLimits) -> Json | None:
@@ -165,7 +165,7 @@ def _changes(changes: WorkspaceChanges | None, limits: PageLimits) -> Json | Non
 
 def _steps(
     job: str, record: Record, limits: PageLimits, raw: RawFiles, attempt: int | None = None
-) -> list[list[Step]]:
+) -> list[list[EvidenceStep]]:
     """Each turn, followed by its follow-ups."""
     case = _case(record)
     turns_of_case = dict(enumerate(case.input.all_turns() if case is not None else [], start=1))
@@ -206,7 +206,7 @@ def _case(record: Record) -> Case | None:
         return None
 
 
-def _checks(checks: Iterable[CheckResult], steps: Sequence[Step]) -> list[Json]:
+def _checks(checks: Iterable[CheckResult], steps: Sequence[EvidenceStep]) -> list[Json]:
     return [
         {
             **check.model_dump(mode="json", exclude={"children", "spans"}),
@@ -217,7 +217,7 @@ def _checks(checks: Iterable[CheckResult], steps: Sequence[Step]) -> list[Json]:
     ]
 
 
-def _add_grade(turns: Sequence[Json], grade: Grade | None, steps: Sequence[Step]) -> None:
+def _add_grade(turns: Sequence[Json], grade: Grade | None, steps: Sequence[EvidenceStep]) -> None:
     graded = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
     for turn in turns:
         turn["passed_on"] = None

@@ -17,7 +17,7 @@ _AROUND = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EvidenceStep:
     """A turn or a follow-up."""
 
     record: TurnRecord
@@ -27,7 +27,7 @@ class Step:
     """For each item of the transcript, its place among the page's items."""
 
 
-def evidence_of(check: CheckResult, steps: Sequence[Step]) -> dict[str, Any] | None:
+def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> dict[str, Any] | None:
     """``{turn, follow_up, in, item, part, argument, start, end}``; None: nothing to show.
 
     Of several pieces also ``more``, a list of the same. Places count UTF-16 code units.
@@ -49,7 +49,7 @@ def utf16(text: str, place: int) -> int:
     return len(head) if head.isascii() else len(head.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _of_span(span: EvidenceSpan, steps: Sequence[Step]) -> dict[str, Any] | None:
+def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> dict[str, Any] | None:
     if span.part == "file":
         return _of_file(span, steps)
     step = next((s for s in steps if _number(s) == (span.turn, span.follow_up)), None)
@@ -79,7 +79,7 @@ def _of_span(span: EvidenceSpan, steps: Sequence[Step]) -> dict[str, Any] | None
     return _piece(step, text, shown["arguments"][named], within, **where)
 
 
-def _of_file(span: EvidenceSpan, steps: Sequence[Step]) -> dict[str, Any] | None:
+def _of_file(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> dict[str, Any] | None:
     """The newest step up to the span's that changed the file."""
     for step in reversed(steps):
         changes = step.data["changes"]
@@ -90,7 +90,7 @@ def _of_file(span: EvidenceSpan, steps: Sequence[Step]) -> dict[str, Any] | None
     return None
 
 
-def _without_spans(check: CheckResult, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterator[dict[str, Any]]:
     """What changed in place of a missing file; what a judge quotes, in its own turn first."""
     number = check.scope.removeprefix("turn ")
     asked = [s for s in steps if str(s.record.turn_number) == number] or steps
@@ -112,7 +112,7 @@ def _without_spans(check: CheckResult, steps: Sequence[Step]) -> Iterator[dict[s
                     yield _piece(step, text, text, within, **where) or {}
 
 
-def _texts(step: Step) -> Iterator[tuple[str, dict[str, Any]]]:
+def _texts(step: EvidenceStep) -> Iterator[tuple[str, dict[str, Any]]]:
     yield step.data["response"], {}
     for place, item in enumerate(step.data["items"]):
         where = {"in": "item", "item": place}
@@ -126,12 +126,12 @@ def _texts(step: Step) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield value, {**where, "part": "arguments", "argument": name}
 
 
-def _number(step: Step) -> tuple[int, int | None]:
+def _number(step: EvidenceStep) -> tuple[int, int | None]:
     return step.record.turn_number, step.data["follow_up"]
 
 
 def _piece(
-    step: Step, recorded: str, shown: str, span: tuple[int, int], **where: Any
+    step: EvidenceStep, recorded: str, shown: str, span: tuple[int, int], **where: Any
 ) -> dict[str, Any] | None:
     """`span` of the recorded text in the shown one; None: it was left out there."""
     start, end = span
@@ -143,7 +143,7 @@ def _piece(
     return {**_place(step, **where), "start": utf16(shown, start), "end": utf16(shown, end)}
 
 
-def _place(step: Step, **where: Any) -> dict[str, Any]:
+def _place(step: EvidenceStep, **where: Any) -> dict[str, Any]:
     return {
         "turn": step.record.turn_number,
         "follow_up": step.data["follow_up"],

@@ -26,7 +26,7 @@ def check(name: str, kind: str, *, passed: bool = True, **more: Any) -> CheckRes
 def seat(name: str, *checks: CheckResult, status: str = "PASS", **more: Any) -> JudgeColumn:
     found = JudgeColumn(name)
     grade = a_grade().model_copy(update={"assertions": list(checks), "status": status, **more})
-    found.hear(JOB, grade, measured=("by vectors",))
+    found.add(JOB, grade, measured=("by vectors",))
     return found
 
 
@@ -58,7 +58,7 @@ def test_each_is_compared_with_each_later_one() -> None:
 def test_what_it_took_adds_up() -> None:
     took = Judging(calls=2, cached_calls=1, models=["m"], cost_usd=0.5)
     one = seat("one", judging=took)
-    one.hear("other/e/with_skill/1", a_grade().model_copy(update={"judging": took}))
+    one.add("other/e/with_skill/1", a_grade().model_copy(update={"judging": took}))
 
     assert one.took is not None
     assert (one.took.calls, one.took.cached_calls, one.took.cost_usd) == (4, 2, 1.0)

@@ -6,15 +6,15 @@ import { casePage } from "./conversation/case.js";
 import { failingNeighbours, readingPlace, returnTo } from "./conversation/reading_place.js";
 import { embeddedIndex, fetchIndex, fetchRuns, forgetDetails } from "./data.js";
 import { el, replace, tell } from "./dom.js";
-import { startKeys } from "./keys.js";
+import { startKeys } from "./page/keys.js";
 import { follow } from "./live/live.js";
 import { runsPage } from "./live/runs.js";
-import { startPrinting } from "./print.js";
+import { startPrinting } from "./page/print.js";
 import { address, go, parseRoute, trialAddress } from "./route.js";
 import { page } from "./state.js";
 import { firstPage } from "./summary/summary.js";
-import { startTheme } from "./theme.js";
-import { showTop } from "./top.js";
+import { startTheme } from "./page/theme.js";
+import { showTop } from "./page/top.js";
 
 let turn = 0; // renderings: only the newest may show itself
 

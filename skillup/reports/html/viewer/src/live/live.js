@@ -5,7 +5,7 @@ import { known } from "../format.js";
 import { refreshTrial } from "./live_trial.js";
 import { render } from "../main.js";
 import { page } from "../state.js";
-import { showTop } from "../top.js";
+import { showTop } from "../page/top.js";
 
 let source = null;
 let following = null;

@@ -1,5 +1,5 @@
 /* Light and dark: the system's wish, unless the reader chose; the choice is remembered. */
-import { announce, button as skButton } from "./dom.js";
+import { announce, button as skButton } from "../dom.js";
 
 const KEY = "skillup-theme";
 

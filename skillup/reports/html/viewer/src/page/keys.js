@@ -1,8 +1,8 @@
 /* The keyboard. Single keys act only outside fields and without modifiers; Tab, Enter and the
    browser's own keys are left alone. Each page says which keys it answers by SK.page.keys. */
-import { button, el } from "./dom.js";
+import { button, el } from "../dom.js";
 import { print } from "./print.js";
-import { page } from "./state.js";
+import { page } from "../state.js";
 import { toggleTheme } from "./theme.js";
 
 const COMMON = [

@@ -1,13 +1,13 @@
 /* On paper: the summary, the table, and the conversations that failed, with everything unfolded.
    Of trials of a case that failed for the same reason, one. Of a single conversation, that one. */
-import { conversation } from "./conversation/case.js";
-import { caseHead } from "./conversation/case_head.js";
-import { detail as skDetail } from "./data.js";
-import { announce, el } from "./dom.js";
-import { plural } from "./format.js";
-import { page } from "./state.js";
-import { isBaseline } from "./summary/summary.js";
-import { caseKey, shownRows } from "./table/groups.js";
+import { conversation } from "../conversation/case.js";
+import { caseHead } from "../conversation/case_head.js";
+import { detail as skDetail } from "../data.js";
+import { announce, el } from "../dom.js";
+import { plural } from "../format.js";
+import { page } from "../state.js";
+import { isBaseline } from "../summary/summary.js";
+import { caseKey, shownRows } from "../table/groups.js";
 
 const MOST = 100;
 const AT_HAND = 25;

@@ -1,10 +1,10 @@
 /* The line above every page: what run this is, and the few switches. */
-import { button, el, replace } from "./dom.js";
-import { time } from "./format.js";
+import { button, el, replace } from "../dom.js";
+import { time } from "../format.js";
 import { toggleHelp } from "./keys.js";
 import { print } from "./print.js";
-import { address } from "./route.js";
-import { page } from "./state.js";
+import { address } from "../route.js";
+import { page } from "../state.js";
 import { themeButton } from "./theme.js";
 
 export function showTop() {

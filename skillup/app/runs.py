@@ -1,0 +1,156 @@
+"""Runs as users name them: a directory, an id or its beginning, `last`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from shlex import quote
+
+from skillup.app.resume import milliseconds_of_starts
+from skillup.errors import SkillupError, UsageError
+from skillup.reports.result import Ending, build_result
+from skillup.reports.terminal.listing import shown_path
+from skillup.reports.text import plain
+from skillup.schema.grade import RunResult
+from skillup.store import RunDirectory, trials
+from skillup.store.run_directory import RESULT_FILE
+from skillup.store.runs import runs_in
+
+LAST = "last"
+_SHOWN = 5
+
+
+def run_path(name: str) -> Path:
+    """The directory of the run `name`; one that is there, whatever is in it. Says which is `last`.
+
+    Raises UsageError if there is none, or if several ids begin so.
+    """
+    from skillup.load.discover import workspace_root
+    from skillup.store.places import runs_folder
+
+    path = Path(name)
+    if name != LAST and _is_there(path):
+        return path
+    folder = runs_folder(workspace_root(Path()))
+    ids = runs_in(folder)
+    if name == LAST and ids:
+        _say_which(folder / ids[-1])
+        return folder / ids[-1]
+    found = _called(name, ids)
+    if len(found) == 1:
+        return folder / found[0]
+    if found:
+        some = ", ".join(found[:_SHOWN])
+        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
+    what = "there is no run yet" if name == LAST else f"there is no run {name}"
+    raise UsageError(what, hint=f"give a run's directory or id; {newest_runs()}")
+
+
+def _say_which(run: Path) -> None:
+    """On stderr: one that was written elsewhere may be newer, and be the one that was meant."""
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.text import plain
+
+    sys.stderr.write(plain(f"{LAST}: {shown_path(run)}") + "\n")
+
+
+def newest_runs() -> str:
+    """For hints: which runs there are."""
+    from skillup.load.discover import workspace_root
+    from skillup.store.places import runs_folder
+
+    folder = runs_folder(workspace_root(Path()))
+    newest = ", ".join(reversed(runs_in(folder)[-_SHOWN:]))
+    return f"the newest ones: {newest}" if newest else f"there is no run in {folder} yet"
+
+
+def name_of_newest(run: Path) -> str:
+    """What the run that has just ended is called on the command line: `last`, or its place."""
+    from shlex import quote
+
+    from skillup.load.discover import workspace_root
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.store.places import runs_folder
+
+    folder = runs_folder(workspace_root(Path())).absolute()
+    newest = run.parent == folder and runs_in(folder)[-1:] == [run.name]
+    return LAST if newest else quote(shown_path(run))
+
+
+def means_a_run(name: str) -> bool:
+    """Whether `name` is `last`, or the id of a run (or the beginning of some)."""
+    from skillup.load.discover import workspace_root
+    from skillup.store.places import runs_folder
+
+    return name == LAST or bool(_called(name, runs_in(runs_folder(workspace_root(Path())))))
+
+
+def _called(name: str, ids: list[str]) -> list[str]:
+    return [name] if name in ids else [run for run in ids if name and run.startswith(name)]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long for the system
+        return False
+
+
+# The end of a run: its place in the index, and the result of a run that has none yet.
+
+
+def index_finished_run(path: Path, start: Path, given: str | None) -> None:
+    """Index the run in the directory `path`.
+
+    `start`: where the workspace is looked for; `given`: `--index`. Trouble is a line on stderr and
+    nothing else: the run is over, and its result is on the disk.
+    """
+    try:
+        from skillup.history.index import add_run, index_url
+        from skillup.load.discover import workspace_root
+
+        url = index_url(given, os.environ, workspace_root(start), write=True)
+        if not url:
+            return
+        from skillup.history.runs import read_run
+
+        add_run(url, read_run(path))
+    except SkillupError as error:
+        hint = f"\n  hint: {error.hint}" if error.hint else ""
+        sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))
+    except KeyboardInterrupt:
+        sys.stderr.write("not indexed: interrupted\n")
+    except Exception as error:  # noqa: BLE001 - nothing here may change what the run came to
+        sys.stderr.write(plain(f"not indexed: {type(error).__name__}: {error}\n"))
+
+
+def result_of_run(directory: RunDirectory) -> RunResult:
+    """The run's result.json; of a run that goes on, or was killed, of the trials with a grade.
+
+    What is missing then is a warning in it. Raises UsageError if no trial has a grade.
+    """
+    if (directory.path / RESULT_FILE).exists():
+        return directory.read_result()
+    info = directory.run_info()
+    ended = trials.directories_with_records(directory.path / "trials")
+    found = {job: trials.load_grade(place / trials.GRADE_FILE) for job, place in ended}
+    grades = {job: grade for job, grade in found.items() if grade is not None}
+    where = shown_path(directory.path)
+    resume = f"`skillup run --resume {quote(where)}`"
+    if not grades:
+        raise UsageError(
+            f"{where} has no result.json, and none of its trials has a grade",
+            hint=f"run them with {resume}; `skillup judge {quote(where)}` shows what is recorded",
+        )
+    planned = list(dict.fromkeys([*(info.get("jobs") or ()), *grades]))
+    missing = f"{len(planned) - len(grades)} of {len(planned)} trials have no grade"
+    unfinished = f"{where} has no result.json: it goes on, or was killed; {missing} ({resume})"
+    return build_result(
+        str(info.get("run_id") or directory.path.name),
+        str(info.get("started_at") or ""),
+        grades,
+        planned,
+        milliseconds_of_starts(directory.events()),
+        Ending(warnings=(unfinished,)),
+    )
