@@ -169,7 +169,9 @@ def distinct_names(suites: Sequence[LoadedSuite], problems: list[Problem]) -> li
         if uses[suite.name] > 1:
             roots = [other.root for other in suites if other.name == suite.name]
             own = suite.root if len(set(roots)) == len(roots) else suite.path.resolve()
-            name = f"{suite.name} ({os.path.relpath(own, os.path.commonpath(roots))})"
+            # Names stand in the ids of jobs, whose parts are told apart by slashes.
+            folder = os.path.relpath(own, os.path.commonpath(roots)).replace(os.sep, ".")
+            name = f"{suite.name} ({folder})"
             if suite.path.suffix not in DATASET_ENDINGS:  # these cannot have a name of their own
                 message = f"{uses[suite.name]} suites are called {suite.name}; this is `{name}`"
                 fix = "give each a name of its own, by which runs can be compared"

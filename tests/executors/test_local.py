@@ -94,4 +94,4 @@ def test_suites_with_the_same_name_and_the_same_ids_are_all_held(project: Projec
     result = project.run_json(".")
     assert [c["status"] for c in result["cases"]] == ["PASS", "FAIL"]
     names = {path.name for path in (project.latest_run() / "trials").iterdir()}
-    assert names == {"s%20%28x%29.a", "s%20%28y%29.a"}
+    assert names == {"s%20%28x.s%29.a", "s%20%28y.s%29.a"}

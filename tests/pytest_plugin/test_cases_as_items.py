@@ -149,7 +149,7 @@ def test_an_error_shows_its_kind_and_is_told_as_trouble_of_the_set_up(
     assert "ERROR at setup of broken[scripted]" in text
     assert "model_error: " in text
     assert "Traceback" not in text
-    assert "ERROR cases/eval.yaml::broken[scripted] - NotHeld: model_error: " in text
+    assert "ERROR cases/eval.yaml::broken[scripted] - NotRun: model_error: " in text
 
 
 def test_only_the_case_that_is_asked_for_is_held(suite: Project, run_pytest: Pytest) -> None:
