@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from skillup.executors.attempts import LEFT
+from skillup.ratelimit import RateLimiter
 from skillup.trial import TrialEvent
 from tests.support.held_plans import Quiet, hold_plan
 from tests.support.moody import set_mood
@@ -374,5 +375,6 @@ def test_of_a_trial_that_is_left_the_observer_hears(tmp_path: Path) -> None:
             said.append(event.text)
 
     spent = {"scripted": [{"say": "hi", "misbehave": {"error": "quota"}}]}
-    hold_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening())
+    limiter = RateLimiter(end=lambda _: None)
+    hold_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening(), rate_limiter=limiter)
     assert said[-1] == LEFT
