@@ -32,8 +32,8 @@ CONFIDENCE = 0.95
 def analyse(result: RunResult, run_info: Mapping[str, Any]) -> Analysis:
     """What the trials of `result` say together; `run_info` is what `run.json` holds.
 
-    Of `run_info` only `suites` and `request` matter; without them ({}) gates, distractors and
-    sequential tests are not known, and the rest is.
+    Of `run_info` only `suites` and `request` matter; without them ({}) gates, distractors,
+    sequential tests and the suites of trials that were not held are not known, and the rest is.
     """
     observations = Observations()
     for grade in result.cases:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,7 +86,7 @@ class CheckSubject:
     def in_answer(self, *spans: Span) -> tuple[EvidenceSpan, ...]:
         """Spans of the plain form of :attr:`answer`."""
         turn = self.answered or self.turns[-1]
-        found = (original_span(turn.response, span) for span in spans if span[0] < span[1])
+        found = original_spans(turn.response, [span for span in spans if span[0] < span[1]])
         return tuple(self.span(turn, "response", start=s, end=e) for s, e in found)
 
     def whole_call(self, call: ToolCall) -> tuple[EvidenceSpan, ...]:
@@ -151,8 +151,13 @@ def plain(text: str) -> str:
 
 def original_span(text: str, span: Span) -> Span:
     """A span of ``plain(text)`` as a span of `text`; characters that were joined count whole."""
-    if plain(text) == text:
-        return span
+    return original_spans(text, [span])[0]
+
+
+def original_spans(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Each as :func:`original_span` has it."""
+    if not spans or plain(text) == text:
+        return list(spans)
     starts: list[int] = []  # of each character of the plain text, where it begins in `text`
     place = 0
     while place < len(text):
@@ -167,10 +172,12 @@ def original_span(text: str, span: Span) -> Span:
         starts += range(place, end) if joined == end - place else [place] * joined
         place = end
     starts += [len(text)] * (len(plain(text)) + 1 - len(starts))
-    first, last = span
-    while first < last < len(starts) - 1 and starts[last] <= starts[first]:
-        last += 1
-    return starts[first], starts[last]
+    found = []
+    for first, last in spans:
+        while first < last < len(starts) - 1 and starts[last] <= starts[first]:
+            last += 1
+        found.append((starts[first], starts[last]))
+    return found
 
 
 # Excerpts and lists for people: short, on one line, harmless to a terminal.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from skillup.checks.context import (
@@ -63,7 +63,7 @@ def _snapshot(subject: CheckSubject, patterns: Sequence[str]) -> Files | None:
     return subject.last.files
 
 
-def _found_by(pattern: str, files: Files) -> list[str]:
+def _found_by(pattern: str, files: Collection[str]) -> list[str]:
     """Files that a path or glob finds; a directory is found by way of the files in it."""
     path = normal_path(pattern)
     bare = path.rstrip("/")
@@ -120,6 +120,16 @@ def _in_files(subject: CheckSubject, paths: Sequence[str]) -> tuple[EvidenceSpan
     return tuple(subject.span(subject.last, "file", path=path) for path in paths[:10])
 
 
+def _deleted(subject: CheckSubject, patterns: Sequence[str]) -> tuple[EvidenceSpan, ...]:
+    """Files of these names that a turn up to the last one deleted."""
+    turns = [t for t in subject.record.turns if t.turn_number <= subject.last.turn_number]
+    steps = [*(step for turn in turns for step in turn.executed()), subject.last]
+    changes = [step.changes for step in steps if step.changes is not None]
+    gone = dict.fromkeys(path for one in changes for path in one.deleted)
+    paths = [path for pattern in patterns for path in _found_by(pattern, gone)]
+    return _in_files(subject, list(dict.fromkeys(paths)))
+
+
 def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
     """Each path or glob finds something."""
     files = _snapshot(subject, spec)
@@ -131,13 +141,15 @@ def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
         hits = _found_by(pattern, files)
         there = [path for path in hits if not files[path].dangling]
         if hits and not there:
-            return Finding(False, f"a link that leads nowhere: {listed(hits)}")
+            spans = _in_files(subject, hits)
+            return Finding(False, f"a link that leads nowhere: {listed(hits)}", spans=spans)
         if not there:
             missing.append(pattern)
         found.update(dict.fromkeys(there[:10]))
     if missing:
-        near = _instead(missing[0], files)
-        return _unseen(missing, subject) or Finding(False, f"not there: {listed(missing)}", near)
+        found_instead = f"not there: {listed(missing)}", _instead(missing[0], files)
+        spans = _deleted(subject, missing)
+        return _unseen(missing, subject) or Finding(False, *found_instead, spans=spans)
     return Finding(True, "all are there", listed(found), spans=_in_files(subject, list(found)))
 
 
@@ -151,7 +163,8 @@ def files_not_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
         if hits:
             spans = _in_files(subject, hits)
             return Finding(False, f"{pattern} is there", listed(hits), spans=spans)
-    return _unseen(spec, subject) or Finding(True, "none is there", _show(files))
+    gone = _deleted(subject, spec)
+    return _unseen(spec, subject) or Finding(True, "none is there", _show(files), spans=gone)
 
 
 def file_contains(spec: Sequence[FileContains], subject: CheckSubject) -> Finding:
@@ -171,7 +184,8 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
     path = normal_path(wanted.path)  # directories do not count
     named = [path] if path in files else [name for name in files if matches_glob(name, path)]
     if not named:
-        missing = Finding(False, f"{wanted.path} is not there", _instead(wanted.path, files))
+        near, gone = _instead(wanted.path, files), _deleted(subject, [wanted.path])
+        missing = Finding(False, f"{wanted.path} is not there", near, spans=gone)
         return _unseen([wanted.path], subject) or missing
     unread: list[str] = []
     leading_out: list[str] = []
@@ -199,7 +213,7 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
         return not_assertable(f"links that lead to no file of the workspace: {listed(leading_out)}")
     where = named[0] if len(named) == 1 else f"any of {len(named)} files"
     what = quoted(wanted.content) if wanted.content is not None else f"/{wanted.matches}/"
-    return Finding(False, f"{what} is not in {where}", last)
+    return Finding(False, f"{what} is not in {where}", last, spans=_in_files(subject, named))
 
 
 def _followed(path: str, files: Files) -> FileState | None:
@@ -239,7 +253,7 @@ def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
         name = normal_path(spec.file)
         state = _followed(name, files)
         if state is None:
-            return Finding(False, f"{name} is not there")
+            return Finding(False, f"{name} is not there", spans=_deleted(subject, [name]))
         content = text_of(state, subject)
         if content is None:
             raise CannotEvaluateError(f"the content of {name} was not kept in the record")

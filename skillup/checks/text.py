@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from skillup.checks.context import (
@@ -33,35 +34,36 @@ def folded(text: str, *, case_sensitive: bool) -> str:
 class TextSearch:
     """A text that pieces are looked for in."""
 
-    __slots__ = ("_folded", "case_sensitive", "text")
+    __slots__ = ("_folded", "_origins", "case_sensitive", "text")
 
     def __init__(self, text: str, *, case_sensitive: bool) -> None:
         self.text = plain(text)
         self.case_sensitive = case_sensitive
         self._folded = self.text if case_sensitive else self.text.casefold()
+        self._origins: list[int] | None = None
 
     def find(self, piece: str) -> Span | None:
         """Where `piece` stands in `text` first."""
+        return next(self.find_all(piece), None)
+
+    def find_all(self, piece: str) -> Iterator[Span]:
+        """Each place where `piece` stands in `text`; those of one do not overlap."""
         wanted = plain(piece)
         if not self.case_sensitive:
             wanted = wanted.casefold()
         start = self._folded.find(wanted)
-        return None if start < 0 else self._unfolded(start, start + len(wanted))
+        while start >= 0:
+            end = start + len(wanted)
+            yield self._unfolded(start, end)
+            start = self._folded.find(wanted, end) if wanted else -1
 
     def _unfolded(self, start: int, end: int) -> Span:
         """A place in the folded text, as a place in `text`: folding can lengthen (ß → ss)."""
-        if len(self._folded) == len(self.text):
+        if len(self._folded) == len(self.text) or start == end:
             return start, end
-        place = 0
-        first = len(self.text)
-        for index, character in enumerate(self.text):
-            after = place + len(character.casefold())
-            if after > start:
-                first = min(first, index)
-            if after >= end:
-                return first, index + 1
-            place = after
-        return first, len(self.text)
+        if self._origins is None:  # of each character of the folded text, its place in `text`
+            self._origins = [i for i, one in enumerate(self.text) for _ in one.casefold()]
+        return self._origins[start], self._origins[end - 1] + 1
 
 
 # Regexes of case files, searched for with a time limit.
@@ -98,12 +100,16 @@ class Searcher:
 
 
 Find = Callable[[str], Span | None]
+FindAll = Callable[[str], Iterable[Span]]
+
+_MOST_SPANS = 50
+"""Of a piece that an answer is full of, so many places are told."""
 
 
 def look(
     subject: CheckSubject,
     text: str,
-    find: Find,
+    find_all: FindAll,
     *,
     all_of: Sequence[str] | None = None,
     any_of: Sequence[str] | None = None,
@@ -112,25 +118,27 @@ def look(
 ) -> Finding:
     """Look for texts (or patterns) in the plain answer `text`; all conditions hold at once."""
 
+    def find(piece: str) -> list[Span]:
+        return list(islice(find_all(piece), _MOST_SPANS))
+
     def failed(found: str, *spans: Span, near: Span | None = None) -> Finding:
         shown = next(iter(spans), near)
         excerpt = beginning(text) if shown is None else around(text, shown)
         return Finding(False, found, excerpt, spans=subject.in_answer(*spans))
 
     for unwanted in none_of or ():
-        span = find(unwanted)
-        if span is not None:
-            return failed(f"found {show(unwanted)}", span)
-    spans = {wanted: find(wanted) for wanted in all_of or ()}
-    hits = [span for span in spans.values() if span is not None]
-    if len(hits) < len(spans):
-        missing = listed(show(wanted) for wanted, span in spans.items() if span is None)
+        if spans := find(unwanted):
+            return failed(f"found {show(unwanted)}", *spans)
+    found_of = {wanted: find(wanted) for wanted in all_of or ()}
+    hits = [span for spans in found_of.values() for span in spans]
+    if not all(found_of.values()):
+        missing = listed(show(wanted) for wanted, spans in found_of.items() if not spans)
         return failed(f"not found: {missing}", near=next(iter(hits), None))
     if any_of:
-        hit = next((span for wanted in any_of if (span := find(wanted)) is not None), None)
-        if hit is None:
+        more = next((spans for wanted in any_of if (spans := find(wanted))), None)
+        if more is None:
             return failed(f"found none of {listed(map(show, any_of))}")
-        hits.append(hit)
+        hits += more
     if not hits:
         return Finding(True, f"found none of {listed(map(show, none_of or ()))}", beginning(text))
     start, end = hits[0]
@@ -152,14 +160,16 @@ def searching(text: str) -> tuple[str, Find]:
 def contains(subject: CheckSubject, **wanted: Any) -> Finding:
     """The answer contains texts: `all_of`, `any_of` and `none_of` as in :func:`look`."""
     search = TextSearch(subject.answer, case_sensitive=subject.case_sensitive)
-    return look(subject, search.text, search.find, **wanted)
+    return look(subject, search.text, search.find_all, **wanted)
 
 
 def matches(spec: TextSet, subject: CheckSubject) -> Finding:
     """The answer matches regexes, which tell upper and lower case apart."""
+    text, find = searching(subject.answer)
     return look(
         subject,
-        *searching(subject.answer),
+        text,
+        lambda pattern: [span for span in [find(pattern)] if span is not None],
         all_of=spec.all,
         any_of=spec.any,
         none_of=spec.none,

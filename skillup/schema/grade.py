@@ -33,7 +33,7 @@ class EvidenceSpan(Model):
         "Its place among the turn's follow-ups, from 0; None: the turn itself."
     )
     part: Literal["response", "call", "result", "file"] = Field(
-        description="The answer, a tool call, a tool's result, or a file after the turn."
+        description="The answer, a tool call or its result, a file after the turn or a deleted one."
     )
     item: int | None = optional(
         "Of a call or result: its place in the turn's `transcript`, from 0."

@@ -102,7 +102,7 @@ def test_a_check_shows_its_evidence_in_the_text(tour: Opened) -> None:
 
 def test_a_call_that_should_not_be_is_unfolded_with_its_piece_marked(tour: Opened) -> None:
     mark = tour.page.locator(".tool[open] mark.evidence-failed").first
-    assert mark.inner_text() == "rm notes.txt"
+    assert mark.inner_text() == "rm", "what the pattern matched, of `rm notes.txt`"
 
 
 def test_failed_checks_say_at_once_what_was_expected_and_found(tour: Opened) -> None:

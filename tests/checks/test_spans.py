@@ -9,7 +9,7 @@ import pytest
 from skillup.checks import evaluate
 from skillup.schema.checks import Check
 from skillup.schema.grade import EvidenceSpan
-from skillup.schema.record import TurnRecord
+from skillup.schema.record import TurnRecord, WorkspaceChanges
 from tests.support.records import call, make_record, make_turn
 
 CALLS = [call("Read", "read", file_path="a.txt"), call("Bash", "shell", command="cd x && rm -rf y")]
@@ -43,6 +43,8 @@ def shown(turn: TurnRecord | str, span: EvidenceSpan) -> str:
         ({"contains": "absent"}, "abc", []),
         ({"not_contains": "absent"}, "abc", []),
         ({"not_contains": "b"}, "abc", ["b"]),
+        ({"contains": ["b", "ss"]}, "b \u00df\r\ne\u0301 B SS", ["b", "B", "\u00df", "SS"]),
+        ({"not_contains": "b"}, "a b, B", ["b", "B"]),
         ({"matches": r"\d+"}, "x 12\r\n", ["12"]),
         ({"contains": "after"}, "\r\n\r\nafter", ["after"]),
         ({"contains": "caf\u00e9 b"}, "e\u0301\u00df cafe\u0301 b", ["cafe\u0301 b"]),
@@ -84,11 +86,16 @@ def test_spans_of_a_call_name_its_item_and_the_engines_own_argument(
         ({"files_exist": ["a.txt", "b.txt"]}, [("a.txt", 0, 0), ("b.txt", 0, 0)]),
         ({"files_not_exist": "a.txt"}, [("a.txt", 0, 0)]),
         ({"files_exist": "c.txt"}, []),
+        ({"files_exist": "old/*"}, [("old/d.txt", 0, 0)]),
+        ({"files_not_exist": "old"}, [("old/d.txt", 0, 0)]),
+        ({"file_contains": {"path": "old/d.txt", "content": "x"}}, [("old/d.txt", 0, 0)]),
+        ({"file_contains": {"path": "b.txt", "content": "x"}}, [("b.txt", 0, 0)]),
     ],
     ids=str,
 )
 def test_spans_of_files_name_their_paths(spec: dict[str, Any], expected: list[Any]) -> None:
-    found = spans(spec, make_turn(files={"a.txt": "", "b.txt": "one\ntwo"}))
+    gone = WorkspaceChanges(deleted=["old/d.txt"])
+    found = spans(spec, make_turn(files={"a.txt": "", "b.txt": "one\ntwo"}, changes=gone))
 
     assert [(span.path, span.start, span.end) for span in found] == expected
     assert all(span.part == "file" for span in found)

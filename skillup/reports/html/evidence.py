@@ -35,7 +35,7 @@ def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> dict[str, 
     if not check.assertable:
         return None
     found = [place for span in check.spans if (place := _of_span(span, steps)) is not None]
-    if not found and not check.spans:
+    if not found and (not check.spans or check.kind in _OF_FILES):
         found = list(_without_spans(check, steps))[:1]
     if not found:
         return None
@@ -91,7 +91,7 @@ def _of_file(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> dict[str, Any
 
 
 def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterator[dict[str, Any]]:
-    """What changed in place of a missing file; what a judge quotes, in its own turn first."""
+    """What changed in place of a file that stayed as it was; what a judge quotes."""
     number = check.scope.removeprefix("turn ")
     asked = [s for s in steps if str(s.record.turn_number) == number] or steps
     if check.kind in _OF_FILES:

@@ -176,7 +176,8 @@ def test_a_run_that_was_stopped_early_does_not_list_all_that_it_did_not_hold() -
     ]
     stream = io.StringIO()
     result = a_result(grades, not_run=not_run)
-    print_analysis(analyse(result, {}), Console(file=stream, width=100))
+    plan = {"suites": {"demo": {"cases": {f"c{c}": f"c{c}" for c in range(60)}}}}
+    print_analysis(analyse(result, plan), Console(file=stream, width=100))
     lines = stream.getvalue().splitlines()
 
     assert not [line for line in lines if line.startswith(("c1 ", "  c1 "))]

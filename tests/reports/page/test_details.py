@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from skillup.checks import evaluate
+from skillup.reports.html.evidence import EvidenceStep, evidence_of
+from skillup.schema.checks import Check
+from skillup.schema.record import WorkspaceChanges
 from tests.support.pages import Page, marked, page_of
 from tests.support.project import Project
+from tests.support.records import make_record, make_turn
 
 SUITE = {
     "s/eval.yaml": """
@@ -315,3 +320,22 @@ def test_the_streams_of_shared_turns_are_found_where_they_were_held(
         shared, own = page.detail(case)["turns"]
         assert [Path(link["href"]).name for link in shared["raw"]][-1] == "turn-01.stdout.jsonl"
         assert own["raw"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("a.txt", "a.txt"), ("gone.txt", "gone.txt"), ("same.txt", None)]
+)
+def test_a_failed_check_of_a_file_leads_to_what_became_of_it(
+    path: str, expected: str | None
+) -> None:
+    changes = WorkspaceChanges(modified=["a.txt"], deleted=["gone.txt"])
+    files = {"a.txt": "", "same.txt": ""}
+    recorded = make_record(make_turn(files=files, changes=changes))
+    spec = {"file_contains": {"path": path, "content": "x"}}
+    check = evaluate(Check.model_validate(spec), recorded.context(1))
+    data = {"follow_up": None, "changes": changes.model_dump()}
+
+    place = evidence_of(check, [EvidenceStep(recorded.record.turns[0], data, ())])
+
+    assert place is not None
+    assert (place["in"], place["turn"], place["path"]) == ("changes", 1, expected)
