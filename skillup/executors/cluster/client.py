@@ -268,6 +268,8 @@ class _DaskBackend:
 
         Dask does not look again at tasks that no worker could take when a worker becomes able to.
         """
+        failure: Exception | None = _StrandedError()
+        answer: Any = None
         async with anyio.create_task_group() as group:
 
             async def watch() -> None:
@@ -275,13 +277,19 @@ class _DaskBackend:
                     deserted = not self._ready
                     await self._changed.wait()
                     if deserted and self._ready:
-                        raise _StrandedError
+                        group.cancel_scope.cancel()
 
             group.start_soon(watch)
             try:
-                return await future
-            finally:
-                group.cancel_scope.cancel()
+                answer = await future
+            except Exception as error:  # noqa: BLE001 (raised below: a group would wrap it)
+                failure = error
+            else:
+                failure = None
+            group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return answer
 
     async def _take_in(
         self,
@@ -360,6 +368,10 @@ class _DaskBackend:
         jobs = [self._jobs[job] for job in told["jobs"]]
         if told["event"] == "lost":
             self._lost(jobs, told["worker"], told["reason"])
+            if told["full"] and told["worker"] in self._ready:
+                self._workers[told["worker"]]["problem"] = told["reason"]
+                _warn(f"worker {told['worker']}: {told['reason']}; it gets no trials")
+                self._now_ready(self._ready - {told["worker"]})
         for job in jobs if told["event"] == "started" else ():
             self._started(job, told["worker"])
 
@@ -397,9 +409,12 @@ class _DaskBackend:
         asked = {**self._asked, "jobs": self._plan}
         about: Any = OSError("no answer")
         with anyio.move_on_after(_PREPARE_SECONDS):
-            answers = await self._client.run(
-                over_there.prepare, asked, self._files, workers=[address], on_error="return"
-            )
+            try:
+                answers = await self._client.run(
+                    over_there.prepare, asked, self._files, workers=[address], on_error="return"
+                )
+            except OSError as error:  # the scheduler's connection
+                answers = {address: error}
             about = answers.get(address, about)
         if isinstance(about, BaseException):
             about = {"problem": _failure(about), "doubt": None, "threads": 0}

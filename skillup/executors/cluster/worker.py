@@ -9,6 +9,7 @@ what :func:`prepare` takes and gives must not change.
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
 import os
@@ -38,9 +39,11 @@ ANSWER_FILE = "answer.json"
 _CHECK_SECONDS = 100.0
 _POLL_SECONDS = 0.2
 _STOP_SECONDS = 30.0
+_ASK_SECONDS = 10.0
 _PROGRAM = "import sys; sys.path.insert(0, {here!r}); from {module} import main; sys.exit(main())"
-_places: dict[str, Path] = {}
-"""Where the files of a run are, in this process."""
+_places: dict[str, tuple[Path, bytes]] = {}
+"""By run, where its trials are held, and its files: each trial has them laid out anew, since an
+agent may have changed what it was judged by (S8)."""
 
 
 class TrialsLostError(Exception):
@@ -72,8 +75,9 @@ def _prepare(asked: dict[str, Any], files: bytes, worker: Any) -> dict[str, Any]
         unpack(files, place / "root")
         code, said = _run_program({**asked, "mode": "check"}, place, lambda: True, _CHECK_SECONDS)
         if code == 0:
-            _places[asked["run"]] = place
             answer: dict[str, Any] = json.loads((place / ANSWER_FILE).read_text())
+            remove_tree(place / "root")
+            _places[asked["run"]] = place, files
             return answer
     except OSError as error:
         said = str(error)
@@ -86,9 +90,15 @@ async def grant(run: str, places: int, dask_worker: Any) -> None:
     await dask_worker.set_resources(**{run_name(run): places})
 
 
+async def _withdraw(run: str, worker: Any) -> None:
+    """Have Dask give the worker no more trials of the run; what it was given already is held."""
+    resources = {**worker.state.total_resources, run_name(run): 0}
+    await worker.scheduler.set_resources(resources=resources, worker=worker.contact_address)
+
+
 async def forget(run: str, dask_worker: Any) -> None:
     """Remove what :func:`prepare` laid out."""
-    place = _places.pop(run, None)
+    place, _ = _places.pop(run, (None, b""))
     if place is not None:
         await grant(run, 0, dask_worker)
         await asyncio.to_thread(remove_tree, place)
@@ -102,6 +112,7 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
     Raises TrialsLostError where another worker, or another attempt, may do better.
     """
     from distributed import get_worker
+    from distributed.utils import sync
 
     worker = get_worker()
     key, topic = str(worker.get_current_task()), run_name(asked["run"])
@@ -110,8 +121,11 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
         about = {"event": event, "jobs": asked["jobs"], "worker": worker.address}
         worker.log_event(topic, {**about, **more})
 
-    def lost(why: str) -> TrialsLostError:
-        say("lost", reason=why)
+    def lost(why: str, *, full: bool = False) -> TrialsLostError:
+        if full:
+            with suppress(OSError, TimeoutError):
+                sync(worker.loop, _withdraw, asked["run"], worker, callback_timeout=_ASK_SECONDS)
+        say("lost", reason=why, full=full)
         return TrialsLostError(f"{worker.address}: {why}")
 
     def is_needed() -> bool:
@@ -123,26 +137,30 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
 
     say("started")
     end_what_was_left()
-    place = _places[asked["run"]]
-    directory = Path(tempfile.mkdtemp(prefix="trials-", dir=place))
+    place, files = _places[asked["run"]]
+    directory: Path | None = None
     try:
+        directory = Path(tempfile.mkdtemp(prefix="trials-", dir=place))
+        (directory / "root").mkdir()
+        unpack(files, directory / "root")
         code, said = _run_program({**asked, "mode": "run"}, directory, is_needed)
         if code < 0:
             end_what_was_left()  # it could not end its agents
             raise lost(f"the process that ran it was killed (signal {-code})")
         if code == NO_ROOM:
-            worker.loop.add_callback(grant, asked["run"], 0, worker)
-            raise lost(said or "its disk has no room left")
+            raise lost(said or "its disk has no room left", full=True)
         if code != 0:
             return {"failed": said or f"exit code {code}"}
         stop = json.loads((directory / ANSWER_FILE).read_text())
-        return {"trials": _pack(directory / "run", str(place / "root").encode()), "stop": stop}
+        return {"trials": _pack(directory / "run", str(directory / "root").encode()), "stop": stop}
     except OSError as error:
-        raise lost(f"{type(error).__name__}: {error}") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise lost(f"{type(error).__name__}: {error}", full=full) from error
     finally:
-        with suppress(OSError):  # where the process was killed, workspaces are still there
-            remove_tree((directory / "run" / "scratch").readlink())
-        remove_tree(directory)
+        if directory is not None:
+            with suppress(OSError):  # where the process was killed, workspaces are still there
+                remove_tree((directory / "run" / "scratch").readlink())
+            remove_tree(directory)
 
 
 def _run_program(
@@ -156,8 +174,8 @@ def _run_program(
     Once it is not needed any more, or `seconds` have passed, it gets SIGINT, and then SIGKILL.
     """
     here = Path(skillup.__file__).parent.parent
-    root = _places.get(asked["run"], directory) / "root"
-    request = {**asked, "parent": os.getpid(), "root": str(root), "directory": str(directory)}
+    paths = {"root": str(directory / "root"), "directory": str(directory)}
+    request = {**asked, "parent": os.getpid(), **paths}
     argv = (sys.executable, "-P", "-c", _PROGRAM.format(here=str(here), module=asked["program"]))
     deadline = float("inf") if seconds is None else time.monotonic() + seconds
     stop_by = float("inf")

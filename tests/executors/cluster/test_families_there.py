@@ -97,14 +97,18 @@ def test_trials_that_share_turns_are_run_again_together_when_their_worker_is_los
         assert record["turns"][0]["files_changed"]["made.txt"]["sha256"] == MADE
 
 
-def test_shared_turns_count_in_budgets_before_any_trial_with_them_has_ended(
+def test_shared_turns_count_once_in_budgets_when_the_trials_have_ended(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
     project = written(tmp_path, FAILING)
+    project.write({"d.yaml": FAILING.replace("DIR", str(tmp_path))})
     cluster.start_worker("one")
     shared = ("--trials", "2", "--trials-from-turn", "2", "-e", "priced")
-    outcome = project.run(*on(cluster, *shared, "--max-cost-usd", "0.1"))
+    # A family has three turns of 0.12 USD: a budget stops nothing in its midst.
+    outcome = project.run(*on(cluster, *shared, "--max-cost-usd", "0.3"))
     assert outcome.data["stopped"]["kind"] == "max_cost_usd", outcome.stderr
+    assert [case["case_id"] for case in outcome.data["cases"]] == ["c", "c"]
+    assert "0.36" in outcome.data["stopped"]["message"]
     (noted,) = events(project, "turns_shared")
     assert len(noted["jobs"]) == 2
     assert [turn["turn_number"] for turn in noted["turns"]] == [1]

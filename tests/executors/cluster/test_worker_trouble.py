@@ -30,6 +30,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def start_small_worker(cluster: DaskCluster) -> None:
+    """One with 5 MB of room for all that it writes."""
+    disk = cluster.root / "small"  # Dask's local directory
+    disk.mkdir()
+    mount = f'mount -t tmpfs -o size=5m none "{disk}" && exec "$@"'
+    within = [*namespace(), "sh", "-c", mount, "sh"]
+    cluster.start_worker("small", env={"TMPDIR": str(disk)}, within=within)
+
+
 def test_a_worker_that_begins_anew_at_the_same_address_is_sent_everything_again(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
@@ -42,7 +51,6 @@ def test_a_worker_that_begins_anew_at_the_same_address_is_sent_everything_again(
         wait_for(tmp_path / "begun")
         os.kill(first.pid, signal.SIGKILL)
         first.wait(GUARD_SECONDS)
-        # Within the second in which the client does not look who is there.
         cluster.start_worker("again", port=port)
         stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
     assert process.returncode == 0, stderr
@@ -56,12 +64,7 @@ def test_one_whose_disk_is_full_gets_no_more_trials_and_others_hold_them(
     project = Project(tmp_path)
     case = CASE.replace("STEP", "head -c 3000000 /dev/urandom > made.bin")
     project.write({"eval.yaml": "name: x\n", "a.yaml": case})
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = f'mount -t tmpfs -o size=5m none "{disk}" && exec "$@"'
-    cluster.start_worker(
-        "small", env={"TMPDIR": str(disk)}, within=[*namespace(), "sh", "-c", mount, "sh"]
-    )
+    start_small_worker(cluster)
     cluster.start_worker("large")
     outcome = project.run(*on(cluster, "--trials", "4"))
     assert outcome.exit_code == 0, outcome.stderr
@@ -74,10 +77,12 @@ def test_one_whose_disk_is_full_gets_no_more_trials_and_others_hold_them(
 def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
-    """S8: the golden file that an earlier trial had edited there was what the next one met."""
-    project, place = Project(tmp_path), tmp_path / "there"
-    place.mkdir()
-    edit = f"for f in $(find '{place}' -name golden.txt); do echo wrong > $f; done"
+    """S8: an earlier trial had edited the golden file, and the case, that the next one met."""
+    project, place = Project(tmp_path), cluster.root / "one"  # Dask's local directory
+    edit = (
+        f"for d in $(find '{place}' -name golden.txt -printf '%h '); do echo wrong > $d/golden.txt;"
+        f" sed -i 's/golden_file.*}}/contains: wrong}}/' $d/b.yaml; touch '{tmp_path}/edited'; done"
+    )
     project.write(
         {
             "eval.yaml": "name: x\n",
@@ -91,7 +96,21 @@ def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
                 """,
         }
     )
-    cluster.start_worker("one", env={"TMPDIR": str(place)})
-    first, second = project.run(*on(cluster)).data["cases"]
-    assert (first["status"], second["status"]) == ("PASS", "ERROR")
-    assert "golden.txt, which b is judged by, is not what it was" in second["error"]["message"]
+    cluster.start_worker("one")
+    outcome = project.run(*on(cluster, "-j1"))
+    first, second = outcome.data["cases"]
+    assert (first["status"], second["status"]) == ("PASS", "FAIL"), outcome.stderr
+    assert (tmp_path / "edited").exists()
+
+
+def test_a_run_whose_only_worker_has_no_room_left_ends(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    project = Project(tmp_path)
+    case = CASE.replace("STEP", "head -c 3000000 /dev/urandom > made.bin")
+    project.write({"eval.yaml": "name: x\n", "a.yaml": case})
+    start_small_worker(cluster)
+    outcome = project.run(*on(cluster))
+    assert outcome.exit_code == 3, outcome.stderr
+    assert "no worker has been left" in outcome.stderr
+    assert "No space left on device" in outcome.stderr
