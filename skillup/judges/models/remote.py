@@ -154,7 +154,7 @@ def explain(error: BaseException, model: str) -> str:
         ),
         (ai.ModelRateLimitError, "{0} refuses for the rate of requests" + wait + ": {1}"),
         (
-            (ai.ModelTimeoutError, ai.ModelRequestTimeout),
+            (ai.ModelTimeoutError, ai.ModelRequestTimeout, TimeoutError),
             "{0} did not answer in time: set a longer `timeout_seconds`",
         ),
         (ai.ModelConnectionError, "{0} cannot be reached: {1}"),
@@ -332,8 +332,11 @@ class RemoteModels:
             received = _Received(paced, seconds)
             _RECEIVED.set(received)
             try:
+                # The client's own limit is one for each read: a server that trickles has no end.
+                longest = (1 + RETRIES) * (2 * seconds + LONGEST_WAIT_SECONDS)
                 async with self._limiter:
-                    answer = await request()
+                    with anyio.fail_after(longest):
+                        answer = await request()
             except (*_STUMBLES, ai.UnexpectedModelBehavior, ai.ModelAPIError) as error:
                 # Their own kinds are more than that: a status, no connection, a refusal, …
                 plain = type(error) in (ai.UnexpectedModelBehavior, ai.ModelAPIError)
