@@ -21,10 +21,9 @@ from skillup.executors.attempts import (
 )
 from skillup.executors.budgets import StopPolicy
 from skillup.judges.evaluate import TurnJudge
-from skillup.judges.usage import joined
 from skillup.plan import Job, Relative
 from skillup.schema.grade import Judging
-from skillup.schema.record import Record, TurnRecord
+from skillup.schema.record import Record, TurnRecord, joined
 from skillup.store import RunDirectory
 from skillup.store.scratch import remove_tree
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_rest

@@ -14,15 +14,22 @@ from skillup.checks.scoring import weighted_mean
 from skillup.checks.turn_checks import Level, judge_turn, passes
 from skillup.judges.evaluate import Judge, PendingJudgements
 from skillup.judges.evaluate import evaluate as evaluate_judged
-from skillup.judges.usage import UsageTracker, joined
+from skillup.judges.usage import UsageTracker
 from skillup.judges.verdict import Judged, Verdict, apart_from_skill_use, decide
 from skillup.schema.case import Case
 from skillup.schema.conversation import PostCondition, Turn
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, Simulated, TurnGrade
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import FileState, Record, TurnError, TurnRecord
+from skillup.schema.record import (
+    FileState,
+    Record,
+    TurnError,
+    TurnRecord,
+    joined,
+    total_cost,
+    total_usage,
+)
 from skillup.schema.suite import lead_of
-from skillup.trial.usage import total_cost, total_usage
 
 # Which turns a case is judged by: those of a record beyond them are not.
 

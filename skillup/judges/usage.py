@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skillup.schema.grade import Judging
-from skillup.schema.record import Usage
-from skillup.trial.usage import total_cost, total_usage
+from skillup.schema.record import Usage, total_cost, total_usage
 
 
 @dataclass(slots=True)
@@ -58,20 +57,6 @@ class UsageTracker:
             usage=total_usage(self.usages),
             cost_usd=total_cost(self.costs),
         )
-
-
-def joined(*parts: Judging | None) -> Judging | None:
-    """The sum of several; None if there is none."""
-    given = [part for part in parts if part is not None]
-    if not given:
-        return None
-    return Judging(
-        calls=sum(part.calls for part in given),
-        cached_calls=sum(part.cached_calls for part in given),
-        models=list(dict.fromkeys(name for part in given for name in part.models)),
-        usage=total_usage(Usage(**part.usage) if part.usage else None for part in given),
-        cost_usd=total_cost(part.cost_usd for part in given),
-    )
 
 
 def since(total: Judging | None, before: Judging | None) -> Judging | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillup.judges.usage import joined
 from skillup.schema.grade import BASELINE, Counts, Grade, Judging, RunResult, Stop, Summary
+from skillup.schema.record import joined
 
 _STATUSES = ("PASS", "FAIL", "ERROR", "SKIP")
 _USAGE = (

@@ -6,7 +6,7 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import (
@@ -406,3 +406,34 @@ class Checkpoint(Model):
     elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
     held_seconds: float = Field(description="Of the conversation's own time limit.")
     uncounted: int = Field(0, description="Attempts so far that no `retry_policy` counts.")
+
+
+# Sums of what messages and judges used; what nobody reported stays unknown.
+
+
+def total_usage(usages: Iterable[Usage | None]) -> dict[str, Any] | None:
+    """The sum by field, over those that are known; a field that nobody reported stays None."""
+    known = [vars(usage) for usage in usages if usage is not None]
+    if not known:
+        return None
+    return {name: total_cost(usage[name] for usage in known) for name in Usage.model_fields}
+
+
+def total_cost(amounts: Iterable[Any]) -> Any:
+    """The sum of those that are known; None if none is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+def joined(*parts: Judging | None) -> Judging | None:
+    """The sum of several; None if there is none."""
+    given = [part for part in parts if part is not None]
+    if not given:
+        return None
+    return Judging(
+        calls=sum(part.calls for part in given),
+        cached_calls=sum(part.cached_calls for part in given),
+        models=list(dict.fromkeys(name for part in given for name in part.models)),
+        usage=total_usage(Usage(**part.usage) if part.usage else None for part in given),
+        cost_usd=total_cost(part.cost_usd for part in given),
+    )

@@ -25,13 +25,19 @@ from skillup.process import new_marker
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
-from skillup.schema.record import SessionFingerprint, SimulatorInfo, TurnError, Usage
+from skillup.schema.record import (
+    SessionFingerprint,
+    SimulatorInfo,
+    TurnError,
+    Usage,
+    total_cost,
+    total_usage,
+)
 from skillup.schema.scripted import Script
 from skillup.simulator.prompt import as_message, form_of, form_text, next_text, part_text
 from skillup.trial.artifacts import set_aside
 from skillup.trial.request import THE_RUNS_END, SimulatorMessage, SimulatorPart
 from skillup.trial.state_backup import rewind_sessions, session_files
-from skillup.trial.usage import total_cost, total_usage
 
 _ATTEMPTS = 2
 

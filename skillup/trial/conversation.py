@@ -18,14 +18,13 @@ from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.conversation import Turn
 from skillup.schema.grade import CheckResult, Judging
-from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord
+from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord, joined
 from skillup.schema.suite import lead_of
 from skillup.trial.message import LiveSession, not_sent, system_of
 from skillup.trial.message_retry import Sender
 from skillup.trial.request import Deadline, TrialEvent, TrialRequest, spent_in
 from skillup.trial.simulated_user import SimulatedUser, unwritten
 from skillup.trial.state_backup import StateBackup, note_down
-from skillup.trial.usage import sum_of_judging
 
 # Follow-ups: messages that are sent within a turn because a check of its answer failed.
 
@@ -232,7 +231,7 @@ class LiveConversation:
     def judging(self) -> Judging | None:
         """What judges have taken so far, in all parts of the conversation."""
         judge = self.request.judge
-        return sum_of_judging(self._earlier_judging, judge.judging() if judge else None)
+        return joined(self._earlier_judging, judge.judging() if judge else None)
 
     async def _note_down(self) -> None:
         """What another process needs to go on from here."""

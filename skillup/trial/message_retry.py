@@ -9,12 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio.to_thread
 
 from skillup.ratelimit import Throttle
-from skillup.schema.record import ErrorKind, TurnError, TurnRecord
+from skillup.schema.record import ErrorKind, TurnError, TurnRecord, Usage, total_cost, total_usage
 from skillup.trial.artifacts import set_aside
 from skillup.trial.message import LiveSession, not_sent
 from skillup.trial.request import Deadline
 from skillup.trial.state_backup import StateBackup
-from skillup.trial.usage import sum_of_costs, sum_of_usage
 
 REFUSALS: frozenset[ErrorKind] = frozenset({"rate_limit", "overloaded", "quota"})
 # The agent was answered, and its own limit ended the turn.
@@ -84,10 +83,11 @@ def _told(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> Tur
     times = "once" if len(refused) == 1 else f"{len(refused)} times"
     note = f"the provider refused the message {times} ({kinds}); it was sent again after {seconds}"
     tries = [*refused, sent]
+    usage = total_usage(turn.usage for turn in tries)
     return sent.model_copy(
         update={
             "notes": [*sent.notes, note],
-            "usage": sum_of_usage(turn.usage for turn in tries),
-            "cost_usd": sum_of_costs(turn.cost_usd for turn in tries),
+            "usage": Usage(**usage) if usage else None,
+            "cost_usd": total_cost(turn.cost_usd for turn in tries),
         }
     )

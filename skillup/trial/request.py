@@ -23,8 +23,8 @@ from skillup.schema.record import (
     TranscriptItem,
     TurnError,
     TurnRecord,
+    total_cost,
 )
-from skillup.trial.usage import sum_of_costs, sum_of_usage
 from skillup.workspace import BlobStore
 
 # Time left: a turn's own limit within the whole conversation's.
@@ -225,6 +225,6 @@ def _cut(text: str) -> str:
 def spent_in(turn: TurnRecord) -> tuple[int | None, float | None]:
     """Tokens (input and output) and cost of a turn's messages; None where none of them told."""
     messages = [turn, *turn.follow_ups]
-    usage = sum_of_usage(message.usage for message in messages)
-    cost = sum_of_costs(message.cost_usd for message in messages)
-    return (usage.tokens() if usage is not None else None), cost
+    tokens = total_cost(message.usage.tokens() for message in messages if message.usage)
+    cost = total_cost(message.cost_usd for message in messages)
+    return tokens, cost

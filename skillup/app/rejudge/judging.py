@@ -23,13 +23,13 @@ from skillup.judges.evaluate import Judge
 from skillup.judges.rejudge.changes import GradeChange, compare
 from skillup.judges.rejudge.judges_compared import read_by
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
-from skillup.judges.usage import joined, since
+from skillup.judges.usage import since
 from skillup.redaction.secrets import Secrets
 from skillup.reports.rejudging_json import RejudgeCounts
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging
-from skillup.schema.record import FileState, Record
+from skillup.schema.record import FileState, Record, joined
 from skillup.schema.suite import Suite
 from skillup.store.journal import no_mask, to_json
 from skillup.store.trials import GRADE_FILE

@@ -62,8 +62,7 @@ from skillup.process import new_marker
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
-from skillup.schema.record import FileState, Usage
-from skillup.trial.usage import total_cost, total_usage
+from skillup.schema.record import FileState, Usage, total_cost, total_usage
 from skillup.workspace import SkillToInstall, install_skill, skill_name, skill_problem
 from skillup.workspace.failures import PreparationError, refuse_full_disk
 from skillup.workspace.trees import list_tree, shown

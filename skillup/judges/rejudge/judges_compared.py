@@ -11,11 +11,11 @@ from skillup.checks.describe import expected, title
 from skillup.checks.registry import ASKING
 from skillup.judges.models.client import with_judge_model
 from skillup.judges.router import checks_of
-from skillup.judges.usage import joined
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.schema.judge import JudgeConfig
+from skillup.schema.record import joined
 from skillup.schema.suite import Suite
 
 # What a judge said of each thing it was asked, so that it can be compared with others.
