@@ -1,7 +1,7 @@
 """What the trials of a run say together: how often cases pass, what the skill adds, who was best.
 
 Derived from the grades alone, and derivable again. Rates are over verdicts (PASS and FAIL) only.
-The arithmetic of every number, and its source, is in ``docs/nightly.md``.
+The arithmetic of every number, and its source, is in ``docs/statistics.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The arithmetic of comparing runs: pure functions of counts and scores, without any library.
 
-Every function names its formula and where it comes from; `docs/nightly.md` says when each is used.
+Every function names its formula and its source; `docs/statistics.md` says when each is used.
 """

@@ -169,8 +169,8 @@ def test_the_threshold_is_the_option_then_the_gate_then_a_default(
 
 
 def _documented_chances() -> list[list[str]]:
-    """The rows of the table in `docs/nightly.md`, without their percent signs."""
-    page = (ROOT / "docs" / "nightly.md").read_text("utf-8")
+    """The rows of the table in `docs/trials.md`, without their percent signs."""
+    page = (ROOT / "docs" / "trials.md").read_text("utf-8")
     table = page.split("| true pass rate |")[1].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip(" %") for cell in row.strip("|").split("|")] for row in table]
 

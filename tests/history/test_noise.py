@@ -81,8 +81,8 @@ def test_a_suite_that_got_a_little_worse_everywhere_is_found_by_the_test_over_al
 
 
 def _documented_power() -> list[list[int]]:
-    """The rows of the table in `docs/nightly.md`: trials, then percents."""
-    page = (Path(__file__).parents[2] / "docs" / "nightly.md").read_text("utf-8")
+    """The rows of the table in `docs/comparing.md`: trials, then percents."""
+    page = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text("utf-8")
     table = page.split("| trials in each run |")[1].split("\n\n")[0].splitlines()[2:]
     return [[int(cell.strip(" %")) for cell in row.strip("|").split("|")] for row in table]
 

@@ -20,7 +20,7 @@ export function tally(rows) {
   return counts;
 }
 
-/* Wilson's interval of a rate; docs/nightly.md has the arithmetic. */
+/* Wilson's interval of a rate; docs/statistics.md has the arithmetic. */
 export function wilson(passed, held, confidence) {
   if (!held) return null;
   const z = quantile((1 + confidence) / 2);

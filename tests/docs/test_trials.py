@@ -1,4 +1,4 @@
-"""The tables of `docs/nightly.md` are what its example prints."""
+"""The tables of `docs/trials.md` are what its example prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAST = "## Several engines"
 
 def _shown_lines() -> list[list[str]]:
     """What stands indented before the engines' section, in words; times differ each time."""
-    page = (ROOT / "docs" / "nightly.md").read_text("utf-8").splitlines()
+    page = (ROOT / "docs" / "trials.md").read_text("utf-8").splitlines()
     start = page.index("    $ skillup run . --quiet") + 1
     lines = takewhile(lambda line: line != _LAST, page[start:])
     shown = [line.split() for line in lines if line.startswith("    ")]
