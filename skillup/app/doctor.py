@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import anyio
 
+from skillup.adapters import ADAPTERS
 from skillup.engines.base import (
     Availability,
     HistorySeeder,
@@ -23,7 +24,7 @@ from skillup.engines.base import (
 from skillup.engines.registry import get_engine
 from skillup.errors import ExitCode, SkillupError
 from skillup.load.discover import workspace_root
-from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.load.profiles import load_profile, profile_files
 from skillup.process import new_marker
 from skillup.reports.terminal.layout import make_console, print_table
 from skillup.reports.text import one_line, plain

@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from skillup.adapters import ADAPTERS
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.discover import workspace_root
 from skillup.load.model import LoadedSuite
-from skillup.load.profiles import ADAPTERS, load_profile, profile_files
+from skillup.load.profiles import load_profile, profile_files
 from skillup.load.trust import ALLOW, address_problem, address_variables, is_trusted
 from skillup.plan import Plan
 from skillup.schema.profile import Profile

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
@@ -212,6 +212,20 @@ class SessionForker(Protocol):
         """A copy of `session`, which is `parent`'s, as a session of `child`'s.
 
         `child.session_id` names it. Paths of the parent's workspace in it become the child's.
+        """
+        ...
+
+
+@runtime_checkable
+class SchemaAnswers(Protocol):
+    """An engine whose answers can be held to a JSON Schema."""
+
+    def answering(
+        self, profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool
+    ) -> Profile:
+        """`profile` with that added; files that this needs go to `directory`.
+
+        With `own_skills` the agent has skills that it may use; else it needs none.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Which adapters there are. Each is imported when it is asked for, not before."""
+"""The adapters by name; each is imported when it is asked for, not before."""
 
 from __future__ import annotations
 
@@ -9,28 +9,22 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from skillup.adapters import ADAPTERS
 from skillup.engines.base import Engine, LogsInByFile
 from skillup.engines.cli_runner import CliEngine
-from skillup.engines.environment import EngineHome
 from skillup.engines.login import login_secrets
 from skillup.engines.session_entries import SessionLibrary
 from skillup.errors import UsageError
 
-ENGINES = {
-    "claude_code": "skillup.engines.claude_code.engine:ClaudeCode",
-    "codex": "skillup.engines.codex.engine:Codex",
-    "scripted": "skillup.engines.scripted.engine:ScriptedEngine",
-}
-
 
 def get_engine(name: str) -> Engine:
     """The adapter of that name. Raises UsageError, with the nearest name, if there is none."""
-    if name in ENGINES:
-        module, _, class_name = ENGINES[name].partition(":")
+    if name in ADAPTERS:
+        module, _, class_name = ADAPTERS[name].target.partition(":")
         engine: Engine = getattr(import_module(module), class_name)()
         return engine
-    near = get_close_matches(name, ENGINES, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ENGINES)}"
+    near = get_close_matches(name, ADAPTERS, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ADAPTERS)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
 
 
@@ -41,20 +35,18 @@ def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
+def _engines() -> list[Engine]:
+    return [get_engine(name) for name in ADAPTERS]
+
+
 def session_libraries() -> dict[str, SessionLibrary]:
     """The adapters whose users have sessions of their own, by name."""
-    engines = [get_engine(name) for name in ENGINES]
-    return {engine.name: engine for engine in engines if isinstance(engine, SessionLibrary)}
-
-
-@cache
-def _homes() -> list[EngineHome]:
-    engines = [get_engine(name) for name in ENGINES]
-    return [e.spec.home for e in engines if isinstance(e, CliEngine) and e.spec.home is not None]
+    return {engine.name: engine for engine in _engines() if isinstance(engine, SessionLibrary)}
 
 
 def remove_logins(trial_home: Path) -> None:
     """Removes the logins from a trial's home: it is kept, and nobody works in it."""
-    for home in _homes():
-        with suppress(OSError):
-            home.login_in(trial_home).unlink()
+    for engine in _engines():
+        if isinstance(engine, CliEngine) and engine.spec.home is not None:
+            with suppress(OSError):
+                engine.spec.home.login_in(trial_home).unlink()

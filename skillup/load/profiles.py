@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.problems import near_miss, problems_from
 from skillup.load.yaml_reader import Document, Loc, read_yaml
-from skillup.schema.profile import HOME_VARIABLES, Profile
+from skillup.schema.profile import Profile
 
 # ``${VAR}``, ``${VAR:-default}`` and ``${VAR?message}`` in profiles and suites.
 
@@ -61,10 +62,6 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
     return _REFERENCE.sub(value, text)
 
 
-ADAPTERS = ("claude_code", "codex", "scripted")
-_ALIASES = {"claude": "claude_code", "claude-code": "claude_code"}
-
-
 def profile_files(root: Path) -> dict[str, Path]:
     """The profiles of a workspace by name."""
     return {path.stem: path for path in sorted((root / "engines").glob("*.y*ml"))}
@@ -86,10 +83,10 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
             raise UsageError(f"--engine {name}: no such file", hint="give a profile's path or name")
         return read_profile(path, environment)
     files = profile_files(root)
-    for candidate in (name, _ALIASES.get(name, name)):
+    for candidate in (name, ALIASES.get(name, name)):
         if candidate in files:
             return read_profile(files[candidate], environment)
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     if name in ADAPTERS:
         return Profile(name=name, engine=name)
     known = sorted({*files, *ADAPTERS})
@@ -130,8 +127,8 @@ def check_profile(
         problems += problems_from(error, document, Profile)
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
     if profile.engine not in ADAPTERS:
-        guess = near_miss(profile.engine, [*ADAPTERS, *_ALIASES])
-        meant = f"did you mean `{_ALIASES.get(guess, guess)}`? " if guess else ""
+        guess = near_miss(profile.engine, [*ADAPTERS, *ALIASES])
+        meant = f"did you mean `{ALIASES.get(guess, guess)}`? " if guess else ""
         message = f"there is no adapter `{profile.engine}`"
         fix = f"{meant}known adapters: {', '.join(ADAPTERS)}"
         problems.append(document.problem(("engine",), message, fix))

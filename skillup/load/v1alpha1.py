@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
+from skillup.adapters import HOME_VARIABLES
 from skillup.load.expand import merge_defaults
 from skillup.schema import templates
 from skillup.schema.base import Model
@@ -19,7 +20,6 @@ from skillup.schema.check_specs import TurnNotContains
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.conversation import Capture, Turn
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.profile import HOME_VARIABLES
 from skillup.schema.suite import Suite
 
 VERSION = "v1alpha1"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from skillup.adapters import ADAPTERS
 from skillup.schema.base import (
     Model,
     NonEmptyText,
@@ -45,10 +46,6 @@ def _no_key(value: str) -> str:
 VariableOfKey = Annotated[NonEmptyText, AfterValidator(_no_key)]
 
 
-HOME_VARIABLES = frozenset({"HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"})
-"""They say where a CLI keeps its sessions, settings and login: under `clean`, the trial's own."""
-
-
 class Price(Model):
     """USD per million tokens."""
 
@@ -62,7 +59,7 @@ class Profile(Model):
     """How one engine is run. Every key has a default that the adapter supplies."""
 
     name: NonEmptyText = Field("", description="Default: the file's name.")
-    engine: NonEmptyText = Field(description="The adapter: claude_code, codex, scripted.")
+    engine: NonEmptyText = Field(description=f"The adapter: {', '.join(ADAPTERS)}.")
     command: (
         Annotated[
             list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)

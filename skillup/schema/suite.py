@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from skillup.adapters import HOME_VARIABLES
 from skillup.schema.base import (
     Bool,
     Confidence,
@@ -37,7 +38,7 @@ from skillup.schema.case import Aggregation, Case, Mcp, RetryPolicy
 from skillup.schema.checks import CheckSet
 from skillup.schema.conversation import Persona, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
-from skillup.schema.profile import HOME_VARIABLES, VariableOfKey
+from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
 
 # A suite's gates: what a run of it has to meet. By itself, as comparing runs needs no cases.

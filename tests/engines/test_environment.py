@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from skillup.adapters import ADAPTERS
 from skillup.engines.base import SessionResumer
 from skillup.engines.cli_runner import cost_usd
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.failures import parse_retry_after, turn_error
 from skillup.engines.login import login_secrets
-from skillup.engines.registry import ENGINES, get_engine, remove_logins
+from skillup.engines.registry import get_engine, remove_logins
 from skillup.errors import UsageError
-from skillup.load.profiles import ADAPTERS
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import Usage
 from tests.support.held_turns import make_trial, write_files
@@ -135,7 +135,7 @@ def test_only_the_engines_own_error_says_how_long_to_wait() -> None:
     assert turn_error("claude", "rate_limit", long, printed).retry_after_seconds == 7
 
 
-@pytest.mark.parametrize("name", sorted(ENGINES))
+@pytest.mark.parametrize("name", sorted(ADAPTERS))
 def test_every_adapter_is_there_and_can_resume(name: str) -> None:
     engine = get_engine(name)
 
@@ -151,9 +151,10 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
     assert raised.value.hint == "did you mean `claude_code`?"
 
 
-def test_the_loader_knows_the_same_adapters() -> None:
-    # It cannot import the registry, which is above it; a profile's `engine:` is checked there.
-    assert set(ADAPTERS) == set(ENGINES)
+def test_the_registry_names_the_home_that_each_adapter_has() -> None:
+    for name, adapter in ADAPTERS.items():
+        home = get_engine(name).spec.home  # type: ignore[attr-defined]
+        assert (home and home.variable) == adapter.home_variable
 
 
 def test_the_logins_of_all_clis_are_removed(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ session_app = typer.Typer(
 @session_app.command("list")
 def list_sessions(
     engine: Annotated[
-        str | None, typer.Option("--engine", "-e", help="Only of claude_code, or of codex.")
+        str | None, typer.Option("--engine", "-e", help="Only sessions of this engine.")
     ] = None,
     project: Annotated[
         Path | None, typer.Option("--project", help="Only sessions held in this folder or below.")

@@ -162,6 +162,19 @@ class ClaudeCode(WritingCliEngine):
         """Whatever begins with a slash and a name; what it does not know is then an error."""
         return prompt.startswith("/") and bool(prompt[1:2].strip())
 
+    def answering(
+        self, profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool
+    ) -> Profile:
+        """The CLI asks again by itself if an answer does not fit.
+
+        It reads the CLAUDE.md of every directory that it opens a file in, and finds skills there:
+        those of the agent that is judged.
+        """
+        args = [*profile.args, "--json-schema", json.dumps(schema)]
+        args += [] if own_skills else ["--disable-slash-commands"]
+        env = {**profile.env, "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
+        return profile.model_copy(update={"args": args, "env": env})
+
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
     ) -> tuple[Path, Iterable[bytes], Sequence[str]]:

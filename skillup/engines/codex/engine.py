@@ -215,6 +215,14 @@ class Codex(WritingCliEngine):
             error=error,
         )
 
+    def answering(
+        self, profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool
+    ) -> Profile:
+        """The model's provider holds the answer to the schema."""
+        file = directory / "answer-schema.json"
+        file.write_text(json.dumps(schema), "utf-8")
+        return profile.model_copy(update={"args": [*profile.args, "--output-schema", str(file)]})
+
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
     ) -> tuple[Path, Iterable[bytes], Sequence[str]]:

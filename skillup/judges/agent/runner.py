@@ -5,7 +5,6 @@ What its provider refuses is waited out; then the question is asked in another s
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,11 +18,13 @@ import anyio.to_thread
 from skillup.engines.base import (
     Engine,
     EngineTurn,
+    SchemaAnswers,
     SessionRef,
     SessionResumer,
     TrialContext,
     TurnRequest,
 )
+from skillup.engines.registry import get_engine
 from skillup.errors import UsageError
 from skillup.judges.agent.answer import AgentAnswer, AskedCriteria
 from skillup.judges.agent.question import asked_again
@@ -50,7 +51,7 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     updates: dict[str, Any] = {"permission": "read_only"}
     if judge.base_url is not None:
         why = address_problem("judge.base_url", judge.base_url, place.environment, profile.base_url)
-        if why is not None and profile.engine in _FORMS:
+        if why is not None and isinstance(get_engine(profile.engine), SchemaAnswers):
             raise UsageError(why)
         updates["base_url"] = judge.base_url
     if judge.model is not None:
@@ -71,34 +72,10 @@ def answering(
 
     `own_skills`: the judge has skills of its own, and so may not be kept from using any.
     """
-    form = _FORMS.get(profile.engine)
-    return profile if form is None else form(profile, schema, directory, own_skills)
-
-
-def _of_claude(
-    profile: Profile, schema: dict[str, Any], _directory: Path, own_skills: bool
-) -> Profile:
-    """It asks again by itself if the answer has not the form.
-
-    It reads the CLAUDE.md of every directory that it opens a file in, and those are the work of the
-    agent that is judged; and so, at times, it finds skills there.
-    """
-    args = [*profile.args, "--json-schema", json.dumps(schema)]
-    args += [] if own_skills else ["--disable-slash-commands"]
-    env = {**profile.env, "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
-    return profile.model_copy(update={"args": args, "env": env})
-
-
-def _of_codex(
-    profile: Profile, schema: dict[str, Any], directory: Path, _own_skills: bool
-) -> Profile:
-    """The answer is held to the schema by the model's provider."""
-    file = directory / "answer-schema.json"
-    file.write_text(json.dumps(schema), "utf-8")
-    return profile.model_copy(update={"args": [*profile.args, "--output-schema", str(file)]})
-
-
-_FORMS = {"claude_code": _of_claude, "codex": _of_codex}
+    engine = get_engine(profile.engine)
+    if isinstance(engine, SchemaAnswers):
+        return engine.answering(profile, schema, directory, own_skills=own_skills)
+    return profile
 
 
 # A message to an agent that judges or plays the user, at the pace of all who ask its provider.

@@ -1,0 +1,33 @@
+"""The registry of engines: one line each. Adapters are imported when they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What must be known of an engine without importing it."""
+
+    target: str
+    """``module:Class`` of the :class:`skillup.engines.base.Engine`."""
+    home_variable: str | None = None
+    """The variable that says where the CLI keeps its sessions, settings and login."""
+    aliases: tuple[str, ...] = ()
+
+
+ADAPTERS = {
+    "claude_code": Adapter(
+        "skillup.engines.claude_code.engine:ClaudeCode",
+        home_variable="CLAUDE_CONFIG_DIR",
+        aliases=("claude", "claude-code"),
+    ),
+    "codex": Adapter("skillup.engines.codex.engine:Codex", home_variable="CODEX_HOME"),
+    "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),
+}
+
+ALIASES = {alias: name for name, adapter in ADAPTERS.items() for alias in adapter.aliases}
+HOME_VARIABLES = frozenset(
+    {"HOME", *(each.home_variable for each in ADAPTERS.values() if each.home_variable)}
+)
+"""Under ``isolation: clean`` these are the trial's own."""
