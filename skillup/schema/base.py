@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema
 class Model(BaseModel):
     """A value that came from a file or goes into one. Never changed after it was made."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -127,7 +127,7 @@ class Case(Model):
     depends_on: Annotated[
         list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
     ] = Field([], description="Cases that must have passed before.")
-    context: Context = Field(Context(), description="The workspace at the start.")
+    context: Context = Field(Context.model_construct(), description="The workspace at the start.")
     input: Input = Field(description="What the agent is sent.")
     expected_output: NonEmptyText | None = optional("What a good final answer says.")
     expect: CheckSet | None = optional("A gate; if it fails, nothing is judged.")
@@ -151,7 +151,7 @@ class Case(Model):
     constraints: Constraints | None = optional("skill-up: limits.")
     retry_policy: RetryPolicy | None = optional("Which errors are tried again.")
     collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
-    mcp: Mcp = Field(Mcp(), description="In place of the suite's of the same name.")
+    mcp: Mcp = Field(Mcp.model_construct(), description="In place of the suite's of the same name.")
     user_simulator: Scenario | None = optional("skill-up: a simulated user.")
     scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")
 

@@ -58,7 +58,7 @@ class JudgeContext(Model):
     generated_files: Literal["include", "index", "omit"] | None = optional(
         "index: a list of the files."
     )
-    limits: ContextLimits = Field(ContextLimits(), description="How much.")
+    limits: ContextLimits = Field(ContextLimits.model_construct(), description="How much.")
     attachments: list[Attachment] = Field([], description="More files.")
 
     def shows(self, part: Literal["final_message", "transcript", "workspace_diff"]) -> Showing:

@@ -101,7 +101,7 @@ class Reply(Model):
     probability: Fraction = Field(1.0, description="How often the rule applies.")
     steps: list[Step] = Field([], description="Done in order, then `say`.")
     say: Text = Field("", description="The answer.")
-    usage: ScriptedUsage = Field(ScriptedUsage(), description="Tokens reported.")
+    usage: ScriptedUsage = Field(ScriptedUsage.model_construct(), description="Tokens reported.")
     misbehave: Misbehave | None = optional("A fault, for tests.")
 
     @field_validator("when")

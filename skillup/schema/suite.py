@@ -72,7 +72,7 @@ class EngineRef(Model):
     )
     model: Annotated[
         ModelRef, BeforeValidator(text_as("name"), json_schema_input_type=ModelRef | str)
-    ] = Field(ModelRef(), description="The model.")
+    ] = Field(ModelRef.model_construct(), description="The model.")
     version: NonEmptyText | None = optional("skill-up: the CLI's version.")
     entry: Text | None = optional("skill-up: ignored.")
     kwargs: dict[str, Any] = Field({}, description="skill-up: ignored.")
@@ -158,9 +158,9 @@ class Cases(Model):
 
     files: Texts | None = optional("Paths and globs; default: all beside it.")
     datasets: list[DatasetOrPath] = Field([], description="A case for each item.")
-    defaults: CaseDefaults = Field(CaseDefaults(), description="For every case.")
+    defaults: CaseDefaults = Field(CaseDefaults.model_construct(), description="For every case.")
     parallelism: PositiveInt | None = optional("Trials at once; -j outranks it.")
-    retry_policy: RetryPolicy = Field(RetryPolicy(), description="For every case.")
+    retry_policy: RetryPolicy = Field(RetryPolicy.model_construct(), description="For every case.")
 
 
 class Benchmark(Model):
@@ -215,16 +215,16 @@ class Suite(Model):
         ]
         | None
     ) = optional("The default engine.")
-    cases: Cases = Field(Cases(), description="Which cases, and how.")
-    environment: Environment = Field(Environment(), description="Where they run.")
-    mcp: Mcp = Field(Mcp(), description="MCP servers.")
+    cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
+    environment: Environment = Field(Environment.model_construct(), description="Where they run.")
+    mcp: Mcp = Field(Mcp.model_construct(), description="MCP servers.")
     user_simulator: UserSimulator | None = optional("Who plays the user.")
     judge: JudgeConfig | None = optional("Defaults for the cases' judges.")
     judges: list[JudgeConfig] | None = optional("For cases without a judge.", min_length=1)
     on_no_resume: Literal["error", "single_shot"] = Field("error", description="Without resume.")
-    benchmark: Benchmark = Field(Benchmark(), description="With and without.")
-    gates: Gates = Field(Gates(), description="What the whole run must meet.")
-    report: Report = Field(Report(), description="Which reports.")
+    benchmark: Benchmark = Field(Benchmark.model_construct(), description="With and without.")
+    gates: Gates = Field(Gates.model_construct(), description="What the whole run must meet.")
+    report: Report = Field(Report.model_construct(), description="Which reports.")
 
     @model_validator(mode="after")
     def _judge_or_judges(self) -> Suite:
