@@ -9,7 +9,7 @@ from typing import Any
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.json_values import answer_json, as_text, find_values
 from skillup.checks.text import Searcher
-from skillup.schema.conversation import Capture
+from skillup.schema.case import Capture
 from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord, Usage
 

@@ -53,9 +53,11 @@ def import_files(
     if problems:
         raise InvalidFilesError(problems)
     names: set[str] = set()
+    folders: set[str] = set()
     imported = []
     for path, found, draft, notes in converted:
-        directory = out / unique_name(slug(draft.name, "suite"), names) if len(paths) > 1 else out
+        draft.name = unique_name(draft.name, names)
+        directory = out / unique_name(slug(draft.name, "suite"), folders) if len(paths) > 1 else out
         imported.append(Imported(path, found, draft, tuple(notes), lay_out(draft, directory)))
     files = {path: content for item in imported for path, content in item.output.files.items()}
     untrusted: list[Problem] = []

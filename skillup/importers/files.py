@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from skillup.errors import InvalidFilesError
 from skillup.importers.values import SourceValue
-from skillup.load.file_text import read_text
+from skillup.load.yaml_reader import read_text
 
 SCHEME = "file://"
 _MOST_FILES = 2000

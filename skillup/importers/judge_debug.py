@@ -19,10 +19,9 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.judges.agent.answer import AskedCriteria, numbered
 from skillup.judges.evaluate import Judge, JudgeRequest
 from skillup.judges.usage import UsageTracker
-from skillup.load.file_text import read_text
+from skillup.load.compat import read_case
 from skillup.load.problems import near_miss, problems_from
-from skillup.load.v1alpha1 import merged_case
-from skillup.load.yaml_reader import Document
+from skillup.load.yaml_reader import Document, read_text
 from skillup.schema.case import Case
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.grade import CheckResult
@@ -230,10 +229,9 @@ def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
     written["id"] = data.get("case_id") or path.stem
     written["input"] = {"turns": messages} if messages[1:] else {"prompt": messages[0]}
     try:
-        case = Case.model_validate(written)
+        theirs = read_case(written, Suite(), default_id=path.stem)
     except ValidationError as error:
         raise InvalidFilesError(problems_from(error, Document(path, "", written), Case)) from None
-    theirs = merged_case(case, Suite(), default_id=path.stem)
     return theirs.model_copy(update={"judge": None, "judges": theirs.all_judges() or None})
 
 

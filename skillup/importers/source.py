@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.file_text import line_and_column, read_text, refuse
-from skillup.load.yaml_reader import field_name, parse_yaml
+from skillup.load.yaml_reader import field_name, line_and_column, parse_yaml, read_text, refuse
 
 Loc = tuple[str | int, ...]
 Kind = Literal["lost", "changed"]

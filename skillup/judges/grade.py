@@ -16,8 +16,7 @@ from skillup.judges.evaluate import Judge, PendingJudgements
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.judges.usage import UsageTracker
 from skillup.judges.verdict import Judged, Verdict, apart_from_skill_use, decide
-from skillup.schema.case import Case
-from skillup.schema.conversation import PostCondition, Turn
+from skillup.schema.case import Case, PostCondition, Turn
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, Simulated, TurnGrade
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from skillup.errors import Problem
-from skillup.load.file_text import line_and_column, read_text, refuse
+from skillup.load.yaml_reader import line_and_column, read_text, refuse
 
 _MESSAGE = ("query", "question", "prompt", "message", "user_input", "input", "text", "content")
 _EXPECTED = ("response", "answer", "output", "expected", "text", "content")

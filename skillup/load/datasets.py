@@ -17,11 +17,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.case_problems import case_problems
 from skillup.load.dataset_items import DatasetItem, read_items
-from skillup.load.expand import merge_defaults
-from skillup.load.model import LoadedCase, LoadedSuite
+from skillup.load.model import LoadedCase, LoadedSuite, merge_defaults
 from skillup.load.problems import problems_from
+from skillup.load.semantics import case_problems
 from skillup.load.yaml_reader import Document, Loc, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite

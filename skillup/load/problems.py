@@ -16,8 +16,6 @@ from pydantic.fields import FieldInfo
 from skillup.errors import Problem
 from skillup.load.yaml_reader import Document, Loc, field_name
 
-# What somebody may have meant who wrote a name that does not exist.
-
 
 def near_miss(name: str, known: Iterable[str]) -> str | None:
     """The name of `known` that is most like `name`; None if none is like it.
@@ -27,17 +25,16 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
     """
     if len(name) > 80:  # a comparison costs more than a guess is worth
         return None
-    by_spelling = {_plain(candidate): candidate for candidate in reversed(list(known))}
-    plain = _plain(name)
-    longer = [name for name in by_spelling if name.startswith(f"{plain}_")]
-    if plain not in by_spelling and len(longer) == 1:
+
+    def plain(text: str) -> str:
+        return text.casefold().replace("-", "_").replace(" ", "_")
+
+    by_spelling = {plain(candidate): candidate for candidate in reversed(list(known))}
+    longer = [one for one in by_spelling if one.startswith(f"{plain(name)}_")]
+    if plain(name) not in by_spelling and len(longer) == 1:
         return by_spelling[longer[0]]
-    close = get_close_matches(plain, by_spelling, n=1, cutoff=0.7)
+    close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
     return by_spelling[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "_").replace(" ", "_")
 
 
 # Where in the models an error is.
@@ -54,20 +51,20 @@ def keys_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return keys
 
 
-def _kinds(annotation: Any) -> Iterator[Any]:
+def kinds_of(annotation: Any) -> Iterator[Any]:
     """What an annotation allows, without Annotated and unions."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        yield from _kinds(get_args(annotation)[0])
+        yield from kinds_of(get_args(annotation)[0])
     elif origin in (Union, types.UnionType):
         for branch in get_args(annotation):
-            yield from _kinds(branch)
+            yield from kinds_of(branch)
     else:
         yield annotation
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
-    kinds = _kinds(annotation)
+    kinds = kinds_of(annotation)
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
 
@@ -76,7 +73,7 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
     here: list[Any] = [model]
     for part in loc:
         inner = []
-        for kind in (kind for annotation in here for kind in _kinds(annotation)):
+        for kind in (kind for annotation in here for kind in kinds_of(annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):
                 field = keys_of(kind).get(str(part)) or kind.model_fields.get(str(part))
                 inner += [field.annotation] if field else []
@@ -90,7 +87,7 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
 class _Error:
     """One of pydantic's errors, and where it is in the model and in the file."""
 
-    type: str
+    kind: str
     input: Any
     context: Mapping[str, Any]
     loc: Loc
@@ -99,6 +96,16 @@ class _Error:
     on_key: bool
     labels: tuple[int, ...]
     """Indexes in `loc` of what is not in the file: branches of unions, levels left out."""
+    owner: type[BaseModel] | None
+    """The model that has, or lacks, the last key of `loc`."""
+
+    @property
+    def key(self) -> str:
+        return str(self.loc[-1]) if self.loc else ""
+
+    @property
+    def guess(self) -> str | None:
+        return near_miss(self.key, keys_of(self.owner)) if self.owner else None
 
 
 _MOST_PROBLEMS = 200
@@ -108,21 +115,26 @@ def problems_from(
     error: ValidationError, document: Document, model: type[BaseModel]
 ) -> list[Problem]:
     """The problems behind `error`, in the order of the file; what was validated is its data."""
-    found = _one_branch_each([_read(details, document.data) for details in _details(error)])
+    details = error.errors(include_url=False)
+    found = _one_branch_each([_read(one, document.data, model) for one in details])
     misspelled = {
-        (one.path[:-1], id(meant))
+        (one.path[:-1], id(keys_of(one.owner)[one.guess]))
         for one in found
-        if one.type == "extra_forbidden" and (meant := _meant(model, one)) is not None
+        if one.kind == "extra_forbidden" and one.owner and one.guess
     }
     problems: dict[Problem, None] = {}
     for one in found:
-        owner = _model_at(model, one.loc[:-1])
-        field = keys_of(owner).get(str(one.loc[-1])) if owner and one.loc else None
-        if one.type == "missing" and (one.path[:-1], id(field)) in misspelled:
+        field = keys_of(one.owner).get(one.key) if one.owner else None
+        if one.kind == "missing" and (one.path[:-1], id(field)) in misspelled:
             continue  # it was only misspelled: one mistake, one message
-        message, fix = _words(one, model, field)
-        place = _place(one, document)
-        problems[document.problem(one.path, message, fix, at=place)] = None
+        path = one.path[:-1] if one.kind == "missing" else one.path
+        value: Any = document.data
+        for part in path:
+            value = value[part]
+        # A mapping's own first line says more about it than the first key inside.
+        on_key = one.on_key or (isinstance(value, dict | list) and bool(path))
+        place = document.locate(path, key=on_key)
+        problems[document.problem(one.path, *_words(one, model, field), at=place)] = None
     listed = sorted(problems, key=lambda problem: (problem.line, problem.column))
     if len(listed) > _MOST_PROBLEMS:
         rest = f"there are more problems in this file ({len(listed)} in all)"
@@ -130,17 +142,7 @@ def problems_from(
     return listed
 
 
-def _details(error: ValidationError) -> Iterable[Mapping[str, Any]]:
-    return error.errors(include_url=False)
-
-
-def _meant(model: type[BaseModel], one: _Error) -> FieldInfo | None:
-    owner = _model_at(model, one.loc[:-1])
-    guess = near_miss(str(one.loc[-1]), keys_of(owner)) if owner else None
-    return keys_of(owner)[guess] if owner and guess else None
-
-
-def _read(details: Mapping[str, Any], data: Any) -> _Error:
+def _read(details: Mapping[str, Any], data: Any, model: type[BaseModel]) -> _Error:
     loc: Loc = tuple(details["loc"])
     kind = details["type"]
     on_key = kind in ("extra_forbidden", "invalid_key") or loc[-1:] == ("[key]",)
@@ -148,27 +150,18 @@ def _read(details: Mapping[str, Any], data: Any) -> _Error:
     path: list[Any] = []
     labels = []
     for index, part in enumerate(loc):
-        if kind == "missing" and index == len(loc) - 1:
-            path.append(part)
-        elif (isinstance(data, dict) and part in data) or (
+        is_there = (isinstance(data, dict) and part in data) or (
             isinstance(data, list) and isinstance(part, int) and part < len(data)
-        ):
+        )
+        if is_there:
+            data = data[part]
+        if is_there or (kind == "missing" and index == len(loc) - 1):
             path.append(part)
-            data = data[part]  # type: ignore[index]
         else:
             labels.append(index)
     context = details.get("ctx") or {}
-    return _Error(kind, details["input"], context, loc, tuple(path), on_key, tuple(labels))
-
-
-def _place(one: _Error, document: Document) -> tuple[int, int]:
-    path = one.path[:-1] if one.type == "missing" else one.path
-    value: Any = document.data
-    for part in path:
-        value = value[part]
-    # A mapping's own first line says more about it than the first key inside.
-    on_key = one.on_key or (isinstance(value, dict | list) and bool(path))
-    return document.locate(path, key=on_key)
+    owner = _model_at(model, loc[:-1]) if loc else None
+    return _Error(kind, details["input"], context, loc, tuple(path), on_key, tuple(labels), owner)
 
 
 def _one_branch_each(found: list[_Error], after: int = 0) -> list[_Error]:
@@ -183,22 +176,18 @@ def _one_branch_each(found: list[_Error], after: int = 0) -> list[_Error]:
             unions.setdefault(one.loc[:label], {}).setdefault(one.loc[label], []).append(one)
     for loc, branches in unions.items():
         depth = len(loc) + 1
+
         # A branch that expects another kind of value is the last that was meant.
-        meant = min(
-            branches.values(),
-            key=lambda errors: (
-                any(len(one.loc) == depth and one.type in _EXPECTED for one in errors),
-                len(errors),
-                sum(one.type in _EXPECTED for one in errors),
-            ),
-        )
-        kept += _one_branch_each(meant, depth)
+        def unlikely(errors: list[_Error], depth: int = depth) -> tuple[bool, int, int]:
+            other_kind = [one for one in errors if one.kind in _EXPECTED]
+            return any(len(e.loc) == depth for e in other_kind), len(errors), len(other_kind)
+
+        kept += _one_branch_each(min(branches.values(), key=unlikely), depth)
     return kept
 
 
 # Pydantic's error types in plain words: what is wrong, and what would be right.
 
-_SHOWN_LENGTH = 40
 _MOST_LISTED = 12
 """Beyond this, allowed values (or keys) are not listed."""
 _EXPECTED: Mapping[str, str] = {
@@ -224,54 +213,49 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def describe(value: Any) -> str:
+def _shown(value: Any) -> str:
     """`value` as a message names it: a kind for lists and mappings, the value itself for others."""
-    if value is None:
-        return "nothing"
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     text = str(value).lower() if isinstance(value, bool) else str(value)
     text = text if text.isprintable() else repr(text)[1:-1]
-    return f"`{text}`" if len(text) <= _SHOWN_LENGTH else f"`{text[: _SHOWN_LENGTH - 1]}…`"
+    return f"`{text}`" if len(text) <= 40 else f"`{text[:39]}…`"
 
 
 def _words(one: _Error, model: type[BaseModel], field: FieldInfo | None) -> tuple[str, str]:
-    key = str(one.loc[-1]) if one.loc else ""
-    if one.type == "extra_forbidden":
-        return _unknown_key(one, key, model)
-    if one.type == "missing":
+    if one.kind == "extra_forbidden":
+        return _unknown_key(one, model)
+    if one.kind == "missing":
         about = field.description if field else None
         fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})" if about else "add it"
-        return f"`{key}` is missing", fix
+        return f"`{one.key}` is missing", fix
+    value = _shown(one.input)
     if one.on_key and not isinstance(one.input, str):
-        return f"the key {describe(one.input)} is not a text", f'put it in quotes: "{one.input}"'
-    value = describe(one.input)
-    if one.type in _EXPECTED:
-        return _wrong_kind(one.input, value, _EXPECTED[one.type])
-    if one.type == "value_error":
+        return f"the key {value} is not a text", f'put it in quotes: "{one.input}"'
+    if one.kind in _EXPECTED:
+        return _wrong_kind(one.input, _EXPECTED[one.kind])
+    if one.kind == "value_error":
         message, _, fix = str(one.context.get("error", "")).partition(" || ")
         return message, fix
-    if one.type == "literal_error":
+    if one.kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", str(one.context["expected"]))
         guess = near_miss(one.input, allowed) if isinstance(one.input, str) else None
-        listed = "allowed: " + ", ".join(f"`{name}`" for name in allowed)
-        listed = "" if guess and len(allowed) > _MOST_LISTED else listed
-        fix = f"did you mean `{guess}`? {listed}".rstrip() if guess else listed
-        fix = f"write `{allowed[0]}`" if len(allowed) == 1 else fix
-        return f"{value} is not allowed here", fix
-    message, fix = _WORDS.get(one.type, (f"{value} is not right here ({one.type})", ""))
+        fix = "allowed: " + ", ".join(f"`{name}`" for name in allowed)
+        if guess:
+            fix = f"did you mean `{guess}`? {fix if len(allowed) <= _MOST_LISTED else ''}".rstrip()
+        return f"{value} is not allowed here", f"write `{allowed[0]}`" if not allowed[1:] else fix
+    message, fix = _WORDS.get(one.kind, (f"{value} is not right here ({one.kind})", ""))
     message, fix = message.format(value=value), fix.format(**one.context) if fix else ""
     return f"the key {message}" if one.on_key else message, fix
 
 
-def _wrong_kind(value: Any, shown: str, expected: str) -> tuple[str, str]:
+def _wrong_kind(value: Any, expected: str) -> tuple[str, str]:
     if value is None:
         return "nothing is written here", f"write {expected}, or remove the key"
     fix = f"write {expected}"
     if expected == "true or false":
-        fix = "write `true` or `false`"
         words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-        fix = f"write `{words[value.casefold()]}`" if str(value).casefold() in words else fix
+        fix = f"write `{words.get(str(value).casefold(), 'true` or `false')}`"
     elif isinstance(value, float):
         fix = "write a number without a decimal point"
     elif "number" in expected:
@@ -283,12 +267,12 @@ def _wrong_kind(value: Any, shown: str, expected: str) -> tuple[str, str]:
         fix = "begin each item with `- ` on a line of its own, or write [one, other]"
     elif expected == "a mapping":
         fix = "write `key: value` lines below it"
-    return f"{shown} is not {expected}", fix
+    return f"{_shown(value)} is not {expected}", fix
 
 
-def _unknown_key(one: _Error, key: str, model: type[BaseModel]) -> tuple[str, str]:
+def _unknown_key(one: _Error, model: type[BaseModel]) -> tuple[str, str]:
+    key, owner = one.key, one.owner
     message = f"unknown key `{key}`" if len(key) <= 60 else f"unknown key `{key[:59]}…`"
-    owner = _model_at(model, one.loc[:-1])
     if owner is None:
         return message, "remove it"
     if one.input is None and not key.isidentifier():
@@ -303,10 +287,8 @@ def _unknown_key(one: _Error, key: str, model: type[BaseModel]) -> tuple[str, st
         if outer is not None and outer is not owner and key in keys_of(outer):
             where = f"`{field_name(one.path[:depth])}`" if depth else "the top level"
             return message, f"it belongs to {where}: check the indentation"
-    keys = keys_of(owner)
-    guess = near_miss(key, keys)
-    if guess is not None:
-        return message, f"did you mean `{guess}`?"
-    if len(keys) <= _MOST_LISTED:
-        return message, "known here: " + ", ".join(f"`{name}`" for name in keys)
+    if one.guess is not None:
+        return message, f"did you mean `{one.guess}`?"
+    if len(keys_of(owner)) <= _MOST_LISTED:
+        return message, "known here: " + ", ".join(f"`{name}`" for name in keys_of(owner))
     return message, "`skillup schema` lists the keys that are known here"

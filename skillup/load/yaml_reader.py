@@ -2,57 +2,51 @@
 
 The only place that reads with a YAML library. Scalars follow the core schema of YAML 1.2: only
 ``true`` and ``false`` are booleans, so ``on`` and ``yes`` are texts; there are no dates, no base-60
-numbers (``1:30`` is text), no ``1_000``; ``0o17`` is octal, ``0x1F`` hexadecimal, ``0123`` is 123.
-What YAML allows and a case must not have is refused with its place: duplicate keys, tags, several
-documents, aliases that multiply, nesting without end (which ``yaml.compose`` would follow).
+numbers (``1:30`` is text), no ``1_000``. A number in an unusual spelling (``0042``, ``+7``,
+``0x1F``) is a text, which nothing is lost of. Refused with their places: duplicate keys, tags,
+several documents, aliases that multiply, nesting without end.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import stat
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from yaml import SafeLoader
 from yaml.error import MarkedYAMLError, YAMLError
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-)
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.file_text import decode, line_and_column, read_text
 
 try:
     from yaml._yaml import CParser as _Parser
 except ImportError:  # PyYAML without libyaml: many times slower, and refuses more tabs
     _Parser = SafeLoader  # type: ignore[assignment,misc]
 
+MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_REPEATED = 1_000_000
 """Characters that aliases may repeat, in all."""
-_MAX_PROBLEMS = 100
+_MOST_PROBLEMS = 100
+_LONGEST_NUMBER = 1000  # Python needs quadratic time for long ones
 
 Loc = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
-Place = tuple[int, int, dict[Any, "Place"]]
-"""Offsets in the text of a value's key and of the value, and the places of what is inside it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One YAML file as data, whose top level is a mapping; without a `place`, all is at 1:1."""
+    """One YAML file as data, whose top level is a mapping; without a `node`, all is at 1:1."""
 
     path: Path
     text: str
     data: dict[Any, Any]
-    place: Place = field(default=(0, 0, {}), kw_only=True, repr=False)
+    node: Node | None = field(default=None, kw_only=True, repr=False)
 
     def as_written(self, loc: Sequence[str | int]) -> Loc:
         """Where in the file stands what the model has at `loc`: the same, but in branches."""
@@ -64,12 +58,16 @@ class Document:
         Where nothing is at `loc`, the nearest value around it is meant. A value that was left
         empty stands where its key does, and an item of a list is its own key.
         """
-        place = self.place
+        if self.node is None:
+            return 1, 1
+        node, places = self.node, (self.node, self.node)
         for part in loc:
-            if part not in place[2]:
+            found = _child(node, part)
+            if found is None:
                 break
-            place = place[2][part]
-        return line_and_column(self.text, place[0] if key else place[1])
+            places, node = found, found[1]
+        is_empty = isinstance(node, ScalarNode) and not node.value and not node.style
+        return line_and_column(self.text, places[not (key or is_empty)].start_mark.index)
 
     def problem(
         self,
@@ -98,44 +96,94 @@ def field_name(loc: Iterable[object]) -> str:
     return text
 
 
-def read_yaml(path: Path) -> Document:
-    """The YAML file at `path`. Raises InvalidFilesError with all that is wrong with it.
+# A file's text: read without ever waiting, decoded as UTF-8, or refused with a place.
 
-    It never waits (a pipe is refused) and reads at most 16 MB.
-    """
+
+def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int = 1) -> NoReturn:
+    """Raise InvalidFilesError with this one problem."""
+    raise InvalidFilesError([Problem(path, line, column, "", message, fix)])
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file of at most MAX_BYTES. Raises InvalidFilesError."""
+    try:
+        # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        refuse(path, "there is no such file")
+    except (OSError, ValueError) as error:
+        refuse(path, f"the file cannot be opened: {getattr(error, 'strerror', None) or error}")
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        refuse(path, f"this is {kinds.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    try:
+        with os.fdopen(descriptor, "rb") as stream:
+            # A file may have grown since, and some do not know their size.
+            data = b"" if status.st_size > MAX_BYTES else stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        refuse(path, f"the file cannot be read: {error.strerror or error}")
+    size = max(status.st_size, len(data))
+    if size > MAX_BYTES:
+        message = f"the file is too large ({size / 2**20:.1f} MB)"
+        refuse(path, message, "the limit is 16 MB; keep large texts in files of their own")
+    return data
+
+
+def read_text(path: Path) -> str:
+    """The text of a file as :func:`read_file` reads it, without a byte order mark."""
+    return decode(read_file(path), path)
+
+
+def decode(data: bytes, path: Path) -> str:
+    """`data` as UTF-8, without a byte order mark. Raises InvalidFilesError."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
+        refuse(path, "this is UTF-16 or UTF-32, not UTF-8", "save it as UTF-8")
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8").removeprefix("\ufeff")
+        message = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
+        refuse(path, message, "save it as UTF-8", *line_and_column(before, len(before)))
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Where the character at `offset` stands, both counted from 1."""
+    before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def read_yaml(path: Path) -> Document:
+    """The YAML file at `path`. Raises InvalidFilesError with all that is wrong with it."""
     return parse_yaml(read_text(path), path)
 
 
 def parse_yaml(text: str | bytes, path: Path) -> Document:
     """As :func:`read_yaml`, from text, or from bytes in UTF-8; `path` is for the messages."""
     text = decode(text, path) if isinstance(text, bytes) else text.removeprefix("\ufeff")
-    builder = _Builder(text)
+    found: list[tuple[int, str, str]] = []  # offset, message, fix
     try:
-        data, place = builder.document()
-        if not builder.found:
-            return Document(path, text, data, place=place)
-    except _StopBuilding:
-        pass
+        node = _Composer(text).get_single_node()
+        if node is None or (isinstance(node, ScalarNode) and resolve_plain(node.value) is None):
+            raise _RefusedError(0, "the file is empty", "write `key: value` lines")
+        data = _Builder(text, found).value(node)
+        if not isinstance(data, dict) and not found:
+            what = "a list" if isinstance(data, list) else "a single value"
+            message = f"the file holds {what}, not a mapping"
+            raise _RefusedError(node.start_mark.index, message, "write `key: value` lines")
+        if not found:
+            return Document(path, text, data, node=node)
+    except _RefusedError as refused:
+        found.append(refused.args)
     except (YAMLError, ValueError, OverflowError) as error:  # also a character that is none
-        builder.found.append(_explain(error, text))
+        found.append(_explain(error, text))
     raise InvalidFilesError(
         [
             Problem(path, *line_and_column(text, at), "", message, fix)
-            for at, message, fix in sorted(builder.found)
+            for at, message, fix in sorted(found)[:_MOST_PROBLEMS]
         ]
     )
-
-
-class SpelledInt(int):
-    """A whole number in an unusual spelling (``0042``, ``+7``, ``0x1F``): ``str()`` gives it back.
-
-    Where a text is expected, ``0042`` has to stay ``0042``.
-    """
-
-    spelling: str
-
-    def __str__(self) -> str:
-        return self.spelling
 
 
 _WORDS: dict[str, Scalar] = {
@@ -146,204 +194,134 @@ _WORDS: dict[str, Scalar] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }  # fmt: skip
 _NUMBER = re.compile(
-    r"(?P<decimal>[-+]?[0-9]+)|(?P<other_base>0o[0-7]+|0x[0-9a-fA-F]+)"
-    r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+    r"(?P<int>0|-?[1-9][0-9]*)"
+    r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?)"
 )
-_LONGEST_NUMBER = 1000  # Python needs quadratic time for long ones
 
 
 def resolve_plain(text: str) -> Scalar:
-    """The value of an unquoted scalar. Raises ValueError (``what || fix``) if it is too long."""
+    """The value of an unquoted scalar. Raises ValueError if it is a number of too many digits."""
     if text in _WORDS:
         return _WORDS[text]
     number = _NUMBER.fullmatch(text)
     if number is None:
         return text
     if len(text) > _LONGEST_NUMBER:
-        raise ValueError(
-            f"a number of {len(text)} characters || the limit is {_LONGEST_NUMBER}; "
-            "put it in quotes if it is text"
-        )
-    if number.lastgroup == "float":
-        return float(text)
-    value = SpelledInt(text, 10 if number.lastgroup == "decimal" else 0)
-    if int.__repr__(value) == text:
-        return int(value)
-    value.spelling = text
-    return value
+        raise ValueError(f"a number of {len(text)} characters")
+    return int(text) if number["int"] else float(text)
 
 
-class _StopBuilding(Exception):  # noqa: N818 - a signal, not an error of anybody
-    """There is no point in going on; what was found says why."""
+class _RefusedError(Exception):
+    """There is no point in going on: offset, message, fix."""
 
 
-Built = tuple[Any, dict[Any, Place]]
+class _Composer(_Parser):
+    """Makes nodes whose tags are those that are written, and never too deeply nested ones."""
+
+    depth = 0
+
+    def descend_resolver(self, parent: Node | None, index: object) -> None:  # noqa: ARG002
+        self.depth += 1
+        if self.depth > MAX_DEPTH + 1:
+            at = parent.start_mark.index if parent is not None else 0
+            fix = "put a text that contains brackets in quotes"
+            raise _RefusedError(at, f"more than {MAX_DEPTH} levels of nesting", fix)
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+    def resolve(self, kind: object, value: object, implicit: object) -> str:  # noqa: ARG002
+        return ""
 
 
-def _start(event: Any) -> int:
-    return int(event.start_mark.index)
+def _is_merge(key: Node) -> bool:
+    return isinstance(key, ScalarNode) and key.value == "<<" and not key.style
 
 
-def _end(event: Any) -> int:
-    return int(event.end_mark.index)
+def _child(node: Node, part: str | int) -> tuple[Node, Node] | None:
+    """The nodes of the key and the value that `node` has at `part`, its own or merged."""
+    if isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    merged: list[Node] = []
+    for key, value in node.value if isinstance(node, MappingNode) else ():
+        if _is_merge(key):
+            merged += value.value if isinstance(value, SequenceNode) else [value]
+        elif (key.value if key.style else resolve_plain(key.value)) == part:
+            return key, value
+    return next((found for one in merged if (found := _child(one, part))), None)
 
 
 class _Builder:
-    """From a parser's events to data and places. What is odd is noted, and building goes on."""
+    """From nodes to data. What is odd is added to `found`, and building goes on."""
 
-    def __init__(self, text: str) -> None:
-        self.found: list[tuple[int, str, str]] = []
-        """Offset, message, fix."""
+    def __init__(self, text: str, found: list[tuple[int, str, str]]) -> None:
         self._text = text
-        self._next: Callable[[], Any] = lambda: None
-        self._anchors: dict[str, tuple[Any, dict[Any, Place], int] | None] = {}  # None while open
+        self._found = found
+        self._built: dict[int, tuple[Any, int] | None] = {}  # None while it is being built
         self._repeated = 0
 
-    def document(self) -> tuple[dict[Any, Any], Place]:
-        """The one mapping in the file."""
-        self._next = _Parser(self._text).get_event
-        self._next()  # the stream begins
-        if not isinstance(self._next(), DocumentStartEvent):
-            self._stop(0, "the file is empty", "write `key: value` lines")
-        event = self._next()
-        at = _start(event)
-        data, inside = self._value(event, 0)
-        if data is None:
-            self._stop(0, "the file is empty", "write `key: value` lines")
-        if not isinstance(data, dict):
-            what = "a list" if isinstance(data, list) else "a single value"
-            self._stop(at, f"the file holds {what}, not a mapping", "write `key: value` lines")
-        self._next()  # the document ends
-        event = self._next()
-        if isinstance(event, DocumentStartEvent):
-            fix = "keep one document in each file"
-            self._stop(_start(event), "a second document begins here", fix)
-        return data, (at, at, inside)
-
-    def _value(self, event: Any, depth: int) -> Built:
-        """The value that begins with `event`, and the places inside it."""
-        at = _start(event)
-        if isinstance(event, AliasEvent):
-            return self._alias(str(event.anchor), at)
-        value: Any
-        inside: dict[Any, Place] = {}
-        if isinstance(event, ScalarEvent):
-            value, size = self._scalar(event), len(event.value) + 1
-        else:
-            self._check_tag(event, "!")
-            if depth >= MAX_DEPTH:
-                fix = "put a text that contains brackets in quotes"
-                self._stop(at, f"more than {MAX_DEPTH} levels of nesting", fix)
-            before = self._repeated
-            if event.anchor is not None:
-                self._anchors[event.anchor] = None
-            build = self._mapping if isinstance(event, MappingStartEvent) else self._sequence
-            value, inside, end = build(depth + 1)
-            size = end - at + self._repeated - before
-        if event.anchor is not None:
-            self._anchors[event.anchor] = value, inside, size
-        return value, inside
-
-    def _sequence(self, depth: int) -> tuple[list[Any], dict[Any, Place], int]:
-        data: list[Any] = []
-        inside: dict[Any, Place] = {}
-        while not isinstance(event := self._next(), SequenceEndEvent):
-            at = _start(event)
-            value, places = self._value(event, depth)
-            inside[len(data)] = at, at, places
-            data.append(value)
-        return data, inside, _end(event)
-
-    def _mapping(self, depth: int) -> tuple[dict[Any, Any], dict[Any, Place], int]:
-        data: dict[Any, Any] = {}
-        inside: dict[Any, Place] = {}
-        merges: list[tuple[int, Any, dict[Any, Place]]] = []
-        while not isinstance(event := self._next(), MappingEndEvent):
-            key_at = _start(event)
-            merge = isinstance(event, ScalarEvent) and event.value == "<<" and not event.style
-            key = None if merge else self._key(event, depth)
-            event = self._next()
-            at = _start(event)
-            value, places = self._value(event, depth)
-            if merge:
-                merges.append((at, value, places))
-            elif key in inside:
-                first = "line {}, column {}".format(*line_and_column(self._text, inside[key][0]))
-                message = f"the key `{key}` was given already, at {first}"
-                self._note(key_at, message, "keep one of the two")
-            else:
-                data[key] = value
-                if isinstance(event, ScalarEvent) and not event.value and not event.style:
-                    at = key_at  # an empty value has no place of its own
-                inside[key] = key_at, at, places
-        for at, value, places in merges:
-            self._merge(data, inside, at, value, places)
-        return data, inside, _end(event)
-
-    def _key(self, event: Any, depth: int) -> Any:
-        key = self._value(event, depth)[0] if isinstance(event, ScalarEvent | AliasEvent) else []
-        if isinstance(key, list | dict):
-            message = "a list or a mapping cannot be a key"
-            self._stop(_start(event), message, "put the key in quotes if it is text")
-        return key
-
-    def _merge(
-        self, data: dict[Any, Any], inside: dict[Any, Place],
-        at: int, merged: Any, places: dict[Any, Place],
-    ) -> None:  # fmt: skip
-        """Add what `<<` brought: explicit keys win, then whichever was merged first."""
-        sources = [(merged, places)]
-        if isinstance(merged, list):
-            sources = [(source, places[number][2]) for number, source in enumerate(merged)]
-        for source, source_places in sources:
-            if source is None:
-                continue  # an alias that leads nowhere, which is a problem of its own
-            if not isinstance(source, dict):
-                self._note(at, "`<<` takes a mapping, or a list of mappings",
-                           'write `<<: *name`, or put the key "<<" in quotes')  # fmt: skip
-                return
-            for key in source.keys() - data.keys():
-                data[key], inside[key] = source[key], source_places[key]
-
-    def _alias(self, name: str, at: int) -> Built:
-        found = self._anchors.get(name)
-        if found is None:
-            inner = name in self._anchors
-            message = "stands inside its own value" if inner else f"has no `&{name}` above it"
-            fix = "remove it" if inner else "put it in quotes if it is text"
-            self._note(at, f"the alias `*{name}` {message}", fix)
-            return None, {}
-        value, inside, size = found
-        self._repeated += size
-        if self._repeated > MAX_REPEATED:
-            message = f"the aliases repeat more than {MAX_REPEATED} characters"
-            self._stop(at, message, "write out what is meant")
-        return value, inside
-
-    def _scalar(self, event: Any) -> Scalar:
-        if event.tag is None and not event.style:
+    def value(self, node: Node) -> Any:
+        at = node.start_mark.index
+        if id(node) in self._built:
+            built = self._built[id(node)]
+            if built is None:
+                self._found.append((at, "an alias stands inside its own value", "remove it"))
+                return None
+            self._repeated += built[1]
+            if self._repeated > MAX_REPEATED:
+                message = f"the aliases repeat more than {MAX_REPEATED} characters"
+                raise _RefusedError(at, message, "write out what is meant")
+            return built[0]
+        before, self._built[id(node)] = self._repeated, None
+        if node.tag and not (isinstance(node, ScalarNode) and node.tag.endswith(":str")):
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!", 1)[:60]
+            message = f"the tag `{tag}` is not allowed: a file holds plain data"
+            self._found.append((at, message, "remove it, or quote a text that begins with `!`"))
+        value: Any = node.value
+        if isinstance(node, MappingNode):
+            value = self._mapping(node)
+        elif isinstance(node, SequenceNode):
+            value = [self.value(item) for item in node.value]
+        elif isinstance(node, ScalarNode) and not node.style and not node.tag:
             try:
-                return resolve_plain(event.value)
+                value = resolve_plain(value)
             except ValueError as error:
-                message, _, fix = str(error).partition(" || ")
-                self._note(_start(event), message, fix)
-        self._check_tag(event, "!", "tag:yaml.org,2002:str")
-        return str(event.value)
+                fix = f"the limit is {_LONGEST_NUMBER}; put it in quotes if it is text"
+                self._found.append((at, str(error), fix))
+        size = node.end_mark.index - at + 1 + self._repeated - before
+        self._built[id(node)] = value, size
+        return value
 
-    def _check_tag(self, event: Any, *allowed: str) -> None:
-        if event.tag is not None and event.tag not in allowed:
-            tag = event.tag.replace("tag:yaml.org,2002:", "!!", 1)[:60]
-            self._note(_start(event), f"the tag `{tag}` is not allowed: a file holds "
-                       "plain data", "remove it, or quote a text that begins with `!`")  # fmt: skip
-
-    def _note(self, at: int, message: str, fix: str) -> None:
-        self.found.append((at, message, fix))
-        if len(self.found) >= _MAX_PROBLEMS:
-            raise _StopBuilding
-
-    def _stop(self, at: int, message: str, fix: str) -> NoReturn:
-        self.found.append((at, message, fix))
-        raise _StopBuilding
+    def _mapping(self, node: MappingNode) -> dict[Any, Any]:
+        data: dict[Any, Any] = {}
+        keys: dict[Any, int] = {}
+        merges: list[dict[Any, Any]] = []
+        for key_node, value_node in node.value:
+            at = key_node.start_mark.index
+            if _is_merge(key_node):
+                merged = self.value(value_node)
+                sources = merged if isinstance(merged, list) else [merged]
+                if all(isinstance(source, dict) for source in sources):
+                    merges += sources
+                elif merged is not None:
+                    fix = 'write `<<: *name`, or put the key "<<" in quotes'
+                    message = "`<<` takes a mapping, or a list of mappings"
+                    self._found.append((value_node.start_mark.index, message, fix))
+                continue
+            key = self.value(key_node)
+            if isinstance(key, list | dict):
+                message = "a list or a mapping cannot be a key"
+                raise _RefusedError(at, message, "put the key in quotes if it is text")
+            value = self.value(value_node)
+            if key in keys:
+                first = "line {}, column {}".format(*line_and_column(self._text, keys[key]))
+                message = f"the key `{key}` was given already, at {first}"
+                self._found.append((at, message, "keep one of the two"))
+            else:
+                data[key], keys[key] = value, at
+        for source in merges:  # explicit keys win, then whichever was merged first
+            data |= {key: value for key, value in source.items() if key not in data}
+        return data
 
 
 # What a parser's complaint means to somebody who is writing a case: some words of it (libyaml and
@@ -364,6 +342,9 @@ _COMPLAINTS: tuple[tuple[str, str, str, str], ...] = (
      "put a regex or a Windows path in single quotes, or write \\\\ for each backslash"),
     ("alphabetic or numeric", "alias", "^`*` begins an alias (`*name`), not a text", _QUOTE_IT),
     ("alphabetic or numeric", "anchor", "^`&` begins an anchor (`&name`), not a text", _QUOTE_IT),
+    ("undefined alias", "", "the alias `{alias}` has no anchor of this name above it",
+     "put it in quotes if it is text"),
+    ("another document", "", "a second document begins here", "keep one document in each file"),
     ("comment or (a )?line break|indentation indicator|chomping", "",
      "^`|` and `>` begin a text on the lines below", _QUOTE_IT),
     ("sequence entries are not allowed", "", "a list cannot begin here",
@@ -394,7 +375,8 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
     opened_at = error.context_mark.index if error.context_mark else at
     for words, context_words, message, fix in _COMPLAINTS:
         if context_words in context and re.search(words, problem):
-            line = str(line_and_column(text, opened_at)[0])
+            line, alias = str(line_and_column(text, opened_at)[0]), (text[at:].split() or [""])[0]
+            message, fix = message.replace("{alias}", alias), fix.replace("{line}", line)
             where = opened_at if message.startswith("^") else at
-            return where, message.lstrip("^").replace("{line}", line), fix.replace("{line}", line)
+            return where, message.lstrip("^").replace("{line}", line), fix
     return at, f"this is not YAML ({context + ': ' if context else ''}{problem})", ""

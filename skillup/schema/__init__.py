@@ -2,6 +2,6 @@
 
 Files that people write: :mod:`case <skillup.schema.case>`, :mod:`suite <skillup.schema.suite>`,
 :mod:`profile <skillup.schema.profile>`, made of :mod:`checks <skillup.schema.checks>` and
-:mod:`conversation <skillup.schema.conversation>`. Files that skillup writes:
+:mod:`conversation <skillup.schema.case>`. Files that skillup writes:
 :mod:`record <skillup.schema.record>` and :mod:`grade <skillup.schema.grade>`.
 """

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from skillup.schema.base import (
     Bool,
     Fraction,
+    Int,
     Model,
     NonEmptyText,
     NonNegativeInt,
@@ -18,16 +20,228 @@ from skillup.schema.base import (
     Texts,
     Trials,
     VariableName,
+    one_of,
     optional,
     text_as,
     text_list,
 )
+from skillup.schema.check_specs import ToolKind
 from skillup.schema.checks import Check, CheckSet
-from skillup.schema.conversation import Input
 from skillup.schema.judge import JudgeConfig, JudgeModel
-from skillup.schema.patterns import WorkspacePath
+from skillup.schema.patterns import CapturePattern, JsonPath, Regex, WorkspacePath
 from skillup.schema.record import ErrorKind
 from skillup.schema.scripted import ScriptOrReplies
+
+# Captures: values that are taken out of a turn, or of a message, for later.
+
+
+class Capture(Model):
+    """A value taken out of a turn, for use as ``<<variable>>`` later."""
+
+    variable: VariableName = Field(description="The name to keep it under.")
+    pattern: CapturePattern | None = optional("A regex with a group `value`, or just one.")
+    jsonpath: JsonPath | None = optional("A JSONPath; the root is the turn.")
+    default: Text | None = optional("Used if nothing is found, or it is empty.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Capture:
+        one_of(self, ("pattern", "jsonpath"), what="a capture")
+        return self
+
+
+# Rules that rebuild, from a history, the variables a live conversation would have filled.
+
+
+class Pairs(Model):
+    """Questions that the assistant asked, in a known order, and what the user answered to each."""
+
+    marker: Regex = Field(description="Where it matches, the assistant asks; group `question`.")
+    fields: list[VariableName] = Field(min_length=1, description="One for each question.")
+    default: Text | None = optional("For what was not answered; without it, that is an error.")
+    pending: VariableName | None = optional("Gets the question that is still open.")
+    pending_field: VariableName | None = optional("Gets the field it asks for.")
+
+    @model_validator(mode="after")
+    def _different(self) -> Pairs:
+        names = [*self.fields, *(n for n in (self.pending, self.pending_field) if n is not None)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"`{twice}` is named twice || give each value a name of its own")
+        return self
+
+
+class Reconstruct(Model):
+    """One rule: a capture over the whole history, or pairs of questions and answers."""
+
+    capture: Capture | None = optional("A value from any of the messages.")
+    role: Literal["user", "assistant", "any"] = Field("any", description="capture: whose messages.")
+    take: Literal["first", "last", "last_message"] = Field(
+        "last", description="capture: which match counts."
+    )
+    pairs: Pairs | None = optional("Questions and their answers, by a marker.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Reconstruct:
+        one_of(self, ("capture", "pairs"), what="a rule of `reconstruct`")
+        if self.pairs is not None and {"role", "take"} & self.model_fields_set:
+            raise ValueError("`role` and `take` belong to a `capture` || leave them out here")
+        if self.capture is not None and self.capture.jsonpath is not None:
+            raise ValueError("a `jsonpath` over a history || put it on a message of the history")
+        return self
+
+    def variables(self) -> Iterator[str]:
+        """The names that the rule gives a value to."""
+        if self.capture is not None:
+            yield self.capture.variable
+        if self.pairs is not None:
+            yield from self.pairs.fields
+            yield from (n for n in (self.pairs.pending, self.pairs.pending_field) if n is not None)
+
+
+def _turns(value: Any) -> Any:
+    """A bare string is a turn with that message."""
+    if isinstance(value, list):
+        return [{"content": item} if isinstance(item, str) else item for item in value]
+    return value
+
+
+class PostCondition(CheckSet):
+    """A gate after a turn: if it fails, the conversation does not go on."""
+
+    on_fail: Literal["fail", "skip_remaining", "judge"] = Field(
+        "fail", description="judge: nothing more is sent, and the checks decide."
+    )
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> PostCondition:
+        if not any(True for _ in self.given()):
+            raise ValueError("there is no condition || add one, such as `must_contain_any: [...]`")
+        return self
+
+
+class Turn(Model):
+    """One user message and what must pass after the agent has answered it."""
+
+    role: Literal["user"] = Field("user", description="Always `user`.")
+    content: Text | None = optional("The message; `<<name>>` is filled in.")
+    respond: NonEmptyText | None = optional("What the simulated user is to write.")
+    literal: Bool = Field(False, description="Its texts are no templates.")
+    slash_command: Bool = Field(False, description="The message is a command of the CLI.")
+    timeout_seconds: Seconds | None = optional("How long the turn may take.")
+    post_condition: PostCondition | None = optional("The gate after the turn.")
+    capture: list[Capture] = Field([], description="Values for later turns.")
+    expected_output: NonEmptyText | None = optional("What a good answer says.")
+    assertions: list[Check] = Field([], description="This turn's checks.")
+    branches: list[Branch] = Field([], description="Other ways to go on from here.")
+
+    @model_validator(mode="after")
+    def _has_message(self) -> Turn:
+        one_of(self, ("content", "respond"), what="a turn")
+        if self.content is not None and not self.content.strip():
+            raise ValueError("the message is empty || write what the user says")
+        return self
+
+    def checks(self) -> list[Check]:
+        """Its assertions; `expected_output` is one more, after them: places stay as written."""
+        if self.expected_output is None:
+            return self.assertions
+        literal = {"literal": True} if self.literal else {}
+        return [*self.assertions, Check(expected_output=self.expected_output, **literal)]
+
+
+class Branch(Model):
+    """Another way in which a conversation goes on, from a fork of its session and workspace."""
+
+    name: NonEmptyText = Field(
+        description="A short name; the case's results are distinguished by it."
+    )
+    turns: Annotated[
+        list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])
+    ] = Field(min_length=1, description="The turns after the fork.")
+    assertions: list[Check] = Field([], description="Checks on this branch.")
+
+
+class HistoryToolCall(Model):
+    """A call of a tool that the assistant made earlier."""
+
+    id: NonEmptyText | None = optional("Default: one is made up.")
+    name: NonEmptyText | None = optional("The engine's own name of the tool.")
+    kind: ToolKind | None = optional("A portable kind instead of a name.")
+    arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
+
+    @model_validator(mode="after")
+    def _one(self) -> HistoryToolCall:
+        one_of(self, ("name", "kind"), what="a tool call")
+        return self
+
+
+class HistoryMessage(Model):
+    """One message of a conversation that took place earlier."""
+
+    role: Literal["user", "assistant", "tool"] = Field(description="Who said it; tool: a result.")
+    content: Text = Field("", description="What was said, or what the tool gave back.")
+    literal: Bool = Field(False, description="What was said is no template.")
+    tool_calls: list[HistoryToolCall] = Field([], description="assistant: its calls.")
+    call_id: NonEmptyText | None = optional("tool: the call; default: the next.")
+    status: Literal["success", "error"] = Field("success", description="tool: how it went.")
+    message_index: Int | None = optional("Its place, where the list is unsorted.")
+    capture: list[Capture] = Field([], description="Values for later turns.")
+
+
+class Persona(Model):
+    """The simulated user's part; `<<name>>` is filled in."""
+
+    role: NonEmptyText | None = optional("Who the user is.")
+    objective: NonEmptyText = Field(description="What the user wants to reach.")
+    knowledge: Texts | dict[str, Any] = Field([], description="What the user knows.")
+    behavior: Texts = Field([], description="How the user behaves.")
+
+
+class Conversation(Model):
+    """A conversation led by a simulated user."""
+
+    mode: Literal["chatter_agent"] | None = optional("Read, without effect.")
+    max_turns: PositiveInt = Field(description="The most turns it may take.")
+    persona: Persona = Field(
+        validation_alias=AliasChoices("persona", "chatter"),
+        description="The user's part (`chatter` is read too).",
+    )
+
+
+class Input(Model):
+    """What the agent is sent: one of `prompt`, `turns`, `conversation`, `transcript`."""
+
+    system: NonEmptyText | None = optional("Appended to the system prompt.")
+    literal: Bool = Field(False, description="`system` and `prompt` are no templates.")
+    history: list[HistoryMessage] = Field([], description="Earlier messages of the session.")
+    reconstruct: list[Reconstruct] = Field([], description="Variables from the history.")
+    message_index: Int | None = optional("History from this place on is left out.")
+    prompt: Text | None = optional("One turn.")
+    turns: (
+        Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])]
+        | None
+    ) = optional("Several turns, in order.", min_length=1)
+    conversation: Conversation | None = optional("A simulated user leads.")
+    transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
+
+    @model_validator(mode="after")
+    def _one(self) -> Input:
+        one_of(self, ("prompt", "turns", "conversation", "transcript"), what="`input`")
+        if self.transcript is not None and self.history:
+            fix = "put it at the transcript's beginning"
+            raise ValueError(f"`history` beside `transcript` || {fix}")
+        if self.prompt is not None and not self.prompt.strip():
+            raise ValueError("the prompt is empty || write what the user says")
+        return self
+
+    def all_turns(self) -> list[Turn]:
+        """The scripted turns; `prompt` is a conversation of one turn."""
+        if self.turns is not None:
+            return self.turns
+        return [Turn(content=self.prompt, literal=self.literal)] if self.prompt is not None else []
+
+
+# The case around it: where it starts, its limits, and what is tried again.
 
 Aggregation = Literal["mean", "min", "max"]
 
@@ -178,3 +392,6 @@ class Case(Model):
         if self.judges is not None:
             return self.judges
         return [self.judge] if self.judge is not None else []
+
+
+Turn.model_rebuild()

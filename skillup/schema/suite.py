@@ -34,9 +34,8 @@ from skillup.schema.base import (
     optional,
     text_as,
 )
-from skillup.schema.case import Aggregation, Case, Mcp, RetryPolicy
+from skillup.schema.case import Aggregation, Case, Mcp, Persona, RetryPolicy, Turn
 from skillup.schema.checks import CheckSet
-from skillup.schema.conversation import Persona, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies

@@ -15,8 +15,8 @@ from skillup.checks.scoring import reaches, unmet, weighted_mean
 from skillup.checks.turn_checks import evaluate_level, follow_ups, judge_turn, passes
 from skillup.engines.base import TurnRequest
 from skillup.schema import templates
+from skillup.schema.case import Turn
 from skillup.schema.checks import Check
-from skillup.schema.conversation import Turn
 from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord, joined
 from skillup.schema.suite import lead_of

@@ -15,7 +15,7 @@ from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Searcher
 from skillup.engines.base import CreatedSession, Engine, HistorySeeder, SessionResumer, TrialContext
 from skillup.schema import templates
-from skillup.schema.conversation import HistoryMessage, Input, Pairs, Reconstruct, Turn
+from skillup.schema.case import HistoryMessage, Input, Pairs, Reconstruct, Turn
 from skillup.schema.patterns import kept_group
 from skillup.schema.record import (
     HistoryItem,

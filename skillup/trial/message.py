@@ -24,7 +24,7 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.schema import templates
-from skillup.schema.conversation import Input
+from skillup.schema.case import Input
 from skillup.schema.record import SessionFingerprint, TurnError, TurnRecord, WorkspaceChanges
 from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
 from skillup.workspace.failures import refuse_full_disk, what_to_do

@@ -13,7 +13,7 @@ from skillup.engines.base import Engine
 from skillup.plan import Job
 from skillup.ratelimit import Throttle
 from skillup.redaction.secrets import NO_SECRETS, Secrets
-from skillup.schema.conversation import Persona
+from skillup.schema.case import Persona
 from skillup.schema.grade import Judging
 from skillup.schema.record import (
     Checkpoint,

@@ -14,10 +14,10 @@ import anyio.to_thread
 from skillup.engines.base import Progress, SessionResumer, TrialContext
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
-from skillup.load.unsupported import too_many_turns, unsupported_in_case, unsupported_in_suite
+from skillup.load.semantics import too_many_turns, unsupported_in_case, unsupported_in_suite
 from skillup.plan import Variant
 from skillup.process import new_marker
-from skillup.schema.conversation import Turn
+from skillup.schema.case import Turn
 from skillup.schema.grade import Judging
 from skillup.schema.judge import SkillRef
 from skillup.schema.record import EngineInfo, FileState, Record, SkillInfo, TurnError, TurnRecord

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skillup.engines.base import SessionResumer
-from skillup.schema.case import Case
-from skillup.schema.conversation import Turn
+from skillup.schema.case import Case, Turn
 from skillup.schema.record import SimulatedEnd, TurnError
 from skillup.schema.suite import Lead, lead_of, needs_simulator
 from skillup.trial.conversation import LiveConversation, Message

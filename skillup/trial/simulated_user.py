@@ -11,7 +11,7 @@ import anyio
 
 from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.schema import templates
-from skillup.schema.conversation import Persona
+from skillup.schema.case import Persona
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.schema.suite import persona_of
 from skillup.trial.message import internal_error, not_sent

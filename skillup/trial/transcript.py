@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillup.schema.conversation import HistoryMessage
+from skillup.schema.case import HistoryMessage
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, TurnRecord
 
 

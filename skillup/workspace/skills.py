@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.file_text import read_text
+from skillup.load.yaml_reader import read_text
 from skillup.schema.record import SkillInfo
 from skillup.workspace.failures import PreparationError, path_problem
 from skillup.workspace.globs import matches_any_glob

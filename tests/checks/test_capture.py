@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from skillup.checks import capture
-from skillup.schema.conversation import Capture
+from skillup.schema.case import Capture
 from skillup.schema.record import ToolResult, TranscriptItem, TurnRecord
 from tests.support.records import call, make_turn
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
+from skillup.schema.case import PostCondition
 from skillup.schema.checks import CHECK_FIELDS, Check
-from skillup.schema.conversation import PostCondition
 from skillup.schema.grade import CheckResult, CheckRole
 from skillup.schema.record import TurnError
 from tests.support.records import call, make_record, make_turn

@@ -14,7 +14,7 @@ from skillup.importers.convert import import_files
 from skillup.importers.write import write_files
 from skillup.importers.yaml_writer import to_yaml
 from skillup.load.suites import load_paths
-from skillup.load.yaml_reader import parse_yaml, resolve_plain
+from skillup.load.yaml_reader import parse_yaml
 
 SUITE = "metadata: {name: n, model: m}\nevals:\n  - {prompt: One, checks: [{match: '*x*'}]}\n"
 
@@ -191,4 +191,3 @@ def test_the_style_of_what_is_written() -> None:
     assert to_yaml({"a": "one\n  two\n"}) == "a: |\n  one\n    two\n"
     assert to_yaml({"z": shared, "a": {}}, header="# h\n") == "# h\nz:\n  - x\na: {}\n"
     assert "&" not in to_yaml({"a": shared, "b": shared})
-    assert to_yaml({"a": resolve_plain("0042")}) == "a: 42\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.load.expand import has_checks, merge_defaults
+from skillup.load.model import has_checks, merge_defaults
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -140,8 +142,8 @@ def test_a_circle_is_told_once(tmp_path: Path) -> None:
 
 
 def test_a_chain_of_dependencies_may_be_long(tmp_path: Path) -> None:
-    files = {f"c{n}.yaml": named(f"c{n}", f"c{n + 1}") for n in range(1500)}
-    loaded = load(tmp_path, {"eval.yaml": "name: d\n", "c1500.yaml": CASE, **files})
+    files = {f"c{n}.yaml": named(f"c{n}", f"c{n + 1}") for n in range(600)}
+    loaded = load(tmp_path, {"eval.yaml": "name: d\n", "c600.yaml": CASE, **files})
     assert told(loaded) == []
 
 
@@ -202,3 +204,34 @@ def test_a_judges_script_beside_the_suite_is_no_case(tmp_path: Path) -> None:
     (suite,) = load_paths([tmp_path]).or_raise().suites
 
     assert [case.case.id for case in suite.cases] == ["a"]
+
+
+def test_two_suites_of_one_name_are_a_mistake(tmp_path: Path) -> None:
+    files = {f"{place}/eval.yaml": "name: keeper\n" for place in "ab"}
+    loaded = load(tmp_path, files | {f"{place}/c.yaml": CASE for place in "ab"}, "a", "b")
+    assert told(loaded) == [
+        (
+            f"eval.yaml:1:7: name: `keeper` is the name of {tmp_path}/a/eval.yaml already; "
+            "give each suite a `name` of its own: results are distinguished by it"
+        )
+    ]
+
+
+def test_few_modules_of_the_package_are_entered_for_a_small_case(tmp_path: Path) -> None:
+    """What loads a case can be read in an hour."""
+    case = "id: a\ninput: {prompt: hi}\nassertions:\n  - contains: x\n"
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        del argument
+        if event == "call":
+            entered.add(frame.f_globals.get("__name__", ""))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        loaded = load(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": case}, ".")
+    finally:
+        sys.setprofile(before)
+    assert loaded.problems == ()
+    assert len({name for name in entered if name.startswith("skillup.")}) <= 15

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.yaml_reader import parse_yaml
+from skillup.load.yaml_reader import parse_yaml, read_yaml
 
 FILE = Path("case.yaml")
 
@@ -26,14 +27,15 @@ def data_of(text: str | bytes) -> dict[Any, Any]:
         ("on", "on"), ("off", "off"), ("yes", "yes"), ("No", "No"), ("y", "y"), ("n", "n"),
         ("tRUE", "tRUE"),
         ("", None), ("~", None), ("null", None), ("NULL", None), ("nUll", "nUll"), ("''", ""),
-        ("0", 0), ("12", 12), ("-7", -7), ("+7", 7), ("0123", 123), ("0o17", 15), ("0x1F", 31),
+        ("0", 0), ("12", 12), ("-7", -7), ("+7", "+7"), ("0042", "0042"), ("-007", "-007"),
+        ("0o17", "0o17"), ("0x1F", "0x1F"), ("00", "00"), ("00.5", 0.5),
         ("1_000", "1_000"), ("0b11", "0b11"), ("1:30", "1:30"), ("190:20:30", "190:20:30"),
         ("-0x1", "-0x1"), ("0o8", "0o8"), ("-", [None]), ("+", "+"),
         ("1.5", 1.5), ("1e3", 1000.0), ("1.", 1.0), (".5", 0.5), ("-1.5E-2", -0.015),
         (".", "."), ("1.2.3", "1.2.3"), ("1e", "1e"),
         (".inf", math.inf), ("-.INF", -math.inf), ("+.inf", math.inf), ("inf", "inf"),
         ("2024-01-31", "2024-01-31"), ("2024-01-31T10:00:00Z", "2024-01-31T10:00:00Z"),
-        ('"true"', "true"), ("'12'", "12"), ("!!str 12", "12"), ("! 12", "12"),
+        ('"true"', "true"), ("'12'", "12"), ("!!str 12", "12"),
         ("<<", "<<"), ("<<name>>", "<<name>>"), ("=", "="),
         ("a\tb", "a\tb"), ("\ta", "a"), ("[\t1,\t2\t]", [1, 2]), ("a \t# comment", "a"),
     ],
@@ -43,13 +45,6 @@ def test_scalars_mean_what_yaml_1_2_says(written: str, value: object) -> None:
     read = data_of(f"key:{separator}{written}\n")["key"]
     assert read == value
     assert isinstance(read, type(value))
-
-
-@pytest.mark.parametrize("spelling", ["0042", "+7", "-007", "0x1F", "0o17"])
-def test_a_number_in_an_unusual_spelling_gives_it_back_as_text(spelling: str) -> None:
-    number = data_of(f"key: {spelling}")["key"]
-    assert isinstance(number, int)
-    assert str(number) == spelling
 
 
 def test_windows_line_ends_do_not_reach_the_texts() -> None:
@@ -149,16 +144,14 @@ def _quoted(dumper: _Dumper, text: str) -> yaml.Node:
 _Dumper.add_representer(str, _quoted)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(texts, nested), st.booleans())
-def test_what_is_dumped_is_read_back(data: dict[str, Any], flow: bool) -> None:
+def test_what_is_dumped_is_read_back_with_places_inside_the_text(
+    data: dict[str, Any], flow: bool
+) -> None:
     text = yaml.dump(data, Dumper=_Dumper, default_flow_style=flow, allow_unicode=True)
-    assert data_of(text) == data
-
-
-@given(st.dictionaries(texts, nested, min_size=1))
-def test_every_value_that_is_dumped_is_located_inside_the_text(data: dict[str, Any]) -> None:
-    text = yaml.dump(data, Dumper=_Dumper)
     document = parse_yaml(text, FILE)
+    assert document.data == data
     places = [document.locate((key,), key=True) for key in document.data]
     assert places == sorted(places)
     assert all(1 <= line <= text.count("\n") + 1 for line, _ in places)
@@ -184,3 +177,162 @@ def test_any_input_is_read_or_refused_with_located_problems(text: str | bytes) -
     if problems is not None:
         assert problems
         assert all(p.line >= 1 and p.column >= 1 and p.message for p in problems)
+
+
+# --- traps
+
+
+def problems_in(text: str | bytes) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidFilesError) as caught:
+        parse_yaml(text, FILE)
+    return caught.value.problems
+
+
+def problem_in(path: Path) -> Problem:
+    with pytest.raises(InvalidFilesError) as caught:
+        read_yaml(path)
+    (problem,) = caught.value.problems
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "phrase"),
+    [
+        # tabs
+        ("a:\n\tb: 1\n", 2, 1, "a tab where only blanks may indent; indent with blanks"),
+        ("\ta: 1\n", 1, 1, "a tab"),
+        ("a: |\n\ttext\n", 2, 1, "a tab"),
+        ("a: one\n\ttwo\n", 2, 1, "a tab"),
+        ("a:\n  -\tb: 1\n", 2, 4, "a tab"),
+        # quotes and escapes
+        ('a: 1\nb: "open\nc: 2\n', 2, 4, "this quote is never closed"),
+        ("a: 'it's'\n", 1, 8, "if a quote ended early, quote the whole text"),
+        ('a: "\\d+"\n', 1, 5, "an escape that YAML does not know"),
+        ('a: "\\xZZ"\n', 1, 7, "an escape that YAML does not know"),
+        ('a: "\\ud800"\n', 1, 7, "an escape that YAML does not know"),
+        ('a: "\\UFFFFFFFF"\n', 1, 7, "an escape that YAML does not know"),
+        ('a: "x\n---\n', 1, 4, "this quote is never closed"),
+        # texts that need quotes
+        ("a: [*.log]\n", 1, 5, "`*` begins an alias (`*name`), not a text; put the text in quotes"),
+        ("a: &\n", 1, 4, "`&` begins an anchor"),
+        (
+            "a: *log\n",
+            1,
+            4,
+            "the alias `*log` has no anchor of this name above it; put it in quotes",
+        ),
+        ("a: @home\n", 1, 4, "a text cannot begin with `@`; put the text in quotes"),
+        ("a: `x`\n", 1, 4, "a text cannot begin with ```"),
+        ("a: %x\n", 1, 4, "a text cannot begin with `%`"),
+        ("a: >= 5\n", 1, 4, "`|` and `>` begin a text on the lines below"),
+        ("a: | text\n", 1, 4, "`|` and `>` begin a text on the lines below"),
+        ("a: b: c\n", 1, 5, "`:` cannot stand here"),
+        ("a: - b\n", 1, 4, "a list cannot begin here"),
+        # structure
+        ("a: 1\n b: 2\n", 2, 3, "`:` cannot stand here; check the indentation"),
+        ("a: 1\nb\nc: 2\n", 2, 1, "a key without `:`"),
+        ("a:\n  - b\n c: 1\n", 3, 2, "this does not continue what begins at line 1"),
+        ("- a\nb: 1\n", 2, 1, "this does not continue what begins at line 1"),
+        ("a: [1, 2\n", 2, 1, "missing here; what is open begins at line 1"),
+        ("a:\n  b: {c: 1\n", 3, 1, "missing here; what is open begins at line 2"),
+        ("a: {b: 1,, c: 2}\n", 1, 10, "a value is missing before this"),
+        ("a: ]\n", 1, 4, "a value is missing before this"),
+        ("%YAML 2.0\n---\na: 1\n", 1, 1, "this is not YAML (found incompatible YAML document"),
+        # tags
+        ("a: !!python/object/apply:os.system [ls]\n", 1, 4, "the tag `!!python/object/apply:os."),
+        ("a: !foo bar\n", 1, 4, "the tag `!foo` is not allowed"),
+        ("!foo\na: 1\n", 1, 1, "the tag `!foo` is not allowed"),
+        ("a: !!binary aGk=\n", 1, 4, "the tag `!!binary` is not allowed"),
+        ("a: !!int abc\n", 1, 4, "the tag `!!int` is not allowed"),
+        ("a: !!str [b]\n", 1, 4, "the tag `!!str` is not allowed"),
+        # keys
+        ("[a, b]: 1\n", 1, 1, "a list or a mapping cannot be a key"),
+        ("a:\n  ? {b: 1}\n  : 2\n", 2, 5, "a list or a mapping cannot be a key"),
+        ("a: &x [1]\n*x : 2\n", 1, 4, "a list or a mapping cannot be a key"),
+        ("{{x}}\n", 1, 2, "a list or a mapping cannot be a key"),
+        ("<<: 1\n", 1, 5, "`<<` takes a mapping, or a list of mappings"),
+        # documents
+        ("", 1, 1, "the file is empty"),
+        ("\n# only a comment\n", 1, 1, "the file is empty"),
+        ("---\n", 1, 1, "the file is empty"),
+        ("# list\n- a\n", 2, 1, "the file holds a list, not a mapping"),
+        ("just words\n", 1, 1, "the file holds a single value, not a mapping"),
+        ("a: 1\n---\nb: 2\n", 2, 1, "a second document begins here"),
+        # characters
+        ("a: 1\nb: \x00\n", 2, 4, "the character U+0000 may not be in a YAML file; remove it; is"),
+        ("a: \x07\n", 1, 4, "the character U+0007 may not be in a YAML file; remove it"),
+        ("a: 1\nb: \ud800\n", 2, 4, "the character U+D800 may not be in a YAML file"),
+        # numbers that Python would not read
+        ("a: " + "1" * 5000, 1, 4, "a number of 5000 characters; the limit is 1000"),
+    ],
+)
+def test_a_trap_is_one_located_message(text: str, line: int, column: int, phrase: str) -> None:
+    (problem,) = problems_in(text)
+    assert phrase in str(problem)
+    assert (problem.line, problem.column) == (line, column)
+
+
+def test_every_duplicate_key_is_named_with_both_places() -> None:
+    text = "a: 1\nb:\n  c: 1\n  d: [{e: 1, e: 2}]\n  c: {x: 1, x: 2}\na: 2\n"
+    assert [str(p) for p in problems_in(text)] == [
+        f"case.yaml:{line}:{column}: the key `{key}` was given already, at line {first}; "
+        "keep one of the two"
+        for line, column, key, first in [
+            (4, 14, "e", "4, column 8"),
+            (5, 3, "c", "3, column 3"),
+            (5, 13, "x", "5, column 7"),
+            (6, 1, "a", "1, column 1"),
+        ]
+    ]
+
+
+# --- bombs: bounded in time and memory
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 30)]
+    (problem,) = problems_in("l0: &l0 [x]\n" + "\n".join(levels))
+    assert "the aliases repeat more than 1000000 characters" in problem.message
+    assert problem.line in (5, 6)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]\n", "a: &a {b: {c: *a}}\n", "a: &a\n  <<: *a\n  b: 1\n"]
+)
+def test_a_value_that_contains_itself_is_refused(text: str) -> None:
+    assert "stands inside its own value" in problems_in(text)[0].message
+
+
+@pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "[{a: ", "? "])
+def test_deep_nesting_is_refused_and_not_a_recursion_error(unit: str) -> None:
+    (problem,) = problems_in("a:\n  " + unit * 20_000)
+    assert "more than 100 levels of nesting" in problem.message
+
+
+# --- encodings
+
+
+def test_bytes_that_are_not_utf_8_are_located() -> None:
+    (problem,) = problems_in("a: 1\r\nbé: ü ".encode() + b"\xff\n")
+    assert (problem.line, problem.column) == (2, 7)
+    assert "byte 0xff at offset 14 is not UTF-8; save it as UTF-8" in str(problem)
+
+
+def test_a_wide_encoding_is_named() -> None:
+    (problem,) = problems_in("a: 1\n".encode("utf-16"))
+    assert "not UTF-8; save it as UTF-8" in str(problem)
+
+
+# --- files that are none
+
+
+def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "large").open("wb") as stream:
+        stream.truncate(10**12)
+    paths = [tmp_path / "none", tmp_path, tmp_path / "pipe", tmp_path / "large", Path("/dev/zero")]
+    said = [problem_in(path).message.partition(" (")[0] for path in paths]
+    assert said == [
+        "there is no such file", "this is a directory, not a file", "this is a pipe, not a file",
+        "the file is too large", "this is a device, not a file",
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.schema.conversation import Input
+from skillup.schema.case import Input
 from skillup.trial.history import NO_RESULT, Past, past_of
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.schema.conversation import HistoryMessage, Reconstruct
+from skillup.schema.case import HistoryMessage, Reconstruct
 from skillup.trial.history import Rebuilt, rebuild
 
 PAIRS = {"marker": r"Q\d+:", "fields": ["stage", "size"], "default": "", "pending": "open"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillup.schema.conversation import HistoryMessage
+from skillup.schema.case import HistoryMessage
 from skillup.trial.transcript import turns_of
 from tests.support.project import Project
 

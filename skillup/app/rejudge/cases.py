@@ -233,9 +233,9 @@ def _stands_alone(path: Path) -> bool:
 def _alone(path: Path) -> EditedCase:
     from pydantic import ValidationError
 
-    from skillup.load.case_problems import case_problems
-    from skillup.load.expand import merge_defaults
+    from skillup.load.model import merge_defaults
     from skillup.load.problems import problems_from
+    from skillup.load.semantics import case_problems
     from skillup.load.yaml_reader import read_yaml
     from skillup.schema.suite import Suite
 

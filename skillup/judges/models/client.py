@@ -32,7 +32,7 @@ from skillup.judges.models.question import (
     Question,
 )
 from skillup.judges.models.scripted import ScriptedModels
-from skillup.load.expand import judge_settings
+from skillup.load.model import judge_settings
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel

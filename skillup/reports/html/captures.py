@@ -9,8 +9,8 @@ from skillup.checks.context import CannotEvaluateError, original_span, plain
 from skillup.checks.text import Searcher
 from skillup.reports.html.evidence import utf16
 from skillup.schema import templates
+from skillup.schema.case import Capture, Turn
 from skillup.schema.checks import Check
-from skillup.schema.conversation import Capture, Turn
 from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord
 

@@ -81,7 +81,7 @@ def followed(said: str, *again: tuple[int, str]) -> dict[str, Any]:
 
 def merged(case: dict[str, Any], **suite: Any) -> list[str]:
     """What the judges look for, of a case in a suite."""
-    from skillup.load.expand import merge_defaults
+    from skillup.load.model import merge_defaults
     from skillup.schema.case import Case
     from skillup.schema.suite import Suite
 
@@ -362,7 +362,7 @@ SCORING, LEVELS, SCOPE = (
     "skillup.checks.evaluate",
 )
 REGISTRY, EVALUATE = "skillup.checks.registry", "skillup.checks.evaluate"
-GRADE, MERGE = "skillup.schema.grade", "skillup.load.expand"
+GRADE, MERGE = "skillup.schema.grade", "skillup.load.model"
 FOLDING = "skillup.checks.text"
 
 MUTANTS: list[tuple[int, str, str, str]] = [

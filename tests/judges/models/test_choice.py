@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillup.judges.models.client import with_judge_model
-from skillup.load.expand import merge_defaults
+from skillup.load.model import merge_defaults
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
 from skillup.schema.suite import Suite

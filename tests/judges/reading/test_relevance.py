@@ -11,7 +11,7 @@ import pytest
 
 from skillup.judges.models.question import ModelQuestion
 from skillup.judges.usage import UsageTracker
-from skillup.schema.conversation import HistoryMessage
+from skillup.schema.case import HistoryMessage
 from skillup.schema.record import HistoryItem
 from skillup.trial.transcript import turns_of
 from tests.support.records import Recorded, make_record, make_turn

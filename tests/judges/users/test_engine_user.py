@@ -12,7 +12,7 @@ import pytest
 
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.ratelimit import RateLimiter
-from skillup.schema.conversation import Persona
+from skillup.schema.case import Persona
 from skillup.schema.profile import Profile
 from skillup.schema.scripted import Script
 from skillup.simulator.engine_user import EngineUser, SimulatorConfig

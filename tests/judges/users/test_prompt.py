@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillup.schema.conversation import Persona
+from skillup.schema.case import Persona
 from skillup.schema.record import HistoryItem
 from skillup.simulator.prompt import next_text, part_text
 from skillup.trial.request import SimulatorPart

@@ -12,13 +12,14 @@ import re
 from typing import Any, TypeVar
 
 from skillup.adapters import HOME_VARIABLES
-from skillup.load.expand import merge_defaults
+from skillup.errors import Problem
+from skillup.load.model import merge_defaults
+from skillup.load.yaml_reader import Document
 from skillup.schema import templates
 from skillup.schema.base import Model
-from skillup.schema.case import Case
+from skillup.schema.case import Capture, Case, Turn
 from skillup.schema.check_specs import TurnNotContains
 from skillup.schema.checks import Check, CheckSet
-from skillup.schema.conversation import Capture, Turn
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.suite import Suite
 
@@ -39,26 +40,45 @@ T = TypeVar("T", bound=Model)
 K = TypeVar("K", bound=CheckSet | Check | None)
 
 
-def states_version(data: Any) -> bool:
-    """Whether a file says that it is skill-up's."""
-    return isinstance(data, dict) and data.get("schema_version") == VERSION
+def read_suite(document: Document, problems: list[Problem]) -> Suite:
+    """The suite in our language. Raises ValidationError; `problems` gets what is left out."""
+    for name in _moved_homes(document.data):
+        message = f"`{name}` is left out"
+        fix = "each trial has a home of its own, empty at first"
+        problems.append(document.problem(("environment", "env", name), message, fix, "warning"))
+    return _translated_suite(Suite.model_validate(_without_unset(document.data)))
 
 
-def moved_homes(data: dict[str, Any]) -> list[str]:
+def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
+    """The case in our language, `suite`'s defaults merged in. Raises ValidationError.
+
+    Where nothing is asked of the agent at all, it has to end with exit code 0.
+    """
+    case = _translated(Case.model_validate(_without_unset(data)), suite)
+    merged = merge_defaults(case, suite, default_id=default_id)
+    if len(merged.input.turns or ()) > 1 or merged.user_simulator is not None:
+        merged = _of_the_last_answer(merged)
+    expected = merged.expect is not None and any(True for _ in merged.expect.given())
+    if expected or merged.all_judges() or merged.checks():
+        return merged
+    return _with(merged, expect=CheckSet(exit_code=0))
+
+
+def _moved_homes(data: dict[str, Any]) -> list[str]:
     """Variables that would move the agent out of its trial's own home, and that are left out."""
     environment = data.get("environment")
     given = environment.get("env") if isinstance(environment, dict) else None
     return sorted(HOME_VARIABLES & given.keys()) if isinstance(given, dict) else []
 
 
-def without_zeros(data: dict[str, Any]) -> dict[str, Any]:
+def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
     """A file's data without limits of 0, which Go cannot tell from those that are not there.
 
     A negative one is as good as none in a case; in the suite's defaults it lifts the limit of time.
-    Nor is there what :func:`moved_homes` tells of.
+    Nor are there the variables of :func:`_moved_homes`.
     """
     data = dict(data)
-    if moved := moved_homes(data):
+    if moved := _moved_homes(data):
         kept = {k: v for k, v in data["environment"]["env"].items() if k not in moved}
         data["environment"] = {**data["environment"], "env": kept}
     for section in ("constraints", "input", "cases"):
@@ -86,7 +106,7 @@ def _is_unset(value: Any, *, least: float = 1) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value < least
 
 
-def translated_suite(suite: Suite) -> Suite:
+def _translated_suite(suite: Suite) -> Suite:
     """`suite` in our language: `max_turns` counts the conversation's turns, texts are exact."""
     given = suite.cases.defaults
     defaults = _with(
@@ -105,20 +125,6 @@ def translated_suite(suite: Suite) -> Suite:
         judges=suite.judges and [_judge(judge, None) for judge in suite.judges],
         skills=skills,
     )
-
-
-def merged_case(case: Case, suite: Suite, *, default_id: str) -> Case:
-    """`case` in our language, with the defaults of `suite` (which is in ours) merged in.
-
-    Where nothing is asked of the agent at all, it has to end with exit code 0.
-    """
-    merged = merge_defaults(_translated(case, suite), suite, default_id=default_id)
-    if len(merged.input.turns or ()) > 1 or merged.user_simulator is not None:
-        merged = _of_the_last_answer(merged)
-    expected = merged.expect is not None and any(True for _ in merged.expect.given())
-    if expected or merged.all_judges() or merged.checks():
-        return merged
-    return _with(merged, expect=CheckSet(exit_code=0))
 
 
 def _translated(case: Case, suite: Suite) -> Case:

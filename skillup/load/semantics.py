@@ -1,0 +1,498 @@
+"""What a single field cannot know: names, turn numbers, files, ids and switches that fit.
+
+Parts of the language that load and that this version cannot run (``unsupported_in_…``) are warnings
+here; a run makes such a case an ERROR before its first turn, so that nothing is judged as if it had
+been looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from skillup.errors import InvalidFilesError, Problem
+from skillup.load.model import (
+    TURNS,
+    LoadedCase,
+    PathDocument,
+    all_checks,
+    has_checks,
+    judges_of,
+    paths_of,
+)
+from skillup.load.problems import near_miss
+from skillup.load.trust import outside_problem
+from skillup.load.yaml_reader import Document, Loc, parse_yaml
+from skillup.schema import templates
+from skillup.schema.case import Case, Turn
+from skillup.schema.checks import Check
+from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
+from skillup.schema.patterns import outside_suite
+from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
+
+_MOST_FOLLOW_UPS = 5
+_READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_quality")
+_MCP = ("mcp", "servers"), "MCP servers are not set up yet"
+Known = list[frozenset[str]]
+"""The names that have a value once turn n has ended (0: before the first); last: once all have."""
+
+
+def case_problems(
+    case: Case,
+    document: Document,
+    variables: frozenset[str],
+    suite: Suite | None = None,
+    root: Path | None = None,
+) -> list[Problem]:
+    """What is wrong (or not run yet) in a case that validates, on any of its paths; each once.
+
+    With the `suite` and its `root`, also whether somebody plays the user, and its files.
+    """
+    found = [*_branch_names(case.input.turns or [], TURNS, document)]
+    found += _renamed(document, ("input", "conversation", "chatter"), "persona")
+    for path in paths_of(LoadedCase(case, document)):
+        first = frozenset(path.case.vars) | variables
+        known = _known_names(path.case, first)
+        for loc, text, names in _texts(path.case, first, known):
+            found += _unknown_names(templates.written_in(text or ""), loc, names, path.document)
+        found += _in_checks(path, known)
+        found += _without_model(path)
+        found += _in_conversation(path, suite)
+        if root is not None:
+            found += _files_of_case(path, root)
+    return list(dict.fromkeys(found))
+
+
+def _renamed(document: Document, old: Loc, new: str) -> Iterator[Problem]:
+    """A warning where the file has a key by its earlier name."""
+    value: Any = document.data
+    for key in old:
+        value = value.get(key) if isinstance(value, dict) else None
+    if value is not None:
+        message = f"`{old[-1]}` is called `{new}` now"
+        at = document.locate(old, key=True)
+        yield document.problem(old, message, f"write `{new}`", "warning", at=at)
+
+
+def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iterator[Problem]:
+    """Names that clash: wherever in a list of turns they branch off."""
+    taken: set[str] = set()
+    for number, turn in enumerate(turns):
+        for index, branch in enumerate(turn.branches):
+            at: Loc = (*place, number, "branches", index)
+            name = branch.name
+            if "/" in name:
+                message = f"`{name}` holds a slash: a branch's id is CASE/BRANCH"
+                yield document.problem((*at, "name"), message, "use - or _ instead")
+            if name.casefold() in taken:
+                message = f"there is another branch `{name}` here"
+                fix = "results are distinguished by it: choose another name"
+                yield document.problem((*at, "name"), message, fix)
+            taken.add(name.casefold())
+            yield from _branch_names(branch.turns, (*at, "turns"), document)
+
+
+# Templates: has every name a value where it stands?
+
+
+def _known_names(case: Case, first: frozenset[str]) -> Known:
+    past = {rule.variable for message in case.input.history for rule in message.capture}
+    past.update(name for rule in case.input.reconstruct for name in rule.variables())
+    known = [first | past]
+    for turn in case.input.turns or ():
+        known.append(known[-1] | {rule.variable for rule in turn.capture})
+    return known
+
+
+def _texts(
+    case: Case, first: frozenset[str], known: Known
+) -> Iterator[tuple[Loc, str | None, frozenset[str]]]:
+    """Each text that is a template, its place, and the names that have a value there."""
+    given, last = case.input, known[-1]
+    for number, message in enumerate(given.history):
+        if not message.literal:
+            yield ("input", "history", number, "content"), message.content, first
+    if not case.context.literal:
+        for name, content in case.context.files.items():
+            yield ("context", "files", name), content, known[0]
+    if not given.literal:
+        yield ("input", "system"), given.system, known[0]
+        yield ("input", "prompt"), given.prompt, known[0]
+    # A user's part is read anew for each message: a later one may use what was captured by then.
+    if case.user_simulator is not None:
+        yield ("user_simulator", "scenario"), case.user_simulator.scenario, last
+    if given.conversation is not None:
+        persona = given.conversation.persona.model_dump()
+        for loc, text in _texts_in(persona, ("input", "conversation", "persona")):
+            yield loc, text, last
+    for number, turn in enumerate(given.turns or ()):
+        if not turn.literal:
+            place: Loc = (*TURNS, number)
+            yield (*place, "content"), turn.content, known[number]
+            yield (*place, "respond"), turn.respond, known[number]
+            yield (*place, "expected_output"), turn.expected_output, known[number + 1]
+    yield ("expected_output",), case.expected_output, last
+    for where, judge in judges_of(case):
+        for number, criterion in enumerate(judge.criteria):
+            yield (*where, "criteria", number, "outcome"), criterion.outcome, last
+
+
+def _texts_in(value: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
+    if isinstance(value, str):
+        yield loc, value
+    elif isinstance(value, list | dict):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts_in(item, (*loc, key))
+
+
+def _unknown_names(
+    names: Mapping[str, str], loc: Loc, known: frozenset[str], document: Document
+) -> Iterator[Problem]:
+    for name, written in names.items():
+        if name not in known:
+            quoted = re.escape(name)
+            pattern = rf"(?<!\\)(?:<<\s*{quoted}\s*>>|\{{\{{\s*{quoted}\s*\}}\}})"
+            yield document.problem(
+                loc, f"{written} is not defined by `vars` or by an earlier `capture`",
+                f"defined here: {', '.join(sorted(known)) or 'none'}; for the text itself write "
+                f"\\{written}, or `literal: true` beside it", at=_find(document, pattern, loc),
+            )  # fmt: skip
+
+
+def _find(document: Document, pattern: str, loc: Loc) -> tuple[int, int] | None:
+    """Where `pattern` is in the file's own text, at or below the line of `loc`."""
+    from_line = document.locate(loc)[0]
+    for number, line in enumerate(document.text.splitlines(), start=1):
+        if number >= from_line and (match := re.search(pattern, line)):
+            return number, match.start() + 1
+    return None
+
+
+# Checks: the turns and names that they may look at.
+
+
+def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
+    case, problem = path.case, path.document.problem
+    lead = lead_of(case)
+    turns = lead.max_turns if lead is not None else len(case.input.all_turns())
+    last = len(known) - 1
+    asked_of: dict[Loc, int] = {}
+    for loc, check, depth in all_checks(case):
+        own_turn = int(loc[2]) + 1 if loc[:2] == TURNS else None
+        # A compound check or a follow-up is asked when what is around it is; a gate is asked
+        # before its turn's captures.
+        default = last if own_turn is None else own_turn - (loc[-1] == "post_condition")
+        number = asked_of.get(loc[:-2], default)
+        own = getattr(check, "turn", None)
+        number = asked_of[loc] = last if own == "last" else number if own is None else own
+        given = list(check.given())
+        named = [(loc, own), *(((*loc, key), getattr(s, "turn", None)) for key, s in given)]
+        for place, turn in named:
+            if isinstance(turn, int) and turn > turns > 0:
+                whose = "a case" if path.branch_of in (None, case.id) else f"`{case.id}`, a branch"
+                message = f"turn {turn} of {whose} with {turns}"
+                yield problem((*place, "turn"), message, f"turns count from 1 to {turns}")
+            elif own_turn is not None and turn is not None and (turn == "last" or turn > own_turn):
+                message = f"a check of turn {own_turn} cannot look at turn `{turn}`"
+                fix = "leave `turn` out for this turn, or move the check to the case's `assertions`"
+                yield problem((*place, "turn"), message, fix)
+        for key, spec in given:
+            if key not in ("any_of", "all_of", "none_of"):
+                turn = getattr(spec, "turn", None) or number
+                # Files of the suite are kept before the first turn.
+                turn = 0 if key in ("golden_file", "script") else last if turn == "last" else turn
+                names = frozenset() if check.literal else known[min(turn, last)]
+                yield from _names_in_check(path.document, (*loc, key), spec, names, check.literal)
+        if isinstance(check, Check) and check.prompt is not None:
+            place = (*loc, "prompt")
+            if own_turn is None:
+                fix = "put it among the `assertions` of a turn"
+                yield problem(place, "a follow-up outside of a turn", fix)
+            elif not check.literal:
+                names_in = templates.written_in(check.prompt)
+                yield from _unknown_names(names_in, place, known[own_turn], path.document)
+        if depth > _MOST_FOLLOW_UPS:
+            message = f"follow-ups nested {depth} deep"
+            yield problem(loc, message, f"the limit is {_MOST_FOLLOW_UPS}")
+
+
+def _names_in_check(
+    document: Document, place: Loc, spec: Any, known: frozenset[str], literal: bool
+) -> Iterator[Problem]:
+    """A check knows what was defined when the turn had ended that it is asked of."""
+    if not literal:
+        names = templates.written_in_check(str(place[-1]), spec)
+        yield from _unknown_names(names, place, known, document)
+    for name in unknown_variables(getattr(spec, "prompt", None) or ""):
+        listed = ", ".join("{{" + known_name + "}}" for known_name in PROMPT_VARIABLES)
+        pattern = r"\{\{\s*" + re.escape(name) + r"\s*\}\}"
+        yield document.problem(
+            (*place, "prompt"), f"{{{{{name}}}}} is not a variable of a judge's prompt",
+            f"known here: {listed}", at=_find(document, pattern, (*place, "prompt")),
+        )  # fmt: skip
+
+
+def _without_model(path: LoadedCase) -> Iterator[Problem]:
+    """One warning for the path, at the first check that needs a model where none is named."""
+    case = path.case
+    places = [
+        (*loc, key)
+        for loc, check, _ in all_checks(case)
+        for key, spec in check.given()
+        if key in _READ_BY_MODEL and getattr(spec, "embedding_model", None) is None
+    ]
+    places += [("expected_output",)] if case.expected_output is not None else []
+    for number, turn in enumerate(case.input.turns or ()):
+        places += [(*TURNS, number, "expected_output")] if turn.expected_output is not None else []
+    if places and case.judge_model is None:
+        yield path.document.problem(
+            places[0], f"`{places[0][-1]}` is read by a model, and none is named",
+            "write `judge: {model: …}` in eval.yaml, or `judge_model` in the case; without one, "
+            "and without --judge-model, a run of this case is an error", "warning",
+        )  # fmt: skip
+
+
+# The conversation: who speaks, how long, and whether anything is checked.
+
+
+def _in_conversation(path: LoadedCase, suite: Suite | None) -> Iterator[Problem]:
+    case, problem = path.case, path.document.problem
+    for index, turn in enumerate(case.input.turns or ()):
+        if turn.slash_command and not re.match(r"/\S", turn.content or ""):
+            message = "`slash_command: true`, but it is no / and a name"
+            fix = "write the command, such as /compact"
+            yield problem((*TURNS, index, "content"), message, fix)
+    led = case.user_simulator is not None and case.input.prompt is not None
+    if led and case.max_turns is None and case.turn_limit is None:
+        message = "the simulated user leads, and `max_turns` is missing"
+        fix = "set `max_turns` (or `constraints.max_turns`): the most messages of the user's"
+        yield problem(("user_simulator",), message, fix)
+    if case.user_simulator is not None and not needs_simulator(case):
+        message = "`user_simulator` has no effect: no turn has `respond`"
+        fix = "write `respond` in place of a turn's `content`, or leave it out"
+        yield problem(("user_simulator",), message, fix, "warning")
+    if not has_checks(case) and not case.all_judges():
+        where = "in this case" if path.branch_of is None else f"on the path `{case.id}`"
+        fix = "add `assertions`; as it is, it fails for want of evidence"
+        yield problem((), f"nothing is checked {where}", fix, "warning")
+    excess = too_many_turns(case)
+    if excess is not None:
+        fix = "raise `turn_limit` (in skill-up's suites `max_turns`); a run would be an error"
+        yield problem(TURNS, excess, fix, "warning")
+    for place, message in unsupported_in_case(case):
+        yield problem(place, message, severity="warning")
+    if suite is not None and needs_simulator(case):
+        user = suite.user_simulator
+        if playing_model(user, case) is None and (user is None or user.engine is None):
+            message = "nobody plays the simulated user"
+            fix = "set `user_simulator.model` (or `engine`) in eval.yaml; else a run is an error"
+            turns = enumerate(case.input.turns or ())
+            places = [(*TURNS, n, "respond") for n, turn in turns if turn.respond is not None]
+            at: Loc = ("input", "conversation")
+            if case.input.conversation is None:
+                at = next(iter(places), ("user_simulator",))
+            yield problem(at, message, fix, "warning")
+
+
+def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
+    """Where the suite asks for something that is not run yet, and what it is."""
+    if suite.environment.type != "none":
+        what = f"environment `{suite.environment.type}` is not run yet"
+        yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
+    yield from _not_fetched(suite.skills or [], ())
+    if suite.mcp.servers:
+        yield _MCP
+
+
+def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
+    """Where the case asks for something that is not run yet, and what it is."""
+    if case.mcp.servers:
+        yield _MCP
+    for loc, judge in judges_of(case):
+        yield from _not_fetched(judge.skills, loc)
+
+
+def _not_fetched(skills: list[SkillRef], loc: Loc) -> Iterator[tuple[Loc, str]]:
+    for n, skill in enumerate(skills):
+        if skill.source != "local_path":
+            what = f"skills from a `{skill.source}` are not fetched yet"
+            yield (*loc, "skills", n, "source"), what
+
+
+def too_many_turns(case: Case) -> str | None:
+    """Why a conversation of these turns is not begun; None: it may be."""
+    turns = len(case.input.turns or ())
+    if case.turn_limit is None or turns <= case.turn_limit:
+        return None
+    return f"the case has {turns} turns, and its conversation may have {case.turn_limit} at most"
+
+
+# Files that are named: in the suite and its project, and there.
+
+
+def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
+    """Files of the suite that a case names: outside of the suite or its project, or missing."""
+    case, context = path.case, path.case.context
+    named: list[tuple[Loc, str | None, str]] = [(("context", "fixture"), context.fixture, "file")]
+    if context.git is not None:
+        named.append((("context", "git", "apply_diff"), context.git.apply_diff, "file"))
+    for loc, check, _ in all_checks(case):
+        if check.golden_file is not None:
+            named.append(((*loc, "golden_file"), check.golden_file.path, "file"))
+        if check.script is not None:
+            named.append(((*loc, "script"), check.script.path, "script"))
+    for loc, judge in judges_of(case):
+        named.append(((*loc, "script_path"), judge.script_path, "script"))
+        named += [((*loc, "skills", n, "path"), s.path, "") for n, s in enumerate(judge.skills)]
+        for n, attached in enumerate(judge.context.attachments if judge.context else ()):
+            named.append(((*loc, "context", "attachments", n, "path"), attached.path, ""))
+    for loc, name, kind in named:
+        if name is None:
+            continue
+        if kind != "script":
+            yield from outside_problem(path.document, loc, name, root)
+        elif (why := outside_suite(name)) is not None:
+            yield path.document.problem(loc, why, "put it into the suite")
+        # Whether a file with a name in it is there, its own trial says.
+        if kind and not templates.written_in(name) and not (root / name).exists():
+            message = f"there is no {name} (paths start from {root.name}/)"
+            yield path.document.problem(loc, message, "a run would need it", "warning")
+
+
+# The suite: its skills, and the ids and dependencies of its cases.
+
+
+def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
+    """What is wrong (or not run yet) in an `eval.yaml` that validates."""
+    problem = document.problem
+    error, start = "a run of this suite would be an error", f"(paths start from {root.name}/)"
+    named: list[tuple[Loc, str | None]] = []
+    for index, skill in enumerate(suite.skills or ()):
+        loc: Loc = ("skills", index, "path")
+        named.append((loc, skill.path))
+        directory = root / skill.path
+        if skill.source != "local_path" or (directory / "SKILL.md").is_file():
+            continue
+        if not directory.is_dir():
+            yield problem(loc, f"no such directory: {skill.path} {start}", error, "warning")
+        else:
+            fix = "what is there is installed all the same" if skill.as_is else error
+            yield problem(loc, f"there is no SKILL.md in {skill.path} {start}", fix, "warning")
+    for index, path in enumerate(suite.distractors):
+        named.append((("distractors", index), path))
+        if not (root / path).is_dir():
+            yield problem(named[-1][0], f"no such directory: {path} {start}", error, "warning")
+    yield from _renamed(document, ("neighbours",), "distractors")
+    for place, message in unsupported_in_suite(suite):
+        yield problem(place, message, severity="warning")
+    if suite.engine is not None and suite.engine.custom is not None:
+        message = "custom engines are not run yet; choose one with --engine"
+        yield problem(("engine", "custom"), message, severity="warning")
+    for n, dataset in enumerate(suite.cases.datasets):
+        named.append((("cases", "datasets", n, "path"), dataset.path))
+        named.append((("cases", "datasets", n, "case"), dataset.case))
+    named += [(("mcp", "servers", n), one.config_ref) for n, one in enumerate(suite.mcp.servers)]
+    for loc, name in named:
+        if name is not None:
+            yield from outside_problem(document, loc, name, root)
+
+
+def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -> Iterator[Problem]:
+    """Checks of skills that the suite does not install: `skill_not_used` would pass every time."""
+    given = [(ref.path, ref.name) for ref in suite.skills or () if ref.source == "local_path"]
+    given += [(path, None) for path in (*suite.distractors, *(["."] * (suite.skills is None)))]
+    known = sorted({one for path, name in given for one in _names_of_skill(root / path, name)})
+    folded = {name.casefold() for name in known}
+    found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
+    for loaded in cases if known else ():
+        context = loaded.case.context
+        may_bring_more = context.fixture or context.files or context.setup
+        for loc, check, _ in all_checks(loaded.case):
+            for key in ("skill_used", "skill_not_used"):
+                spec = getattr(check, key) or ""
+                name = spec.strip().casefold()
+                installed = {name, name.rpartition(":")[2]} & folded
+                if not name or installed or templates.has_templates(spec):
+                    continue
+                guess = near_miss(name, known)
+                fix = f"did you mean `{guess}`?" if guess else f"it installs: {', '.join(known)}"
+                message = f"the suite installs no skill called {spec}"
+                sure = guess and not (may_bring_more or suite.environment.setup_steps)
+                severity = "error" if sure else "warning"
+                found[loaded.document.problem((*loc, key), message, fix, severity)] = None
+    yield from found
+
+
+def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
+    file = directory / "SKILL.md"
+    try:
+        with file.open(encoding="utf-8-sig", errors="replace") as text:
+            lines = text.read(10_000).splitlines()
+    except OSError:
+        return
+    yield name or directory.resolve().name
+    for line in lines:
+        if line.startswith("name:"):
+            try:
+                yield str(parse_yaml(line, file).data["name"])
+            except InvalidFilesError:
+                return
+
+
+def id_problems(cases: Sequence[LoadedCase], others: Callable[[], Set[str]]) -> Iterator[Problem]:
+    """Ids that are taken, and dependencies on nothing, on oneself or in a circle.
+
+    `cases` are the linear ones: a case with branches is there once for each path through it.
+    `others` gives the ids of the suite's cases that are not among `cases`: those not asked for, and
+    those that do not validate. It is called only if somebody depends on one.
+    """
+    taken: dict[str, LoadedCase] = {}
+    families: dict[str, LoadedCase] = {}
+    owners: dict[str, str] = {}
+    for loaded in cases:
+        case_id = loaded.case.id
+        families.setdefault(loaded.family, loaded)
+        owners.setdefault(case_id, loaded.family)
+        other = taken.setdefault(case_id.casefold(), loaded)
+        if other is loaded or _whole(other) is _whole(loaded):
+            continue  # branches of the same name are reported by the case itself
+        where = other.path.name
+        where += f":{other.document.locate(('id',))[0]}" if other.item is not None else ""
+        message = f"`{case_id}` is the id of {where} already"
+        if other.case.id != case_id:
+            message = (
+                f"`{case_id}` and `{other.case.id}` (of {where}) differ only in upper and lower "
+                "case: on many file systems their results would be in one folder"
+            )
+        yield loaded.document.problem(("id",), message, "give one of them another id")
+    owners |= {family: family for family in families}
+    graph: dict[str, list[str]] = {}
+    for own, loaded in families.items():
+        needs = loaded.case.depends_on
+        graph[own] = [owners[one] for one in needs if owners.get(one, own) != own]
+        for index, needed in enumerate(needs):
+            if owners.get(needed) == own:
+                message, fix = "the case depends on itself", "remove it"
+            elif needed in owners or any(f"{needed}/".startswith(f"{one}/") for one in others()):
+                continue  # perhaps a branch of a case that was not asked for
+            else:
+                known = sorted({*owners, *others()} - {own})
+                guess = near_miss(needed, known)
+                listed = ", ".join(known[:12]) + ", …" * (len(known) > 12)
+                fix = f"did you mean `{guess}`?" if guess else f"the others are: {listed or 'none'}"
+                message = f"there is no other case `{needed}` in this suite"
+            yield loaded.document.problem(("depends_on", index), message, fix)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1][::-1]  # each needs the next
+        message = f"these cases wait for each other: {' → '.join(circle)}"
+        yield families[circle[0]].document.problem(("depends_on",), message, "take one of them out")
+
+
+def _whole(loaded: LoadedCase) -> Document:
+    document = loaded.document
+    return document.whole if isinstance(document, PathDocument) else document
