@@ -4,15 +4,12 @@
     run_quiet(argv, ...) -> CompletedOutput             a short helper command
     ProcessRegister(directory), end_leftovers(directory)   what a killed skillup left behind
 
-Whatever happens to a process is data in its outcome. ``request`` holds the data, ``spawn`` starts,
-``waiting`` waits, ``pipes`` and ``lines`` move the output, ``table`` sees all processes, ``tree``
-knows which of them are ours, ``ending`` ends them, ``supervise`` brings it together.
+Whatever happens to a process is data in its outcome.
 """
 
 from __future__ import annotations
 
 from skillup.process.cleanup import ProcessRegister, end_leftovers, kill_running
-from skillup.process.quiet import run_quiet
 from skillup.process.request import (
     CompletedOutput,
     EndedBy,
@@ -22,7 +19,7 @@ from skillup.process.request import (
     ProcessRequest,
     Redact,
 )
-from skillup.process.supervise import run_process
+from skillup.process.supervise import run_process, run_quiet
 from skillup.process.tree import OWNER_VARIABLE, TRIAL_VARIABLE, new_marker
 
 __all__ = [

@@ -16,7 +16,7 @@ Redact: TypeAlias = Callable[[bytes], bytes]
 EndedBy: TypeAlias = Literal[
     "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
 ]
-"""``answered``: it had said all it would, and did not end within the grace for that."""
+"""``answered``: its answer was complete, and it did not exit within the grace for that."""
 
 
 class Leftover(NamedTuple):
@@ -31,15 +31,13 @@ class ProcessRequest:
     """One process to run to its end.
 
     ``env`` is the whole environment; only the two variables of :mod:`skillup.process.tree` are
-    added. ``marker`` is what descendants inherit as ``SKILLUP_TRIAL_MARKER`` and are recognised by:
-    two processes that run at the same time must not share one. An empty marker is replaced by a
-    fresh one.
+    added. Descendants are recognised by ``marker``: two processes that run at the same time must
+    not share one; an empty one is replaced by a fresh one. ``stdin`` is written whole and closed.
 
-    ``stdin`` is written whole and then closed; a child that does not read it is no error.
     ``stdout_path`` and ``stderr_path`` receive raw copies as the output comes, cut only by
     ``max_output_bytes`` (per stream). A line over ``max_line_bytes`` is delivered cut to that
-    length and counted; with ``redact`` it is cut in the raw copy too, because what is never held
-    whole cannot be masked whole.
+    length and counted; with ``redact`` it is cut in the raw copy too, because what is never in
+    memory as a whole cannot be masked.
     """
 
     argv: tuple[str, ...]
@@ -54,7 +52,7 @@ class ProcessRequest:
     marker: str = ""
     grace_seconds: float = 2.0
     has_answered: Callable[[], bool] | None = None
-    """Asked after each line: whether the process has said all, so that it should end by itself."""
+    """Called after each line: whether the answer is complete, so that the process should exit."""
     answered_grace_seconds: float = 5.0
     redact: Redact | None = None
 
@@ -67,16 +65,15 @@ class ProcessRequest:
 class ProcessOutcome:
     """How a process ended. Byte counts are of what the process wrote, before masking.
 
-    ``exit_code`` and ``signal`` exclude each other; both are None if the process never started, or
-    if it could not be ended (then ``survivors`` names it). ``start_error`` says in one sentence why
-    a process did not start. ``leftover`` are descendants that outlived the process and had to be
-    ended; ``survivors`` are those that could not be. ``stderr_tail`` is about the last 8 KiB.
+    ``exit_code`` and ``signal`` exclude each other; both are None if the process never started
+    (``start_error`` says why) or could not be ended. ``leftover`` are descendants that outlived
+    the process and were ended; ``survivors`` are those that could not be. ``stderr_tail`` is about
+    the last 8 KiB.
 
-    ``peak_memory_bytes`` is the largest sampled sum of resident memory over the whole tree (shared
-    pages count once per process); None if the process ended before the first sample.
-    ``cpu_seconds`` is user plus system time as the kernel accounts it when processes are waited
-    for: the process, the descendants it waited for, and on Linux those it left to us. Elsewhere
-    what descendants that outlived it used is as of their last sample.
+    ``peak_memory_bytes`` is the largest sampled sum of resident memory over the whole tree; None
+    if the process ended before the first sample. ``cpu_seconds`` is user plus system time of the
+    process, the descendants it waited for, and on Linux those that were left to us; elsewhere, of
+    descendants that outlived it, as of their last sample.
     """
 
     exit_code: int | None
@@ -96,7 +93,7 @@ class ProcessOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CompletedOutput:
-    """What a short helper command said; undecodable bytes are replaced."""
+    """The output of a short helper command; undecodable bytes are replaced."""
 
     exit_code: int | None
     stdout: str

@@ -1,7 +1,7 @@
-"""Starting a process: the only file of skillup that does, and the only one that knows how.
+"""Starting a process: the only file of skillup that does.
 
-``subprocess.Popen`` rather than the event loop's own spawning: it does the same fork, and leaves
-the waiting to us, which is what makes exact CPU times and adopted orphans possible.
+``subprocess.Popen`` rather than the event loop's own spawning: the waiting is left to us, which is
+what makes exact CPU times and adopted orphans possible.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import IO, TypeAlias
 
 from skillup.process.request import ProcessRequest
 from skillup.process.tree import (
@@ -21,38 +22,27 @@ from skillup.process.tree import (
     TRIAL_VARIABLE,
     ProcessRow,
     ProcessTree,
-    keep_exit_statuses,
     owner_id,
     read_row,
     starting,
 )
 
-Apart: TypeAlias = subprocess.Popen[bytes]
+Child: TypeAlias = subprocess.Popen[bytes]
 
 
 class StartError(Exception):
     """The process could not be started; the message says why, in one sentence. Data to callers."""
 
 
-@dataclass(slots=True)
-class Child:
-    """A started process that nobody has waited for yet.
+def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree]:
+    """Starts the process in a session of its own, with unbuffered pipes that are ours to close.
 
-    The pipes are unbuffered and ours to close; ``stdin`` is None if there is nothing to write (the
-    child then reads from the null device).
+    Raises :class:`StartError`.
     """
-
-    pid: int
-    tree: ProcessTree
-    stdin: IO[bytes] | None
-    stdout: IO[bytes]
-    stderr: IO[bytes]
-    popen: subprocess.Popen[bytes]
-
-
-def start(request: ProcessRequest, marker: str) -> Child:
-    """Starts the process in a session of its own. Raises :class:`StartError`."""
-    keep_exit_statuses()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Inherited from whoever started us; the kernel would throw exit statuses away.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     env = {**request.env, TRIAL_VARIABLE: marker, OWNER_VARIABLE: owner_id()}
     with starting:
         try:
@@ -68,31 +58,20 @@ def start(request: ProcessRequest, marker: str) -> Child:
             )
         except (OSError, ValueError) as error:
             raise StartError(_why_not_started(error, request.argv[0], request.cwd, env)) from error
-        main = read_row(popen.pid) or _unseen(popen.pid)
-        tree = ProcessTree(main, f"{TRIAL_VARIABLE}={marker}".encode())
-    stdout, stderr = cast("IO[bytes]", popen.stdout), cast("IO[bytes]", popen.stderr)
-    return Child(popen.pid, tree, popen.stdin, stdout, stderr, popen)
+        pid = popen.pid
+        main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0, 0.0, 0)
+        return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
 
 
-def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Apart:
+def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child:
     """Starts another skillup, which looks after its own processes; it is the caller's to end.
 
-    For programs that are not skillup's own: nothing is adopted, watched or ended in this process.
-    Raises OSError.
+    Nothing is adopted, watched or ended in this process. Raises OSError.
     """
+    pipe = subprocess.PIPE
     return subprocess.Popen(
-        argv,
-        cwd=cwd,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        start_new_session=True,
+        argv, cwd=cwd, stdin=pipe, stdout=pipe, stderr=stderr, start_new_session=True
     )
-
-
-def _unseen(pid: int) -> ProcessRow:
-    """What we know of our own child where the table does not show it."""
-    return ProcessRow(pid, "", False, os.getpid(), pid, pid, 0.0, 0.0, 0)
 
 
 def _why_not_started(
@@ -107,16 +86,16 @@ def _why_not_started(
         return f"the working directory {cwd} {what}"
     if error.errno == errno.EACCES and not os.access(cwd, os.X_OK):
         return f"the working directory {cwd} may not be entered"
-    path = cwd / program if "/" in program else None
-    found = path if path else shutil.which(program, os.F_OK, env.get("PATH", os.defpath))
     if error.errno == errno.ENOENT:
+        path = env.get("PATH", os.defpath)
+        found = cwd / program if "/" in program else shutil.which(program, os.F_OK, path)
         if found is None:
             return f"{program}: no such program on the PATH"
         if not Path(found).exists():
             return f"{program}: no such file"
         return f"{program}: the interpreter that its first line names does not exist"
-    if error.errno == errno.EACCES:
-        return f"{program}: the file is not executable"
-    if error.errno == errno.ENOEXEC:
-        return f"{program}: neither a program for this system nor a script with a #! line"
-    return f"{program}: {os.strerror(error.errno) if error.errno else error}"
+    reasons = {
+        errno.EACCES: "the file is not executable",
+        errno.ENOEXEC: "neither a program for this system nor a script with a #! line",
+    }
+    return f"{program}: {reasons.get(error.errno or 0, error.strerror or str(error))}"

@@ -6,97 +6,35 @@ import math
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, repeat
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from skillup.process.cleanup import as_leftovers, ending_steps, gone_within, kill_at_once, walk
-from skillup.process.request import EndedBy, OnLine, ProcessOutcome, ProcessRequest
+from skillup.process.cleanup import TreeEnding, kill_at_once
+from skillup.process.request import (
+    CompletedOutput,
+    EndedBy,
+    OnLine,
+    ProcessOutcome,
+    ProcessRequest,
+)
 from skillup.process.spawn import Child, StartError, start
 from skillup.process.streams import OutputPump, OutputStream, feed_stdin
-from skillup.process.tree import ProcessRow, ProcessTree, new_marker
-
-# Waiting for the end of a child: how it ended, and what the kernel says it used.
-
-
-@dataclass(frozen=True, slots=True)
-class ExitStatus:
-    """``returncode`` as in :mod:`subprocess`: negative for a signal; None if it got lost."""
-
-    returncode: int | None
-    cpu_seconds: float | None
-
-
-async def wait_until_ended(child: Child) -> ExitStatus:
-    """Waits, and clears the ended process away.
-
-    Linux tells by a descriptor; elsewhere a thread of its own waits, which ends with the child.
-    """
-    descriptor = _descriptor_of(child.pid)
-    if descriptor is None:
-        limiter = anyio.CapacityLimiter(math.inf)
-        return await anyio.to_thread.run_sync(
-            _collect, child, abandon_on_cancel=True, limiter=limiter
-        )
-    try:
-        await anyio.wait_readable(descriptor)
-    finally:
-        os.close(descriptor)
-    return _collect(child)
-
-
-def _descriptor_of(pid: int) -> int | None:
-    if sys.platform == "linux":
-        with suppress(OSError):  # kernels before 5.3, and sandboxes that forbid it
-            return os.pidfd_open(pid)
-    return None
-
-
-def _collect(child: Child) -> ExitStatus:
-    try:
-        _, status, usage = os.wait4(child.pid, 0)
-    except ChildProcessError:  # someone else in this program waited for it
-        child.popen.returncode = 255
-        return ExitStatus(None, None)
-    # Popen must know, or it warns and goes on asking for a pid that is no longer ours.
-    child.popen.returncode = os.waitstatus_to_exitcode(status)
-    return ExitStatus(child.popen.returncode, usage.ru_utime + usage.ru_stime)
-
-
-# How much memory a turn takes, looked up now and then.
-
-# Soon at first, so that short turns are seen at all, then seldom: looking costs CPU the turns want.
-_PAUSES_SECONDS = (0.02, 0.08, 0.15)
-_LATER_PAUSE_SECONDS = 0.25
-
-
-class ResourceSampler:
-    """Samples one tree until it is cancelled."""
-
-    def __init__(self, tree: ProcessTree) -> None:
-        self.peak_memory_bytes: int | None = None
-        self._tree = tree
-
-    async def run(self) -> None:
-        for pause in chain(_PAUSES_SECONDS, repeat(_LATER_PAUSE_SECONDS)):
-            await anyio.sleep(pause)
-            self.sample()
-
-    def sample(self) -> None:
-        """One look; nothing is recorded if nobody is alive any more."""
-        resident = sum(row.resident_bytes for row in self._tree.sample())
-        if resident:
-            self.peak_memory_bytes = max(resident, self.peak_memory_bytes or 0)
-
+from skillup.process.tree import ProcessTree, new_marker
 
 # Helpers that end because their parent did need a moment; they are no leftovers.
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
+# Soon at first, so that short turns are seen at all, then seldom: looking costs CPU the turns want.
+_SAMPLE_PAUSES_SECONDS = (0.02, 0.08, 0.15)
+_LATER_PAUSE_SECONDS = 0.25
+_QUIET_OUTPUT_BYTES = 64 << 20
 
 
 async def run_process(request: ProcessRequest, on_line: OnLine | None = None) -> ProcessOutcome:
@@ -108,49 +46,72 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
     copies are then complete up to that point. Raises OSError if a raw copy cannot be written;
     everything else that can go wrong is in the outcome.
     """
-    stdout = OutputStream(
-        path=request.stdout_path,
-        max_bytes=request.max_output_bytes,
-        max_line_bytes=request.max_line_bytes,
-        redact=request.redact,
-        lines_wanted=on_line is not None,
-    )
+    stdout = OutputStream(request, request.stdout_path, lines=on_line is not None)
     try:
-        stderr = OutputStream(
-            path=request.stderr_path,
-            max_bytes=request.max_output_bytes,
-            max_line_bytes=request.max_line_bytes,
-            redact=request.redact,
-            lines_wanted=False,
-        )
+        stderr = OutputStream(request, request.stderr_path, lines=False)
     except OSError:
         stdout.close()
         raise
-    return await supervise(request, stdout, stderr, on_line)
+    return await _supervise(request, stdout, stderr, on_line)
 
 
-async def supervise(
+async def run_quiet(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_seconds: float | None,
+    stdin: bytes = b"",
+) -> CompletedOutput:
+    """Runs a short helper command (git, ``claude --version``) with the same care as an agent.
+
+    ``env`` is the whole environment. A command that floods (over 64 MiB in one stream) is ended and
+    has ``exit_code`` None, like one that was killed.
+    """
+    request = ProcessRequest(
+        argv=tuple(argv),
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        timeout_seconds=timeout_seconds,
+        max_output_bytes=_QUIET_OUTPUT_BYTES,
+    )
+    stdout, stderr = bytearray(), bytearray()
+    outcome = await _supervise(
+        request,
+        OutputStream(request, None, lines=False, keep=stdout.extend),
+        OutputStream(request, None, lines=False, keep=stderr.extend),
+        None,
+    )
+    return CompletedOutput(
+        exit_code=outcome.exit_code if outcome.ended_by == "exit" else None,
+        stdout=stdout.decode(errors="replace"),
+        stderr=stderr.decode(errors="replace"),
+        timed_out=outcome.ended_by == "timeout",
+        start_error=outcome.start_error,
+    )
+
+
+async def _supervise(
     request: ProcessRequest, stdout: OutputStream, stderr: OutputStream, on_line: OnLine | None
 ) -> ProcessOutcome:
-    """:func:`run_process` with streams of the caller's own; they are closed in any case."""
     began = time.monotonic()
     try:
-        await (
-            anyio.lowlevel.checkpoint()
-        )  # nothing is started for a caller who is already cancelled
-        child = start(request, request.marker or new_marker())
+        # Nothing is started for a caller who is already cancelled.
+        await anyio.lowlevel.checkpoint()
+        child, tree = start(request, request.marker or new_marker())
     except BaseException as error:
         stdout.close()
         stderr.close()
         if not isinstance(error, StartError):
             raise
         return ProcessOutcome(None, None, "not_started", start_error=str(error))
-    supervision = _Supervision(request, child, stdout, stderr, on_line)
+    supervision = _Supervision(request, child, tree, stdout, stderr, on_line)
     try:
         await supervision.run()
     finally:
-        child.popen.poll()  # clears it away, if the task that waits for it was cancelled by itself
-        child.tree.close()
+        child.poll()  # clears it away, if the task that waits for it was cancelled by itself
+        tree.close()
     return supervision.outcome(round((time.monotonic() - began) * 1000))
 
 
@@ -161,29 +122,36 @@ class _Supervision:
         self,
         request: ProcessRequest,
         child: Child,
+        tree: ProcessTree,
         stdout: OutputStream,
         stderr: OutputStream,
         on_line: OnLine | None,
     ) -> None:
+        assert child.stdout is not None
+        assert child.stderr is not None
         self._request = request
         self._child = child
-        self._tree = child.tree
+        self._tree = tree
         self._streams = (stdout, stderr)
+        self._on_line = on_line
         self._something_happened = anyio.Event()
+        watched = on_line if on_line is None or request.has_answered is None else self._watch
         trouble = self._something_happened.set
         self._pumps = (
-            OutputPump(child.stdout, stdout, self._watched(on_line), trouble),
+            OutputPump(child.stdout, stdout, watched, trouble),
             OutputPump(child.stderr, stderr, None, trouble),
         )
         self._patience = anyio.CancelScope()
         self._answered = False
         self._time_limit = math.inf
-        self._sampler = ResourceSampler(child.tree)
-        self._ended: ExitStatus | None = None
-        self._ended_event = anyio.Event()
+        self._peak_memory_bytes = 0
+        self._ended = anyio.Event()
+        self._waited_for = False
+        self._exited = False
+        self._exit_status: int | None = None
+        self._cpu_seconds: float | None = None
         self._ended_by: EndedBy = "exit"
-        self._leftover: list[ProcessRow] = []
-        self._survivors: list[ProcessRow] = []
+        self._ending = TreeEnding(tree, request.grace_seconds)
 
     async def run(self) -> None:
         """Returns when the tree is gone and the pipes are read; raises what ``on_line`` raised."""
@@ -194,9 +162,12 @@ class _Supervision:
                 helpers.start_soon(pump.run)
             if self._child.stdin is not None:
                 helpers.start_soon(feed_stdin, self._child.stdin, self._request.stdin)
-            helpers.start_soon(self._sampler.run)
+            helpers.start_soon(self._sample)
             try:
-                await self._until_something_happens()
+                with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
+                    await self._something_happened.wait()
+                if self._patience.cancelled_caught and not self._something_happened.is_set():
+                    self._ended_by = "answered" if self._answered else "timeout"
             except BaseException:
                 for pump in self._pumps:
                     pump.stop_delivering()
@@ -208,59 +179,84 @@ class _Supervision:
                     pump.expect_end()
                 await self._until_read()
             helpers.cancel_scope.cancel()
-        self._raise_trouble()
+        for pump in self._pumps:
+            if pump.error is not None:
+                raise pump.error
 
     async def _wait_for_end(self, scope: anyio.CancelScope) -> None:
+        """Waits for the child and clears it away.
+
+        Linux tells by a descriptor; elsewhere a thread of its own waits, which ends with the child.
+        """
+        self._waited_for = True
+        descriptor = None
+        if sys.platform == "linux":
+            with suppress(OSError):  # kernels before 5.3, and sandboxes that forbid it
+                descriptor = os.pidfd_open(self._child.pid)
         try:
             with scope:
-                self._ended = await wait_until_ended(self._child)
+                if descriptor is not None:
+                    await anyio.wait_readable(descriptor)
+                    self._collect()
+                else:
+                    limiter = anyio.CapacityLimiter(math.inf)
+                    await anyio.to_thread.run_sync(
+                        self._collect, abandon_on_cancel=True, limiter=limiter
+                    )
         finally:
+            if descriptor is not None:
+                os.close(descriptor)
             # Also if a loop that is broken off cancels this task: somebody waits for this.
-            self._ended_event.set()
+            self._ended.set()
             self._something_happened.set()
 
-    async def _until_something_happens(self) -> None:
-        with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
-            await self._something_happened.wait()
-        if self._patience.cancelled_caught and not self._something_happened.is_set():
-            self._ended_by = "answered" if self._answered else "timeout"
+    def _collect(self) -> None:
+        try:
+            _, status, usage = os.wait4(self._child.pid, 0)
+        except ChildProcessError:  # someone else in this program waited for it
+            self._child.returncode = 255
+        else:
+            # Popen must know, or it warns and goes on asking for a pid that is no longer ours.
+            self._child.returncode = self._exit_status = os.waitstatus_to_exitcode(status)
+            self._cpu_seconds = usage.ru_utime + usage.ru_stime
+        self._exited = True
 
-    def _watched(self, on_line: OnLine | None) -> OnLine | None:
-        """`on_line`, after which it is looked whether the process has only to end any more."""
-        has_answered = self._request.has_answered
-        if on_line is None or has_answered is None:
-            return on_line
+    async def _sample(self) -> None:
+        for pause in chain(_SAMPLE_PAUSES_SECONDS, repeat(_LATER_PAUSE_SECONDS)):
+            await anyio.sleep(pause)
+            self._peak_memory_bytes = max(self._peak_memory_bytes, self._tree.sample_memory())
 
-        async def watch(line: bytes) -> None:
-            waiting = on_line(line)
-            if waiting is not None:
-                await waiting
-            if has_answered() == self._answered:
-                return
-            self._answered = not self._answered
-            if self._answered:
-                self._time_limit = self._patience.deadline
-                now = anyio.current_time()
-                self._patience.deadline = now + self._request.answered_grace_seconds
-            else:  # it goes on, as with the result of a task in the background
-                self._patience.deadline = self._time_limit
-
-        return watch
+    async def _watch(self, line: bytes) -> None:
+        """Delivers a line, then asks whether the process only has to exit any more."""
+        assert self._on_line is not None
+        assert self._request.has_answered is not None
+        waiting = self._on_line(line)
+        if waiting is not None:
+            await waiting
+        if self._request.has_answered() == self._answered:
+            return
+        self._answered = not self._answered
+        if self._answered:
+            self._time_limit = self._patience.deadline
+            self._patience.deadline = anyio.current_time() + self._request.answered_grace_seconds
+        else:  # it goes on, as with the result of a task in the background
+            self._patience.deadline = self._time_limit
 
     async def _end_tree(self) -> None:
         """Ends whatever is left, whether the main process is still there or not."""
-        tree = self._tree
         try:
             with anyio.CancelScope(shield=True):
-                ended = self._ended is not None
-                if not (ended and await walk(gone_within(tree, _SETTLE_SECONDS))):
-                    self._leftover = await walk(ending_steps(tree, self._request.grace_seconds))
-                    self._survivors = tree.living()
-                with anyio.move_on_after(_REPORT_SECONDS):
-                    await self._ended_event.wait()
+                settle = _SETTLE_SECONDS if self._exited else 0.0
+                grace = self._request.grace_seconds
+                self._ending = TreeEnding(self._tree, grace, settle_seconds=settle)
+                for pause in self._ending:
+                    await anyio.sleep(pause)
+                if self._waited_for:  # not if the loop was broken off before that task began
+                    with anyio.move_on_after(_REPORT_SECONDS):
+                        await self._ended.wait()
         except BaseException:
-            # A shield holds off cancel scopes, not a second Ctrl-C: no time for steps then.
-            kill_at_once(tree)
+            # A shield keeps cancel scopes out, not a second Ctrl-C: no time for steps then.
+            kill_at_once(self._tree)
             raise
 
     async def _until_read(self) -> None:
@@ -276,15 +272,9 @@ class _Supervision:
                     await pump.ended()
             raise
 
-    def _raise_trouble(self) -> None:
-        for pump in self._pumps:
-            if pump.error is not None:
-                raise pump.error
-
     def outcome(self, duration_ms: int) -> ProcessOutcome:
         stdout, stderr = self._streams
-        code = self._ended.returncode if self._ended else None
-        own_cpu = self._ended.cpu_seconds if self._ended else None
+        code, cpu = self._exit_status, self._cpu_seconds
         over_limit = stdout.over_limit or stderr.over_limit
         return ProcessOutcome(
             exit_code=code if code is not None and code >= 0 else None,
@@ -295,8 +285,8 @@ class _Supervision:
             stdout_bytes=stdout.total_bytes,
             stderr_bytes=stderr.total_bytes,
             truncated_lines=stdout.truncated_lines + stderr.truncated_lines,
-            peak_memory_bytes=self._sampler.peak_memory_bytes,
-            cpu_seconds=None if own_cpu is None else own_cpu + self._tree.orphan_cpu_seconds,
-            leftover=as_leftovers(self._leftover),
-            survivors=as_leftovers(self._survivors),
+            peak_memory_bytes=self._peak_memory_bytes or None,
+            cpu_seconds=None if cpu is None else cpu + self._tree.orphan_cpu_seconds,
+            leftover=self._ending.leftover,
+            survivors=self._ending.survivors,
         )

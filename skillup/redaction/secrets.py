@@ -6,63 +6,34 @@ secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus
 
-from skillup.redaction.allow_list import is_ordinary
 from skillup.redaction.colour_codes import CODES, may_have_codes, replaced_between_codes
-from skillup.redaction.secret_forms import (
-    AnySpelling,
-    base64_forms,
-    core_of,
-    forms_of,
-    parts_of,
-    plainly,
-)
+from skillup.redaction.credentials import SHORTEST, credentials_of, is_ordinary
 
-# Shorter values are words ("true", "none") that would be masked all over the place.
-_SHORTEST = 6
-# Of the texts within a JSON value; shorter ones are names.
-_SHORTEST_IN_JSON = 16
-
-_NAME = re.compile(
-    r"""(^|_)(
-        API_?KEY | ACCESS_KEY | PRIVATE_KEY | [A-Z0-9]+_KEY | TOKEN | AUTH | PAT | JWT | CREDS? |
-        PASS | DSN | COOKIES? | BEARER | AUTH_CONFIG | WEBHOOK(_URL)? | AUTHORIZATION |
-        CONN(ECTION)?_?STR(ING)? |
-        [A-Z0-9_]*(SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)[A-Z0-9_]*
-    )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)
-    | [A-Z0-9](APIKEY|_PWD|TOKEN)$""",
-    re.VERBOSE | re.IGNORECASE,
-)
-# Under whatever name: what providers' keys, JSON Web Tokens and webhooks look like.
-_SHAPE = re.compile(
-    r"""([spr]k[-_] | gh[opusr]_ | github_pat_ | glpat- | xox[a-z]- | hf_ | npm_ | pypi- | AIza)
-        (?=\S*\d)[-_A-Za-z0-9]{16,} | A[KS]IA[A-Z0-9]{16} | eyJ[\w-]+\.eyJ[\w-]+\.[\w-]* |
-        https://(hooks\.slack\.com/|[^/\s]*discord(app)?\.com/api/webhooks/|
-                 [^/\s]*webhook\.office\.com/)\S+""",
-    re.VERBOSE,
-)
-# The secret's part of a connection string, as ADO.NET, ODBC, libpq and Azure write it.
-_PAIR = re.compile(
-    r"(?:^|[;\s])(?:password|pwd|accountkey|sharedaccesskey|secret)\s*=\s*('[^']*'|[^;\s]+)",
-    re.IGNORECASE,
-)
+# Shorter lines of a longer secret are words; so are rulers, of few different characters.
+_SHORTEST_LINE = 16
+_FEWEST_CHARACTERS = 8
+# Shorter ones may be parts of anything.
+_SHORTEST_BASE64 = 7
+# Where a value has its lines on one, as variables often have keys, `\n` stands between them.
+_LINE_ENDS = re.compile(r"[\r\n]+|\\+[rn]")
+_HEADER = re.compile(r"-----(BEGIN|END)\b")
+_OCTET = re.compile("%[0-9A-F]{2}")
+# No program escapes these.
+_NEVER_ESCAPED = re.compile("[0-9A-Za-z]+")
 _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
-# Printable ASCII as JSON may write it, and hardly any program does.
-_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
-# An @ within it should be written as %40, and is not always.
-_URL_PASSWORD = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#@\s:]*:([^/?#\s]+)@")
-
 # So many backslashes JSON has for one of them where it is nested six deep.
 _LONGEST_ESCAPE = 64
 
 Hit = tuple[int, int, str]
-"""A secret in a text: its begin, its end, and what comes in its place."""
+"""A secret in a text: its begin, its end, and its replacement."""
 
 
 def masking_bytes(mask: Callable[[str], str]) -> Callable[[bytes], bytes]:
@@ -85,15 +56,18 @@ class Secrets:
         `spared`: values that count as none, see :attr:`spared`.
         """
         self._spared = dict(spared or {})
-        self._values = {name: value for name, value in values.items() if len(value) >= _SHORTEST}
-        self._any_spellings: list[AnySpelling] | None = None
-        self._parts: dict[str, str] = {}
+        self._values = {name: value for name, value in values.items() if len(value) >= SHORTEST}
+        parts: dict[str, str] = {}
         for name, value in self._values.items():
-            for part in parts_of(value):
-                self._parts.setdefault(part, f"***{name}***")
-        self._texts = [(core_of(part), forms_of(part), mask) for part, mask in self._parts.items()]
-        for part, mask in self._parts.items():
-            self._texts += [(form, (form,), mask) for form in base64_forms(part)]
+            for part in _parts(value):
+                parts.setdefault(part, f"***{name}***")
+        # The core is what all forms have in common, to see quickly whether one may be there.
+        self._forms = [
+            (max(_NEVER_ESCAPED.findall(part), key=len, default=""), _escaped_forms(part), mask)
+            for part, mask in parts.items()
+        ]
+        for part, mask in parts.items():
+            self._forms += [(form, {form}, mask) for form in _base64_forms(part)]
 
     @classmethod
     def from_environment(
@@ -117,21 +91,21 @@ class Secrets:
 
     def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
         """These and those of another environment; what is spared here stays so."""
-        found = _credentials(environment, names)
+        found = credentials_of(environment, names)
         spared = {
             name: value
             for name, value in found.items()
-            if self._spared.get(name) == value or (len(value) >= _SHORTEST and is_ordinary(value))
+            if self._spared.get(name) == value or (len(value) >= SHORTEST and is_ordinary(value))
         }
         return self._with({n: v for n, v in found.items() if n not in spared}, spared)
 
     def sparing(self, texts: Iterable[str]) -> Secrets:
         """These without ordinary words (letters alone) that are part of one of `texts`."""
-        held = "\n".join(texts)
+        whole = "\n".join(texts)
         spared = {
             name: value
             for name, value in self._values.items()
-            if _ONLY_LETTERS.fullmatch(value) and value in held
+            if _ONLY_LETTERS.fullmatch(value) and value in whole
         }
         if not spared:
             return self
@@ -139,7 +113,7 @@ class Secrets:
         return Secrets(values, {**self._spared, **spared})
 
     def learn(self, values: Mapping[str, str]) -> None:
-        """Masks these, too, from now on and for all who have this object: what came up in a run."""
+        """Masks these, too, from now on and for all who have this object: found during a run."""
         new = {name: value for name, value in values.items() if value not in self._values.values()}
         if new and self is not NO_SECRETS:
             self.__dict__.update(self.also(new).__dict__)
@@ -153,46 +127,30 @@ class Secrets:
         return Secrets(more, {**self._spared, **spared})
 
     def __bool__(self) -> bool:
-        return bool(self._texts)
+        return bool(self._forms)
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self._values))})"
 
     def mask(self, text: str) -> str:
         """The text without any of the secrets, those that colours break in two included."""
-        if self._texts and may_have_codes(text):
+        if self._forms and may_have_codes(text):
             hits = self._hits(CODES.sub("", text))
             if hits:
                 text = replaced_between_codes(text, _covered(hits))
-        hits = self._hits(text)
-        return _replaced(text, hits) if hits else text
+        parts: list[str] = []
+        at = 0
+        for begin, end, mask in _covered(self._hits(text)):
+            parts += [text[at:begin], mask]
+            at = end
+        return "".join([*parts, text[at:]]) if parts else text
 
     def mask_bytes(self, data: bytes) -> bytes:
         """Like :meth:`mask`, of UTF-8."""
-        return masking_bytes(self.mask)(data) if self._texts else data
-
-    def _hits(self, text: str) -> list[Hit]:
-        hits: list[Hit] = []
-        for core, forms, mask in self._texts:
-            if core in text:
-                for form in forms:
-                    hits += _places(text, form, mask)
-        if self._texts and "\\" in text and _ESCAPED_ASCII.search(text):
-            plain = plainly(text)
-            for one in self._spellings():
-                if one.plain is None or one.plain in plain:
-                    hits += [(*hit.span(), one.mask) for hit in one.pattern.finditer(text)]
-        return hits
-
-    def _spellings(self) -> list[AnySpelling]:
-        if self._any_spellings is None:
-            self._any_spellings = [AnySpelling.of(*part) for part in self._parts.items()]
-        return self._any_spellings
+        return masking_bytes(self.mask)(data) if self._forms else data
 
     def mask_data(self, data: Any) -> Any:
         """A copy of JSON-like data with every text masked, keys too."""
-        if not self._texts:
-            return data
         if isinstance(data, str):
             return self.mask(data)
         if isinstance(data, dict):
@@ -200,6 +158,14 @@ class Secrets:
         if isinstance(data, list | tuple):
             return type(data)(self.mask_data(item) for item in data)
         return data
+
+    def _hits(self, text: str) -> list[Hit]:
+        hits: list[Hit] = []
+        for core, forms, mask in self._forms:
+            if core in text:
+                for form in forms:
+                    hits += _places(text, form, mask)
+        return hits
 
 
 NO_SECRETS = Secrets({})
@@ -215,16 +181,12 @@ def _places(text: str, form: str, mask: str) -> Iterator[Hit]:
         if at >= end:
             if end:
                 yield begin, end, mask
-            begin = at + (form[0] == "\\" and _is_escaped(text, at))
+            before = text[max(0, at - _LONGEST_ESCAPE) : at] if form[0] == "\\" else ""
+            begin = at + (len(before) - len(before.rstrip("\\"))) % 2
         end = at + len(form)
         at = text.find(form, at + 1)
     if end:
         yield begin, end, mask
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    before = text[max(0, at - _LONGEST_ESCAPE) : at]
-    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def _covered(hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -237,62 +199,43 @@ def _covered(hits: Iterable[Hit]) -> Iterator[Hit]:
             end = last
 
 
-def _replaced(text: str, hits: Iterable[Hit]) -> str:
-    parts: list[str] = []
-    at = 0
-    for begin, end, mask in _covered(hits):
-        parts += [text[at:begin], mask]
-        at = end
-    parts.append(text[at:])
-    return "".join(parts)
+def _parts(value: str) -> Iterator[str]:
+    """The value, and its long lines: programs number, indent and end lines as they like."""
+    yield value
+    lines = _LINE_ENDS.split(value)
+    for line in map(str.strip, lines if len(lines) > 1 else ()):
+        long = len(line) >= _SHORTEST_LINE and len(set(line)) >= _FEWEST_CHARACTERS
+        if long and not _HEADER.match(line):
+            yield line
 
 
-def _credentials(environment: Mapping[str, str], names: Iterable[str | None]) -> dict[str, str]:
-    explicit = set(names)
-    found: dict[str, str] = {}
-    for name, value in environment.items():
-        value = value.strip()
-        password = _URL_PASSWORD.match(value)
-        if password:
-            found[f"{name}.password"] = password[1]
-            if "%" in password[1]:  # whoever logs in by it has it as it was meant
-                found[f"{name}.password'"] = unquote(password[1])
-        elif pairs := _PAIR.findall(value):
-            found |= {f"{name}.{n}": text.strip("'") for n, text in enumerate(pairs, start=1)}
-        elif (
-            name in explicit
-            or _SHAPE.fullmatch(value)
-            or (_NAME.search(name) and not _is_path(value))
-        ):
-            found[name] = value
-            # Such as DOCKER_AUTH_CONFIG: programs show its parts rather than the whole.
-            found |= {f"{name}.{n}": text for n, text in enumerate(json_texts(value), start=1)}
-    return found
+def _escaped_forms(value: str) -> set[str]:
+    """As it is, inside JSON, inside JSON that is itself a text in JSON, in a URL, and in HTML."""
+    forms = {value, value.replace("\\", "\\\\")}
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        twice = (json.dumps(once, ensure_ascii=outer)[1:-1] for outer in (True, False))
+        forms |= {once, once.replace("/", "\\/"), *twice}
+    for kept in ("", "/"):
+        for in_url in (quote, quote_plus):
+            url = in_url(value, safe=kept, errors="surrogateescape")
+            forms |= {url, _OCTET.sub(lambda octet: octet[0].lower(), url)}
+    text = html.escape(value, quote=False)
+    for quotation_mark in ('"', "&quot;", "&#34;"):
+        quoted = text.replace('"', quotation_mark)
+        forms |= {quoted.replace("'", mark) for mark in ("'", "&#x27;", "&#39;", "&apos;")}
+    return forms
 
 
-def json_texts(value: str) -> list[str]:
-    """The long texts within `value` if it is a JSON object; addresses are none."""
-    if not value.startswith("{"):
-        return []
-    try:
-        open_values = [json.loads(value)]
-    except (ValueError, RecursionError):
-        return []
-    texts = []
-    while open_values:
-        one = open_values.pop()
-        if isinstance(one, dict):
-            open_values += one.values()
-        elif isinstance(one, list):
-            open_values += one
-        elif isinstance(one, str) and len(one) >= _SHORTEST_IN_JSON and "://" not in one:
-            texts.append(one)
-    return texts
+def _base64_forms(value: str) -> Iterator[str]:
+    """What base64 makes of it (RFC 4648, both alphabets), alone or within a longer text.
 
-
-def _is_path(value: str) -> bool:
-    """`GOOGLE_APPLICATION_CREDENTIALS` and the like name a file: no secret, and often needed."""
-    try:
-        return value.startswith(("/", "~")) and Path(value).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):
-        return False
+    There it may begin at any of the three bytes of a group; characters that its neighbours have a
+    share in are left out.
+    """
+    data = value.encode(errors="surrogateescape")
+    for offset in range(3):
+        encoded = base64.b64encode(bytes(offset) + data)
+        form = encoded[(offset * 8 + 5) // 6 : (offset + len(data)) * 8 // 6].decode()
+        if len(form) >= _SHORTEST_BASE64:
+            yield from {form, form.replace("+", "-").replace("/", "_")}

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import anyio
 
 from skillup.errors import UsageError
-from skillup.process.quiet import run_quiet
+from skillup.process import run_quiet
 from skillup.redaction.secrets import Secrets
 
 # Which links of a fixture would lead nowhere, because what they lead to is not copied. Pure.

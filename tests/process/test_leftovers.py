@@ -48,20 +48,9 @@ HIDING = (
 )
 
 
-def test_what_a_killed_owner_left_is_ended(children: Children, register: Path) -> None:
-    with owner(children, register, HIDING) as killed:
-        pids = set(children.wait_for_pids(4)) - {killed.pid}
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-    assert {process.pid for process in children.alive()} == pids
-    ended = end_leftovers(register, grace_seconds=0.3)
-    assert {left.pid for left in ended} == pids
-    children.assert_none_left()
-    assert list(register.iterdir()) == []
-    assert end_leftovers(register) == []
-
-
-def test_a_live_owner_is_not_disturbed(children: Children, register: Path) -> None:
+def test_what_a_killed_owner_left_is_ended_and_a_live_one_is_not_disturbed(
+    children: Children, register: Path
+) -> None:
     with ExitStack() as owners:
         killed = owners.enter_context(owner(children, register, HIDING))
         first = set(children.wait_for_pids(4))
@@ -71,6 +60,7 @@ def test_a_live_owner_is_not_disturbed(children: Children, register: Path) -> No
         killed.wait()
         ended = end_leftovers(register, grace_seconds=0.3)
         assert {left.pid for left in ended} == first - {killed.pid}
+        assert end_leftovers(register) == []
         assert alive.poll() is None
         assert {process.pid for process in children.alive()} == second
         alive.send_signal(signal.SIGINT)
@@ -79,39 +69,24 @@ def test_a_live_owner_is_not_disturbed(children: Children, register: Path) -> No
     assert list(register.iterdir()) == []
 
 
-def test_our_own_processes_are_not_ended_by_ourselves(register: Path) -> None:
+def test_a_register_of_our_own_one_of_the_dead_and_those_of_others(register: Path) -> None:
+    assert end_leftovers(register) == []
     with ProcessRegister(register):
         (file,) = register.iterdir()
-        assert json.loads(file.read_text(encoding="utf-8"))["pid"] == os.getpid()
+        stale = json.loads(file.read_text(encoding="utf-8"))
+        assert stale["pid"] == os.getpid()
         assert end_leftovers(register) == []
         assert file.exists()
     assert list(register.iterdir()) == []
 
-
-def test_a_pid_that_another_process_has_now_counts_as_dead(register: Path) -> None:
-    with ProcessRegister(register):
-        (file,) = register.iterdir()
-        stale = json.loads(file.read_text(encoding="utf-8"))
-    stale["started"] -= 1000
-    stale["owner"] = "of-long-ago"
-    file.write_text(json.dumps(stale), encoding="utf-8")
-    assert end_leftovers(register) == []
-    assert not file.exists()
-    assert psutil.pid_exists(os.getpid())
-
-
-def test_files_of_other_machines_and_of_unknown_form_stay(register: Path) -> None:
-    register.mkdir(parents=True)
+    # A pid that another process has now counts as dead.
+    stale |= {"started": stale["started"] - 1000, "owner": "of-long-ago"}
     foreign = {"pid": 1, "started": 5.0, "owner": "theirs", "host": "elsewhere.invalid"}
-    (register / "1-5.00.json").write_text(json.dumps(foreign), encoding="utf-8")
-    (register / "odd.json").write_text("[1]", encoding="utf-8")
-    (register / "broken.json").write_text("{", encoding="utf-8")
+    for name, content in {"a": stale, "b": foreign, "c": [1]}.items():
+        (register / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    (register / "d.json").write_text("{", encoding="utf-8")
     assert end_leftovers(register) == []
-    assert len(list(register.iterdir())) == 3
-
-
-def test_a_register_that_does_not_exist_has_no_leftovers(register: Path) -> None:
-    assert end_leftovers(register) == []
+    assert sorted(file.stem for file in register.iterdir()) == ["b", "c", "d"]
 
 
 LIKE_SKILLUP = """
@@ -124,11 +99,6 @@ async def two_turns():
             argv = (sys.executable, {script!r})
             group.start_soon(run_process, ProcessRequest(argv, Path.cwd(), dict(os.environ)))
 """
-
-
-def like_skillup(children: Children, agent: str) -> str:
-    """The beginning of a program that can hold two turns of that agent at once."""
-    return LIKE_SKILLUP.format(script=str(children.script(agent)))
 
 
 def hidden_pids(directory: Path) -> list[int]:
@@ -157,7 +127,7 @@ def test_orphans_that_no_turn_could_claim_are_ended_with_the_last(
     children: Children, register: Path, tmp_path: Path, env: dict[str, str]
 ) -> None:
     """S7: whatever marker they bear; in skillup's own process every orphan is an agent's."""
-    program = like_skillup(children, hiding(tmp_path, env))
+    program = LIKE_SKILLUP.format(script=str(children.script(hiding(tmp_path, env))))
     program += f"""
 with ProcessRegister(Path({str(register)!r}), own_process=True):
     anyio.run(two_turns)
@@ -173,7 +143,7 @@ def test_what_a_host_program_starts_itself_is_left_alone(
     children: Children, register: Path, tmp_path: Path
 ) -> None:
     """F3: a child in a session of its own, and a daemon whose parent died, started during turns."""
-    program = like_skillup(children, hiding(tmp_path, None))
+    program = LIKE_SKILLUP.format(script=str(children.script(hiding(tmp_path, None))))
     program += f"""
 async def main():
     async with anyio.create_task_group() as group:

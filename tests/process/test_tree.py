@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -14,59 +14,87 @@ import psutil
 import pytest
 
 from skillup.process import ProcessRegister, run_process
+from skillup.process.tree import ProcessRow, read_row, read_table, row_of_psutil, same_process
 from tests.support.children import Children, is_alive
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs adopted orphans")
 
+# A tool that throws its environment away; "hidden" is how it notes itself.
+BARE = """
+def bare(env={}):
+    note("hidden")
+    os.execve("/bin/sleep", ["sleep", "300"], env)
+"""
 
-@pytest.fixture
-def own_process(tmp_path: Path) -> Iterator[None]:
-    """As in a process of skillup's own, where orphans are adopted."""
-    with ProcessRegister(tmp_path / "processes", own_process=True):
-        yield
+
+@pytest.mark.parametrize("read", [read_row, row_of_psutil])
+def test_a_row_says_who_a_process_is_and_whether_it_is_dead(
+    read: Callable[[int], ProcessRow | None],
+) -> None:
+    row = read(os.getpid())
+    assert row is not None
+    assert (row.pid, row.parent, row.zombie) == (os.getpid(), os.getppid(), False)
+    assert row.session == os.getsid(0)
+    assert row.cpu_seconds > 0
+    assert row.resident_bytes > 1_000_000
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        row = read(child.pid)
+        assert row is not None
+        assert not row.zombie
+        child.send_signal(signal.SIGKILL)
+        while (row := read(child.pid)) is not None and not row.zombie:
+            pass
+        assert row is not None
+    assert read(child.pid) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process name itself")
+def test_a_name_with_spaces_and_parentheses_confuses_nobody() -> None:
+    program = "import ctypes; ctypes.CDLL(None).prctl(15, b'a) R (b c', 0, 0, 0); print(1); input()"
+    with subprocess.Popen(
+        [sys.executable, "-uc", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        row = read_row(child.pid)
+        assert row is not None
+        assert (row.name, row.parent) == ("a) R (b c", os.getpid())
+        child.kill()
+
+
+def test_a_pid_used_again_is_another_process_and_a_young_look_is_shared() -> None:
+    table = read_table()
+    assert read_table(max_age_seconds=60) is table
+    assert read_table() is not table
+    row = table[os.getpid()]
+    assert same_process(row)
+    assert not same_process(row._replace(started=row.started - 100))
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("detached(linger); wait_for_notes(2)", id="in a session of its own"),
-        pytest.param("daemon(linger); wait_for_notes(2)", id="forked twice, without parent"),
+        pytest.param("detached(linger)", id="in a session of its own"),
+        pytest.param("daemon(lambda: (close_output(), linger()))", id="not on the pipes"),
         pytest.param(
-            "daemon(lambda: (close_output(), linger())); wait_for_notes(2)", id="not on the pipes"
+            "daemon(lambda: (ignore(signal.SIGINT, signal.SIGTERM), linger()))",
+            id="forked twice, without parent, and ignores polite signals",
         ),
         pytest.param(
-            "daemon(lambda: (ignore(signal.SIGINT, signal.SIGTERM), linger())); wait_for_notes(2)",
-            id="ignores polite signals",
+            "detached(lambda: (note(), [say('on') or time.sleep(0.05) for _ in range(999)]))",
+            id="writes on and on",
         ),
     ],
 )
 def test_what_outlives_a_normal_exit_is_ended_and_named(children: Children, body: str) -> None:
     lines: list[bytes] = []
-    outcome = children.run(f"say('before')\n{body}\nsay('after')", lines.append)
+    outcome = children.run(f"{body}; wait_for_notes(2); say('after')", lines.append)
     assert (outcome.ended_by, outcome.exit_code) == ("exit", 0)
-    assert lines == [b"before", b"after"]
-    main, lingering = children.pids() if len(children.pids()) == 2 else (0, 0)
-    assert {left.pid for left in outcome.leftover} <= {main, lingering}
-    assert len(outcome.leftover) == 1
-    assert outcome.leftover[0].name
+    assert b"after" in lines
+    (left,) = outcome.leftover
+    assert left.pid in children.pids()
+    assert left.name
     assert outcome.survivors == ()
-
-
-def test_output_of_a_leftover_that_holds_the_pipe_is_not_waited_for(children: Children) -> None:
-    lines: list[bytes] = []
-    body = """
-        def hold():
-            note()
-            while True:
-                say("still here")
-                time.sleep(0.05)
-        detached(hold)
-        wait_for_notes(2)
-        say("main is done")
-    """
-    outcome = children.run(body, lines.append)
-    assert b"main is done" in lines
-    assert len(outcome.leftover) == 1
 
 
 def test_helpers_that_end_with_their_parent_are_no_leftovers(children: Children) -> None:
@@ -83,104 +111,76 @@ def test_helpers_that_end_with_their_parent_are_no_leftovers(children: Children)
 
 
 @linux_only
-@pytest.mark.usefixtures("own_process")
 @pytest.mark.parametrize("marker", [{}, {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}])
 def test_an_orphan_that_changed_its_environment_is_found(
-    children: Children, marker: dict[str, str]
+    children: Children, tmp_path: Path, marker: dict[str, str]
 ) -> None:
-    """S7: a child with the marker changed and a session of its own survived the run."""
-    body = f"""
-        def bare():
-            note()
-            os.execve("/bin/sleep", ["sleep", "300"], {marker})
-        daemon(bare)
-        wait_for_notes(2)
+    """S7: a child with the marker changed and a session of its own survived the run.
+
+    And many short-lived orphans leave no zombies.
     """
-    outcome = children.run(body)
-    assert [left.pid for left in outcome.leftover] == [children.pids()[-1]]
-    assert not is_alive(children.pids()[-1])
+    body = "for _ in range(20): daemon(lambda: time.sleep(0.01))\n"
+    body += f"{BARE}daemon(lambda: bare({marker}))\nwait_for_notes(2)"
+    before = len(psutil.Process().children())
+    with ProcessRegister(tmp_path / "processes", own_process=True):
+        outcome = children.run(body)
+    assert [left.pid for left in outcome.leftover] == children.pids("hidden")
+    assert not is_alive(children.pids("hidden")[0])
+    assert len(psutil.Process().children()) == before
 
 
-def test_a_tool_without_environment_that_was_seen_alive_is_found(children: Children) -> None:
-    body = """
-        def bare():
-            note()
-            os.execve("/bin/sleep", ["sleep", "300"], {})
-        detached(bare)
-        wait_for_notes(2)
-        time.sleep(0.8)
-    """
-    outcome = children.run(body)
-    assert [left.pid for left in outcome.leftover] == [children.pids()[-1]]
+@pytest.mark.parametrize("older_turn", [False, True])
+@pytest.mark.parametrize("marker", [{}, {"SKILLUP_TRIAL_MARKER": "nested"}])
+def test_a_tool_with_another_environment_that_was_seen_alive_is_found(
+    children: Children, marker: dict[str, str], older_turn: bool
+) -> None:
+    """Also a turn within the turn, of an agent that runs skillup itself; beside another turn."""
+    notes = 3 if older_turn else 2
+
+    async def turns() -> None:
+        async with anyio.create_task_group() as tasks:
+            if older_turn:
+                tasks.start_soon(run_process, children.request("time.sleep(300)"))
+                await anyio.to_thread.run_sync(children.wait_for_pids, 1)
+            body = f"{BARE}detached(lambda: bare({marker}))\n"
+            body += f"wait_for_notes({notes}); time.sleep(0.6)"
+            outcome = await run_process(children.request(body))
+            assert [left.pid for left in outcome.leftover] == children.pids("hidden")
+            tasks.cancel_scope.cancel()
+
+    anyio.run(turns)
+    assert not is_alive(children.pids("hidden")[0])
 
 
-def test_a_turn_within_the_turn_ends_with_it(children: Children) -> None:
-    """An agent may run skillup itself: what that left carries another marker, and is still ours."""
-    body = """
-        def nested():
-            note()
-            os.execve("/bin/sleep", ["sleep", "300"], {"SKILLUP_TRIAL_MARKER": "nested"})
-        detached(nested)
-        wait_for_notes(2)
-        time.sleep(0.8)
-    """
-    outcome = children.run(body)
-    assert [left.pid for left in outcome.leftover] == [children.pids()[-1]]
-
-
-def test_a_wrapper_that_dies_first_does_not_hide_its_program(children: Children) -> None:
-    """Like the node wrapper of a CLI: killed at once, while the real program works on."""
-    body = """
-        def program():
-            ignore(signal.SIGINT)
-            linger()
-        detached(program)
-        wait_for_notes(2)
-        time.sleep(300)
-    """
-    outcome = children.run(body, timeout_seconds=1.5)
-    assert (outcome.ended_by, outcome.signal) == ("timeout", signal.SIGINT)
-    assert [left.pid for left in outcome.leftover] == [children.pids()[-1]]
-
-
-def test_a_program_that_forks_a_successor_whenever_it_is_told_to_stop(children: Children) -> None:
+def test_a_wrapper_that_dies_first_hides_neither_its_program_nor_its_successors(
+    children: Children,
+) -> None:
+    """Like the node wrapper of a CLI; and a program that forks whenever it is to stop."""
     body = """
         def stop(*_):
             pid = os.fork()
             if pid == 0:
                 os.setsid()
                 note("successor")
-                signal.signal(signal.SIGINT, stop)
-                signal.signal(signal.SIGTERM, stop)
-                while True: time.sleep(1)
+                watch()
             os._exit(0)
-        signal.signal(signal.SIGINT, stop)
-        signal.signal(signal.SIGTERM, stop)
-        say("ready")
-        while True: time.sleep(1)
+        def watch():
+            signal.signal(signal.SIGINT, stop)
+            signal.signal(signal.SIGTERM, stop)
+            note("program")
+            while True: time.sleep(1)
+        detached(watch)
+        wait_for_notes(2)
+        time.sleep(300)
     """
     outcome = children.run(body, timeout_seconds=1.5)
-    assert outcome.ended_by == "timeout"
+    assert (outcome.ended_by, outcome.signal) == ("timeout", signal.SIGINT)
     assert len(outcome.leftover) >= 1
     assert outcome.survivors == ()
 
 
-def test_a_stopped_process_is_ended_too(children: Children) -> None:
-    body = "os.kill(os.getpid(), signal.SIGSTOP)"
-    assert children.run(body, timeout_seconds=1).signal == signal.SIGKILL
-
-
-@pytest.mark.usefixtures("own_process")
-def test_many_short_lived_orphans_leave_no_zombies(children: Children) -> None:
-    before = len(psutil.Process().children())
-    children.run("for _ in range(50): daemon(lambda: time.sleep(0.01))\ntime.sleep(0.2)")
-    assert len(psutil.Process().children()) == before
-
-
 def test_the_end_of_one_turn_does_not_touch_another(children: Children) -> None:
     async def both() -> None:
-        first_is_over = anyio.Path(children.directory / "first-is-over")
-
         async def longer() -> None:
             body = """
                 daemon(linger)
@@ -195,25 +195,20 @@ def test_the_end_of_one_turn_does_not_touch_another(children: Children) -> None:
             outcome = await run_process(children.request("daemon(linger); wait_for_notes(4)"))
             assert len(outcome.leftover) == 1
             assert sorted(process.pid for process in children.alive()) == mine
-            await first_is_over.touch()
+            await anyio.Path(children.directory / "first-is-over").touch()
 
     anyio.run(both)
     children.assert_none_left()
 
 
 @linux_only
-@pytest.mark.usefixtures("own_process")
-def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(children: Children) -> None:
+def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(
+    children: Children, tmp_path: Path
+) -> None:
     async def both() -> None:
         async def older() -> None:
-            body = """
-                wait_for_notes(2)
-                def bare():
-                    note()
-                    os.execve("/bin/sleep", ["sleep", "300"], {})
-                daemon(bare)
-                while not os.path.exists("younger-is-over"): time.sleep(0.01)
-            """
+            body = f"wait_for_notes(2)\n{BARE}daemon(bare)\n"
+            body += "while not os.path.exists('younger-is-over'): time.sleep(0.01)"
             outcome = await run_process(children.request(body))
             assert [left.name for left in outcome.leftover] == ["sleep"]
 
@@ -222,57 +217,33 @@ def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(children:
             await anyio.to_thread.run_sync(children.wait_for_pids, 1)
             outcome = await run_process(children.request("wait_for_notes(3)"))
             assert outcome.leftover == ()
-            _, _, bare = children.pids()
-            assert psutil.pid_exists(bare)
+            assert psutil.pid_exists(children.pids("hidden")[0])
             await anyio.Path(children.directory / "younger-is-over").touch()
 
-    anyio.run(both)
+    with ProcessRegister(tmp_path / "processes", own_process=True):
+        anyio.run(both)
     assert not any(is_alive(pid) for pid in children.pids())
 
 
-def test_what_was_seen_in_a_turn_is_its_own_though_an_older_one_runs(children: Children) -> None:
-    async def both() -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run_process, children.request("time.sleep(300)"))
-            await anyio.to_thread.run_sync(children.wait_for_pids, 1)
-            body = """
-                def bare():
-                    note()
-                    os.execve("/bin/sleep", ["sleep", "300"], {})
-                detached(bare)
-                wait_for_notes(3)
-                time.sleep(0.8)
-            """
-            outcome = await run_process(children.request(body))
-            assert [left.name for left in outcome.leftover] == ["sleep"]
-            tasks.cancel_scope.cancel()
+def test_turns_in_threads_keep_apart_and_children_of_others_are_left_alone(
+    children: Children,
+) -> None:
+    def turn() -> None:
+        body = "daemon(linger); wait_for_notes(2)"
+        for _ in range(2):
+            outcome = anyio.run(run_process, children.request(body))
+            assert (outcome.exit_code, len(outcome.leftover)) == (0, 1)
 
-    anyio.run(both)
-    assert not any(is_alive(pid) for pid in children.pids())
-
-
-def test_turns_in_two_threads_keep_apart(children: Children) -> None:
     async def in_threads() -> None:
-        def turn(number: int) -> None:
-            body = f"daemon(linger); wait_for_notes(2); time.sleep({number} / 10)"
-            for _ in range(3):
-                outcome = anyio.run(run_process, children.request(body))
-                assert (outcome.exit_code, len(outcome.leftover)) == (0, 1)
-
         async with anyio.create_task_group() as tasks:
-            for number in range(3):
-                tasks.start_soon(anyio.to_thread.run_sync, turn, number)
+            for _ in range(3):
+                tasks.start_soon(anyio.to_thread.run_sync, turn)
 
-    anyio.run(in_threads)
-    children.assert_none_left()
-
-
-def test_children_that_others_started_are_left_alone(children: Children) -> None:
-    script = children.script("linger()")
     env = {**os.environ, **children.env}
-    with subprocess.Popen([sys.executable, str(script)], env=env, start_new_session=True) as other:
+    argv = [sys.executable, str(children.script("linger()"))]
+    with subprocess.Popen(argv, env=env, start_new_session=True) as other:
         children.wait_for_pids(1)
-        anyio.run(run_process, children.request("daemon(linger); wait_for_notes(3)"))
+        anyio.run(in_threads)
         assert other.poll() is None
         assert [process.pid for process in children.alive()] == [other.pid]
         other.kill()

@@ -101,9 +101,10 @@ class Children:
         self.assert_none_left()
         return outcome
 
-    def pids(self) -> list[int]:
-        """Of all that noted themselves, alive or not."""
-        return sorted(int(file.stem) for file in self.pid_directory.glob("*.pid"))
+    def pids(self, name: str = "") -> list[int]:
+        """Of all that noted themselves, alive or not; those of one name, if it is given."""
+        files = self.pid_directory.glob("*.pid")
+        return sorted(int(file.stem) for file in files if name in file.read_text("utf-8"))
 
     def wait_for_pids(self, count: int) -> list[int]:
         """Blocks until that many have noted themselves."""

@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.process.streams import LineSplitter, OutputStream
+from skillup.process import ProcessRequest
+from skillup.process.streams import OutputStream
 
 
-def texts_of(data: bytes, sizes: list[int], max_bytes: int) -> list[bytes]:
-    splitter = LineSplitter(max_bytes)
-    lines = []
-    for size in sizes:
-        chunk, data = data[:size], data[size:]
-        lines += splitter.feed(chunk) if chunk else []
-    lines += splitter.feed(data) if data else []
-    return [line.text for line in lines + splitter.finish()]
+def stream(path: Path | None = None, **options: Any) -> OutputStream:
+    return OutputStream(ProcessRequest(("x",), Path(), {}, **options), path)
 
 
-@given(st.binary(max_size=200), st.lists(st.integers(1, 20)))
-def test_how_the_chunks_fall_does_not_matter(data: bytes, sizes: list[int]) -> None:
-    expected = data.split(b"\n")
-    if expected[-1] == b"":
-        expected.pop()
-    assert texts_of(data, sizes, 1000) == expected
-
-
-@given(st.lists(st.integers(0, 12)), st.lists(st.integers(1, 20)), st.integers(1, 10))
-def test_long_lines_are_cut_wherever_the_chunks_fall(
-    lengths: list[int], sizes: list[int], limit: int
+@given(st.lists(st.binary(max_size=12)), st.lists(st.integers(1, 20)), st.integers(1, 10))
+def test_lines_are_the_same_and_cut_the_same_wherever_the_chunks_fall(
+    texts: list[bytes], sizes: list[int], limit: int
 ) -> None:
-    data = b"".join(b"x" * length + b"\n" for length in lengths)
-    assert texts_of(data, sizes, limit) == [b"x" * min(length, limit) for length in lengths]
+    expected = [line for text in texts for line in text.split(b"\n")]
+    data = b"".join(line + b"\n" for line in expected) + b"last"
+    split = stream(max_line_bytes=limit)
+    lines = []
+    for size in [*sizes, len(data)]:
+        chunk, data = data[:size], data[size:]
+        lines += split.feed(chunk)
+    assert lines + split.finish() == [line[:limit] for line in [*expected, b"last"]]
+    assert split.truncated_lines == sum(len(line) > limit for line in [*expected, b"last"])
 
 
-def stream(path: Path | None = None, **options: object) -> OutputStream:
-    defaults: dict[str, object] = {"max_bytes": 10**9, "max_line_bytes": 10**6, "redact": None}
-    return OutputStream(path=path, **{**defaults, **options})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("chunk_bytes", [1, 1000, 65536])
+@pytest.mark.parametrize("chunk_bytes", [100, 65536])
 def test_a_secret_at_the_cut_of_a_long_line_is_not_half_shown(
     tmp_path: Path, chunk_bytes: int
 ) -> None:
@@ -72,7 +62,7 @@ def test_many_secrets_masked_shorter_do_not_pull_a_cut_one_into_sight() -> None:
 
 
 def test_beyond_the_limit_bytes_are_counted_and_dropped(tmp_path: Path) -> None:
-    limited = stream(tmp_path / "raw", max_bytes=10)
+    limited = stream(tmp_path / "raw", max_output_bytes=10)
     assert limited.feed(b"one\ntwo\n") == [b"one", b"two"]
     assert (limited.feed(b""), limited.over_limit) == ([], False)
     assert (limited.feed(b"three\nfour\n"), limited.over_limit) == ([], True)
