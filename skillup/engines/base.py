@@ -1,4 +1,4 @@
-"""The seam between a trial and an agent: what an engine must do, and what it may be able to do.
+"""What an engine must do, and what it may be able to do.
 
 An adapter implements :class:`Engine`. Whatever else it can do is a protocol of its own, asked for
 with ``isinstance`` and never assumed from a name.
@@ -24,16 +24,14 @@ from skillup.schema.record import (
 from skillup.schema.scripted import Script
 
 Progress = Callable[[str], None]
-"""Told, in a few words, what the agent is doing right now."""
+"""Called with a few words on what the agent is doing right now."""
 
 
 @runtime_checkable
 class ItemWatcher(Protocol):
-    """A `Progress` that wants to see what is said, called and given as it comes."""
+    """A `Progress` that also gets each item of the transcript as it comes."""
 
-    def item(self, item: TranscriptItem) -> None:
-        """The transcript has one item more."""
-        ...
+    def item(self, item: TranscriptItem) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class TurnRequest:
     """Appended to the agent's system prompt; the same on every turn of a trial."""
     timeout_seconds: float = 300.0
     limit: str = ""
-    """What people are told of a limit that is not this turn's own; default: the seconds."""
+    """How messages name a limit that is not this turn's own; default: the seconds."""
     max_steps: int | None = None
     """The most steps the agent may take within the turn; None: the engine's own limit."""
     previous: SessionFingerprint | None = None
@@ -81,14 +79,14 @@ class TrialContext:
     skills: Mapping[str, Path] = field(default_factory=dict)
     """Installed skills: name → directory in the workspace."""
     version: str | None = None
-    """The CLI's version, as `check` found it; None: not known."""
+    """The CLI's version, as `check` found it."""
     script: Script | None = None
-    """What the `scripted` engine says."""
+    """For the `scripted` engine."""
     attempt: int = 1
     seed: int = 0
-    """For engines that draw lots; differs from trial to trial."""
+    """For engines with chance; differs from trial to trial."""
     secrets: Secrets = NO_SECRETS
-    """What nothing of the whole run may show; the raw streams show no more."""
+    """What must not be shown anywhere in the run, raw streams included."""
     progress: Progress = lambda _: None
 
 
@@ -101,7 +99,7 @@ class SessionRef:
 
 @dataclass(frozen=True, slots=True)
 class EngineTurn:
-    """What came of a turn. Exactly one of a response and an error is meant to be believed."""
+    """The result of a turn: a response, or an error."""
 
     session: SessionRef | None
     response: str = ""
@@ -118,20 +116,19 @@ class EngineTurn:
     unread_lines: int = 0
     """Lines of the stream that are no JSON and may have been events."""
     notices: Sequence[str] = ()
-    """Warnings that the engine printed and that are not failures."""
+    """Warnings of the engine that are not failures."""
     error: TurnError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedSession:
-    """A session that was made without asking a model: seeded with a history, or forked."""
+    """A session made without asking a model: seeded with a history, or forked."""
 
     session: SessionRef | None
     fingerprint: SessionFingerprint | None = None
     """What it holds; the first turn that resumes it is compared with this."""
     notices: tuple[str, ...] = ()
     error: TurnError | None = None
-    """Why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +150,11 @@ class Engine(Protocol):
     name: str
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        """Hold the first turn of a new session."""
+        """Run the first turn of a new session."""
         ...
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        """Say whether the engine could be run, without asking a model anything."""
+        """Whether the engine could be run, without asking a model anything."""
         ...
 
     def skill_directories(self) -> Sequence[str]:
@@ -167,11 +164,9 @@ class Engine(Protocol):
 
 @runtime_checkable
 class SlashCommands(Protocol):
-    """An engine whose CLI has commands of its own, such as ``/compact``, in this mode of use."""
+    """An engine whose CLI has commands of its own, such as ``/compact``."""
 
-    def is_slash_command(self, prompt: str) -> bool:
-        """Whether the CLI would take `prompt` for one of its commands."""
-        ...
+    def is_slash_command(self, prompt: str) -> bool: ...
 
 
 @runtime_checkable
@@ -181,7 +176,7 @@ class SessionResumer(Protocol):
     async def resume(
         self, session: SessionRef, turn: TurnRequest, trial: TrialContext
     ) -> EngineTurn:
-        """Hold the next turn of `session`; its earlier turns must still be known."""
+        """Run the next turn of `session`; its earlier turns must still be known."""
         ...
 
 
@@ -194,10 +189,10 @@ class HistorySeeder(Protocol):
         ...
 
     async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
-        """A session of this trial's that holds `history`, in order; nothing is sent to a model.
+        """The session `trial.session_id` that holds `history`, in order; no model is asked.
 
-        `trial.session_id` names it. Every tool call has an id, and a result that follows it; one
-        whose `name` is empty is of the portable `kind`, for the engine's own tool of that kind.
+        Every tool call has an id, and a result that follows it; one whose `name` is empty is of
+        the portable `kind`, for the engine's own tool of that kind.
         """
         ...
 
@@ -209,9 +204,9 @@ class SessionForker(Protocol):
     async def fork(
         self, session: SessionRef, parent: TrialContext, child: TrialContext
     ) -> CreatedSession:
-        """A copy of `session`, which is `parent`'s, as a session of `child`'s.
+        """A copy of `session`, which is `parent`'s, under the id `child.session_id`.
 
-        `child.session_id` names it. Paths of the parent's workspace in it become the child's.
+        Paths of the parent's workspace in it become the child's.
         """
         ...
 
@@ -234,6 +229,4 @@ class SchemaAnswers(Protocol):
 class LogsInByFile(Protocol):
     """An engine whose login may be in a file, with tokens that must not be written anywhere."""
 
-    def login_file(self, environment: Mapping[str, str]) -> Path | None:
-        """The user's login file; None if there is none."""
-        ...
+    def login_file(self, environment: Mapping[str, str]) -> Path | None: ...

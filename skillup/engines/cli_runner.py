@@ -9,7 +9,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,9 @@ from skillup.engines.failures import Failure, shortened, turn_error
 from skillup.engines.login import Login, find_login, login_secrets, renewed_once
 from skillup.engines.session_files import (
     VersionRange,
-    addition_to,
     loss_of,
     missing_message,
     take_fingerprint,
-    without_file,
 )
 from skillup.process import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
@@ -50,6 +48,7 @@ _LAST_LINES = 4
 _LINE_CHARACTERS = 500
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?[\w.+-]*")
 _VERSION_SECONDS = 60.0
+_OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # its SHA-256
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class CliSpec:
     """Where, relative to the workspace, it looks for skills."""
     home: EngineHome | None = None
     session_word: str = "session"
-    writable: tuple[VersionRange, ...] = ()
+    writable: VersionRange | None = None
     """Of these, sessions that skillup wrote were resumed at both ends and in between."""
     install_writable: str = ""
     """How to get a version whose sessions can be written."""
@@ -84,7 +83,7 @@ class FinishedTurn:
     file: Path | None
     """The session's."""
     before: Any
-    """What :meth:`CliEngine.look` saw."""
+    """What :meth:`CliEngine.look` returned."""
     resumed: bool
     lost: bool
     """The file does not begin any more as it did after the turn before."""
@@ -128,9 +127,8 @@ class CliEngine(ABC):
 
     def login(self, trial: TrialContext) -> Login:
         """How this trial logs in."""
-        variables = {**trial.environment, **trial.extra_env}
         own = self.key_variables(trial.profile, trial.environment)
-        return find_login(trial.profile, variables, own)
+        return find_login(trial.profile, {**trial.environment, **trial.extra_env}, own)
 
     def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
         """Why no turn of the trial can be run."""
@@ -166,43 +164,40 @@ class CliEngine(ABC):
         return None
 
     def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
-        """Adds to a turn what only its CLI's files tell; `error` may be set. May block."""
+        """Adds to a turn what only its CLI's files have; `error` may be set. May block."""
         return result
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        """Run the first turn of a new session."""
         return await run_turn(self, turn, trial, None)
 
     async def resume(
         self, session: SessionRef, turn: TurnRequest, trial: TrialContext
     ) -> EngineTurn:
-        """Run the next turn of `session`; its earlier turns must still be known."""
         return await run_turn(self, turn, trial, session.id)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        """Say whether the CLI could be run, without asking a model anything."""
         own = self.key_variables(profile, environment)
         found = find_login(profile, {**environment, **profile.env}, own)
         login = f"variable {found.variable}" if found.variable else None
-        if login is None and not found.missing:
-            file = self.login_file(environment) if self.uses_login_file(profile) else None
-            login = f"login file {file}" if file else None
-            login = login if self.uses_login_file(profile) else "no key"
+        if login is None and not self.uses_login_file(profile):
+            login = "no key"
+        elif login is None and not found.missing and (file := self.login_file(environment)):
+            login = f"login file {file}"
         # HOME stays the user's: version managers look their programs up below it.
         env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
         here, command = Path.cwd(), self.command(profile)
         if not is_there(command[0], env, here):
             problem = self.error("engine_not_found", f"there is no program `{command[0]}`")
             return Availability(False, command, login=login, problem=problem)
-        said = await run_quiet(
+        output = await run_quiet(
             (*command, "--version"), cwd=here, env=env, timeout_seconds=_VERSION_SECONDS
         )
-        if said.exit_code != 0:
-            why = said.start_error or said.stderr.strip() or f"exit code {said.exit_code}"
-            why = "no answer" if said.timed_out else why
+        if output.exit_code != 0:
+            why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
+            why = "no answer" if output.timed_out else why
             problem = self.error("engine_not_usable", f"`--version` does not work: {why}")
             return Availability(False, command, login=login, problem=problem)
-        version = _VERSION.search(said.stdout)
+        version = _VERSION.search(output.stdout)
         no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
         return Availability(
             True,
@@ -214,18 +209,21 @@ class CliEngine(ABC):
         )
 
     def login_file(self, environment: Mapping[str, str]) -> Path | None:
-        """The user's login file; None if there is none."""
         return self.spec.home.login_of(environment) if self.spec.home is not None else None
 
     def skill_directories(self) -> Sequence[str]:
-        """Where, relative to the workspace, the CLI looks for skills."""
         return (self.spec.skill_directory,)
 
     def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
         """An error in the words of this CLI. `what` is one clause."""
-        return turn_error(
-            self.spec.name, kind, what, evidence, login=self.spec.login, install=self.spec.install
-        )
+        spec = self.spec
+        return turn_error(spec.name, kind, what, evidence, login=spec.login, install=spec.install)
+
+    def lost(self, session_id: str | None, loss: str, answer: str = "") -> TurnError:
+        what = f"the {self.spec.session_word} {session_id} no longer holds its earlier turns"
+        if answer.strip():
+            loss += f"\nits answer, which is not believed:\n{shortened(answer, 1000)}"
+        return self.error("session_lost", what, loss)
 
     def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
         """What the session holds now; None if it has no file."""
@@ -245,84 +243,66 @@ async def run_turn(
 
     def look() -> tuple[TurnError | None, Any]:
         file = engine.session_file(home, resumed) if resumed else None
-        error = _session_error(engine, file, resumed, turn.previous)
+        error = None
+        if turn.previous is not None:
+            loss = loss_of(file, turn.previous)
+            before = turn.previous.prefix_bytes
+            added = file.stat().st_size - before if file is not None and loss is None else 0
+            if loss is not None:
+                error = engine.lost(resumed, loss)
+            elif added > 0:
+                word = engine.spec.session_word
+                what = f"something else wrote to the {word} {resumed} between two turns"
+                held = f"{file}: it held {before} bytes after the turn before"
+                error = engine.error("session_mismatch", what, f"{held}; {added} were added")
         return error, None if error is not None else engine.look(home, file)
 
     # Long sessions take long to read: other trials' time limits must not wait for that.
     error, before = await anyio.to_thread.run_sync(look)
     if error is not None and resumed:
         return EngineTurn(SessionRef(resumed), session_verified=False, error=error)
-    arguments = engine.arguments(turn, trial, resumed, login)
     parser = engine.parser(trial)
     by_file = login.variable is None and engine.uses_login_file(trial.profile)
     async with renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file) as renewed:
-        secrets = _secrets_of(trial, engine.login_file(env))
-        argv = (*engine.command(trial.profile), *arguments)
-        result = await _run_process(engine, argv, env, secrets, renewed, parser, turn, trial)
-    return await anyio.to_thread.run_sync(
-        _checked, engine, result, parser, turn, trial, resumed, home, before
-    )
+        argv = (*engine.command(trial.profile), *engine.arguments(turn, trial, resumed, login))
+        result = await _run_process(engine, argv, env, renewed, parser, turn, trial)
 
+    def check() -> EngineTurn:
+        done = FinishedTurn(turn, trial, parser, home, None, before, resumed is not None, False)
+        return _checked(engine, result, done, resumed or engine.chosen_id(trial))
 
-def _session_error(
-    engine: CliEngine,
-    file: Path | None,
-    session_id: str | None,
-    previous: SessionFingerprint | None,
-) -> TurnError | None:
-    """The error of a session that is not as the turn before left it."""
-    if previous is None:
-        return None
-    loss = loss_of(file, previous)
-    if loss is not None:
-        return _lost(engine, session_id, loss)
-    added = addition_to(file, previous)
-    word = engine.spec.session_word
-    what = f"something else wrote to the {word} {session_id} between two turns"
-    return engine.error("session_mismatch", what, added) if added is not None else None
-
-
-def _lost(engine: CliEngine, session_id: str | None, loss: str, answer: str = "") -> TurnError:
-    what = f"the {engine.spec.session_word} {session_id} no longer holds its earlier turns"
-    said = f"\nits answer, which is not believed:\n{shortened(answer, 1000)}"
-    return engine.error("session_lost", what, loss + said * bool(answer.strip()))
+    return await anyio.to_thread.run_sync(check)
 
 
 def _checked(
-    engine: CliEngine,
-    result: EngineTurn,
-    parser: EventParser,
-    turn: TurnRequest,
-    trial: TrialContext,
-    resumed: str | None,
-    home: Path,
-    before: Any,
+    engine: CliEngine, result: EngineTurn, done: FinishedTurn, expected: str | None
 ) -> EngineTurn:
     """The turn, compared with what its session's file held before and holds now."""
-    error, answered = result.error, parser.session_id
-    expected = resumed or engine.chosen_id(trial)
-    word = engine.spec.session_word
+    parser, previous, error = done.parser, done.turn.previous, result.error
+    answered, word = parser.session_id, engine.spec.session_word
     if error is None and answered is None:
         error = engine.error("protocol", f"it did not say which {word} the answer is from")
     elif error is None and expected not in (None, answered):
         what = f"the answer is from the {word} {answered}, not from {expected}"
         error = engine.error("session_mismatch", what)
     session_id = expected or answered
-    file = engine.session_file(home, session_id) if session_id else None
+    file = engine.session_file(done.engine_home, session_id) if session_id else None
     now = engine.fingerprint(file, session_id) if session_id else None
     verified: bool | None = None
     lost = False
-    if turn.previous is not None:
-        loss = loss_of(file, turn.previous)
+    if previous is not None:
+        loss = loss_of(file, previous)
         lost = loss is not None
         if loss is None and error is None:
-            loss = missing_message(now, turn.previous)
+            loss = missing_message(now, previous)
         verified = loss is None and answered in (None, expected)
         # That explains what the agent does not know any more.
         if loss is not None and (error is None or error.kind == "model_error"):
-            error = _lost(engine, session_id, loss, parser.response)
-    if error is None and now is None and session_id:
-        now = without_file(session_id)  # so that a next turn is not believed to know this one
+            error = engine.lost(session_id, loss, parser.response)
+    if error is None and now is None and session_id:  # a next turn has nothing to build on
+        now = SessionFingerprint(
+            session_id=session_id, messages=0, prefix_sha256=_OF_NOTHING, prefix_bytes=0
+        )
     result = replace(
         result,
         session=SessionRef(answered) if answered and answered in (None, session_id) else None,
@@ -330,9 +310,8 @@ def _checked(
         session_verified=verified,
         error=error,
     )
-    done = FinishedTurn(turn, trial, parser, home, file, before, resumed is not None, lost)
-    result = engine.finish(result, done)
-    cost = cost_usd(trial.profile, result.model, result.usage)
+    result = engine.finish(result, replace(done, file=file, lost=lost))
+    cost = cost_usd(done.trial.profile, result.model, result.usage)
     response = parser.response if result.error is None else ""
     return replace(result, response=response, cost_usd=result.cost_usd if cost is None else cost)
 
@@ -341,7 +320,6 @@ async def _run_process(
     engine: CliEngine,
     argv: tuple[str, ...],
     env: Mapping[str, str],
-    secrets: Secrets,
     renewed: Callable[[Secrets], None],
     parser: EventParser,
     turn: TurnRequest,
@@ -355,6 +333,11 @@ async def _run_process(
     if not is_there(argv[0], env, trial.workspace):
         missing = engine.error("engine_not_found", f"there is no program `{argv[0]}`")
         return EngineTurn(None, error=missing)
+    secrets = trial.secrets.also_of(
+        {**trial.environment, **trial.extra_env}, (trial.profile.api_key_env,)
+    )
+    if tokens := login_secrets(engine.login_file(env)):
+        secrets = secrets.also(tokens)
     trial.raw_dir.mkdir(parents=True, exist_ok=True)
     stem = turn.stem or f"turn-{turn.number:02d}"
     last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
@@ -367,31 +350,46 @@ async def _run_process(
         renewed(secrets)  # there may be new ones
         return secrets.mask_bytes(line)
 
-    outcome = await run_process(
-        ProcessRequest(
-            argv=argv,
-            cwd=trial.workspace,
-            env=env,
-            stdin=engine.standard_input(turn),
-            timeout_seconds=turn.timeout_seconds,
-            stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
-            stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
-            marker=trial.marker,
-            has_answered=lambda: parser.closed,
-            redact=redact if secrets else None,
-        ),
-        take,
+    request = ProcessRequest(
+        argv=argv,
+        cwd=trial.workspace,
+        env=env,
+        stdin=engine.standard_input(turn),
+        timeout_seconds=turn.timeout_seconds,
+        stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
+        stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
+        marker=trial.marker,
+        has_answered=lambda: parser.closed,
+        redact=redact if secrets else None,
     )
-    error: TurnError | None = None
-    failure = _failure(engine, outcome, parser, turn)
-    if failure is not None:
-        evidence = secrets.mask(_evidence(failure, outcome, last_lines, parser))
-        error = engine.error(failure.kind, secrets.mask(failure.said), evidence)
+    outcome = await run_process(request, take)
     transcript = parser.transcript
+    error: TurnError | None = None
+    if (failure := _failure(engine, outcome, parser, turn)) is not None:
+        evidence = [failure.text] if len(failure.text) > 300 else []
+        evidence += transcript.notices[-3:]
+        if outcome.stderr_tail.strip():
+            evidence.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
+        if last_lines:
+            lines = b"\n".join(last_lines).decode(errors="replace")
+            evidence.append(f"last lines of stdout:\n{lines}")
+        error = engine.error(
+            failure.kind, secrets.mask(failure.text), secrets.mask("\n".join(evidence))
+        )
     notices = [*transcript.notices]
     notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
     if outcome.ended_by == "answered":
         notices.append(f"{engine.spec.name} did not end by itself after its answer, and was ended")
+    process = ProcessInfo(
+        argv=[secrets.mask(argument) for argument in argv],
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        ended_by=outcome.ended_by,
+        peak_memory_bytes=outcome.peak_memory_bytes,
+        cpu_seconds=outcome.cpu_seconds,
+        leftover_processes=len(outcome.leftover),
+        truncated_lines=outcome.truncated_lines,
+    )
     return EngineTurn(
         session=None,
         items=transcript.items,
@@ -399,16 +397,7 @@ async def _run_process(
         cost_usd=parser.cost_usd,
         model=parser.model,
         version=parser.version,
-        process=ProcessInfo(
-            argv=[secrets.mask(argument) for argument in argv],
-            exit_code=outcome.exit_code,
-            signal=outcome.signal,
-            ended_by=outcome.ended_by,
-            peak_memory_bytes=outcome.peak_memory_bytes,
-            cpu_seconds=outcome.cpu_seconds,
-            leftover_processes=len(outcome.leftover),
-            truncated_lines=outcome.truncated_lines,
-        ),
+        process=process,
         unknown_events=transcript.unknown_events,
         unread_lines=transcript.unread_lines,
         notices=notices,
@@ -421,7 +410,7 @@ def _failure(
 ) -> Failure | None:
     """The first thing that went wrong, in the order of what explains the rest."""
     code, lines = outcome.exit_code, outcome.stderr_tail.strip().splitlines()
-    said = lines[-1].strip() if lines else ""
+    last_line = lines[-1].strip() if lines else ""
     if outcome.ended_by == "not_started":
         return Failure("engine_not_usable", outcome.start_error or "it did not start")
     if outcome.ended_by == "timeout":
@@ -435,37 +424,15 @@ def _failure(
         return None
     if outcome.signal is not None:
         return Failure("crash", f"it was killed by signal {outcome.signal}")
-    explained = engine.explain(outcome.stderr_tail)
-    if explained is not None:
+    if (explained := engine.explain(outcome.stderr_tail)) is not None:
         return explained
     if code == 0:
         what = "it ended with exit code 0 but without the event that ends a turn"
         return Failure("protocol", what)
     if code in (126, 127) and not parser.transcript.items:
-        return Failure("engine_not_usable", f"it did not start: {said}")
+        return Failure("engine_not_usable", f"it did not start: {last_line}")
     what = f"it ended with exit code {code}" + " after its answer" * parser.finished
-    return Failure("crash", f"{what}: {said}" if said else what)
-
-
-def _evidence(
-    failure: Failure, outcome: ProcessOutcome, last_lines: Iterable[bytes], parser: EventParser
-) -> str:
-    parts = [failure.said] if len(failure.said) > 300 else []
-    parts += parser.transcript.notices[-3:]
-    if outcome.stderr_tail.strip():
-        parts.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
-    lines = "\n".join(line.decode(errors="replace") for line in last_lines)
-    if lines:
-        parts.append(f"last lines of stdout:\n{lines}")
-    return "\n".join(parts)
-
-
-def _secrets_of(trial: TrialContext, login_file: Path | None) -> Secrets:
-    """All that must not be written in this trial: credential variables and the login's tokens."""
-    variables = {**trial.environment, **trial.extra_env}
-    secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
-    tokens = login_secrets(login_file)
-    return secrets.also(tokens) if tokens else secrets
+    return Failure("crash", f"{what}: {last_line}" if last_line else what)
 
 
 def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:

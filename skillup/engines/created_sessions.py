@@ -16,6 +16,9 @@ from skillup.engines.cli_runner import CliEngine
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
 from skillup.workspace.failures import refuse_full_disk
 
+SessionContent = tuple[Path, Iterable[bytes], Sequence[str]]
+"""A session's file, its lines, and notices."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionPlace:
@@ -42,11 +45,8 @@ class WritingCliEngine(CliEngine):
     @abstractmethod
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> tuple[Path, Iterable[bytes], Sequence[str]]:
-        """The file of a session that holds `history`, its lines, and notices.
-
-        Raises UnwritableError.
-        """
+    ) -> SessionContent:
+        """A session that holds `history`. Raises UnwritableError."""
 
     @abstractmethod
     def fork_files(
@@ -58,19 +58,16 @@ class WritingCliEngine(CliEngine):
         """
 
     def seeding_problem(self, version: str | None) -> str | None:
-        """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
         spec = self.spec
-        if version is not None and any(version in known for known in spec.writable):
+        if version is not None and spec.writable is not None and version in spec.writable:
             return None
-        known = " and ".join(map(str, spec.writable))
-        this = "the one here tells no version" if version is None else f"here it is {version}"
+        this = "the one here has no version" if version is None else f"here it is {version}"
         return (
-            f"sessions can be written for {spec.name} {known}, {this}: "
+            f"sessions can be written for {spec.name} {spec.writable}, {this}: "
             f"use one of these versions ({spec.install_writable})"
         )
 
     async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
-        """A session of this trial's that holds `history`, in order; nothing is sent to a model."""
         problem = self.seeding_problem(trial.version)
         if problem is not None:
             return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
@@ -79,8 +76,7 @@ class WritingCliEngine(CliEngine):
             return CreatedSession(None, error=self.error("auth", missing))
 
         def write() -> CreatedSession:
-            home = self.engine_home(trial)
-            file, lines, notices = self.history_lines(history, trial, home)
+            file, lines, notices = self.history_lines(history, trial, self.engine_home(trial))
             _write_whole(file, lines)
             taken = self.fingerprint(file, trial.session_id)
             seeded = taken and taken.model_copy(update={"seeded": True})
@@ -91,9 +87,6 @@ class WritingCliEngine(CliEngine):
     async def fork(
         self, session: SessionRef, parent: TrialContext, child: TrialContext
     ) -> CreatedSession:
-        """A copy of `session`, which is `parent`'s, as a session of `child`'s."""
-        name = f"the {self.spec.session_word} {session.id}"
-
         def write() -> CreatedSession:
             source_home, home = self.engine_home(parent), self.engine_home(child)
             source = self.session_file(source_home, session.id)
@@ -103,10 +96,10 @@ class WritingCliEngine(CliEngine):
             there = SessionPlace(home, child.home, child.workspace, child.session_id)
             for file, lines in self.fork_files(source, here, there):
                 _write_whole(file, lines)
-            copy = self.session_file(home, child.session_id)
-            taken = self.fingerprint(copy, child.session_id)
+            taken = self.fingerprint(self.session_file(home, child.session_id), child.session_id)
             return CreatedSession(SessionRef(child.session_id), taken)
 
+        name = f"the {self.spec.session_word} {session.id}"
         return await anyio.to_thread.run_sync(self._written, write, child, name)
 
     def _written(

@@ -15,16 +15,9 @@ from skillup.engines.events import words
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
     PATH LANG LANGUAGE TZ TMPDIR TERM SHELL USER LOGNAME SSL_CERT_FILE SSL_CERT_DIR
-    NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE CODEX_CA_CERTIFICATE HTTP_PROXY
-    HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy VOLTA_HOME NVM_DIR
-    FNM_DIR ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR
-""")
-
-# An agent that starts skillup marks its children; an agent that skillup starts is no such child.
-_OF_AN_OUTER_AGENT = words("""
-    CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION
-    CLAUDE_CODE_SSE_PORT CLAUDE_CODE_EXECPATH CODEX_THREAD_ID CODEX_SANDBOX
-    CODEX_SANDBOX_NETWORK_DISABLED CODEX_MANAGED_BY_NPM CODEX_INTERNAL_ORIGINATOR_OVERRIDE
+    NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE HTTP_PROXY HTTPS_PROXY NO_PROXY
+    ALL_PROXY http_proxy https_proxy no_proxy all_proxy VOLTA_HOME NVM_DIR FNM_DIR ASDF_DIR
+    ASDF_DATA_DIR MISE_DATA_DIR
 """)
 
 
@@ -37,6 +30,10 @@ class EngineHome:
     login_file: str
     expiry: Callable[[dict[str, Any]], float | None] = lambda _: None
     """When a login file's content has to be renewed (Unix time); None: never, or it is none."""
+    marks: frozenset[str] = frozenset()
+    """Variables by which the CLI knows that it runs within itself; ours does not."""
+    passed_on: frozenset[str] = frozenset()
+    """Variables of the CLI's own that it needs under ``clean``, too."""
 
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
@@ -69,27 +66,24 @@ def trial_environment(
     temporary.mkdir(parents=True, exist_ok=True)
     given = {"TMPDIR": str(temporary), **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":
-        marks = _OF_AN_OUTER_AGENT
+        marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
     own_home = trial.home / "home"
     own_home.mkdir(exist_ok=True)
-    homes = {"HOME": str(own_home)}
+    env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
         engine_home = own_home / home.directory
         engine_home.mkdir(exist_ok=True)
-        homes[home.variable] = str(engine_home)
+        env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
+        env[home.variable] = str(engine_home)
         source, copy = home.login_of(trial.environment), home.login_in(trial.home)
         if not credentials and source is not None and not copy.exists():
             shutil.copyfile(source, copy)
             copy.chmod(0o600)
-    return {**clean_variables(trial.environment), **homes, **given}
+    return env | given
 
 
 def clean_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The few variables that pass from the user to an agent under ``clean``."""
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name in _PASSED_ON or name.startswith("LC_")
-    }
+    kept = {k: v for k, v in environment.items() if k in _PASSED_ON or k.startswith("LC_")}
     return {"PATH": os.defpath, **kept}

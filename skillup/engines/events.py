@@ -6,7 +6,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from skillup.engines.base import ItemWatcher, Progress
@@ -18,10 +18,8 @@ Status = Literal["success", "error", "unknown"]
 
 _CONTENT_CHARACTERS = 1 << 20
 _UNKNOWN_CHARACTERS = 500
-# Those that come after are in the raw stream alone: a flood of them would fill the memory.
-_UNKNOWN_KEPT = 1000
-# Deeper data could be read, and neither be checked nor written into a record.
-_DEEPEST = 100
+_UNKNOWN_KEPT = 1000  # a flood of them would fill the memory; the raw stream has them all
+_DEEPEST = 100  # deeper data could be read, but neither checked nor written into a record
 _LARGEST_COUNT = 1 << 53
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -44,19 +42,17 @@ class Transcript:
         self._watcher = anything if isinstance(anything, ItemWatcher) else None
 
     def add(self, item: TranscriptItem) -> None:
-        """One item more."""
         self.items.append(item)
         if self._watcher is not None:
             self._watcher.item(item)
 
     def message(self, text: str, agent: str | None = None) -> None:
-        """Something the agent (or a sub-agent) said; nothing if that is empty."""
+        """What the agent, or a sub-agent, answers."""
         if text:
             self.add(TranscriptItem(type="message", text=text, agent=agent))
             self._progress("writes")
 
     def reasoning(self, text: str, agent: str | None = None) -> None:
-        """Something the agent thought."""
         if text:
             self.add(TranscriptItem(type="reasoning", text=text, agent=agent))
             self._progress("thinks")
@@ -69,19 +65,23 @@ class Transcript:
         arguments: Mapping[str, Any],
         agent: str | None = None,
     ) -> None:
-        """A tool is called."""
         call = ToolCall(id=call_id, name=name, kind=kind, arguments=dict(arguments))
         self.add(TranscriptItem(type="tool_call", tool_call=call, agent=agent))
         first = next((value for value in arguments.values() if isinstance(value, str)), "")
         self._progress(f"{name} {' '.join(first.split())[:60]}".rstrip())
 
     def result(self, call_id: str, status: Status, content: str, agent: str | None = None) -> None:
-        """A tool has answered; a very long answer is shortened."""
+        """What a tool gave back; a very long content is cut."""
         if len(content) > _CONTENT_CHARACTERS:
             left_out = len(content) - _CONTENT_CHARACTERS
             content = f"{content[:_CONTENT_CHARACTERS]}\n… {left_out} characters left out …"
         result = ToolResult(call_id=call_id, status=status, content=content)
         self.add(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
+
+    def loaded_skill(self, name: str) -> None:
+        """A skill that the prompt itself loaded: no event shows it."""
+        self.call("prompt#skill", "Skill", "skill", {"skill": name})
+        self.result("prompt#skill", "success", "")
 
     def notice(self, text: str, agent: str | None = None) -> None:
         """A warning that is no failure, once."""
@@ -113,12 +113,32 @@ def read_event(line: bytes) -> dict[str, Any] | str | None:
         # NaN and Infinity are no JSON, and could not be written as such again.
         event = json.loads(line, parse_constant=str)
         if _ESCAPED_SURROGATE.search(line):
-            event = _without_lone_surrogates(event)
+            event = map_texts(event, _whole_characters)
         if line.count(b"{") + line.count(b"[") > _DEEPEST:
             event = _without_depths(event, _DEEPEST)
     except (ValueError, RecursionError):
         event = None
     return event if isinstance(event, dict) else line.decode(errors="replace")
+
+
+def _whole_characters(text: str) -> str:
+    """Half of a character cannot be written as UTF-8; agents cut texts in such places."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def map_texts(
+    value: Any,
+    change: Callable[[str], str],
+    untouched: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+) -> Any:
+    """JSON data with every text changed, names in objects too; not within `untouched` objects."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [map_texts(item, change, untouched) for item in value]
+    if isinstance(value, dict) and not untouched(value):
+        return {change(key): map_texts(item, change, untouched) for key, item in value.items()}
+    return value
 
 
 def _without_depths(value: Any, room: int) -> Any:
@@ -129,20 +149,6 @@ def _without_depths(value: Any, room: int) -> Any:
     if isinstance(value, dict):
         return {key: _without_depths(item, room - 1) for key, item in value.items()}
     return [_without_depths(item, room - 1) for item in value]
-
-
-def _without_lone_surrogates(value: Any) -> Any:
-    """Half of a character cannot be written as UTF-8; agents cut texts in such places."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {
-            _without_lone_surrogates(key): _without_lone_surrogates(item)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_without_lone_surrogates(item) for item in value]
-    return value
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -178,6 +184,12 @@ def as_amount(value: Any) -> float | None:
     return float(value)
 
 
+def counts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
+    """The counts that are there, under our `names`: theirs are the values."""
+    found = {ours: as_count(given.get(theirs)) for ours, theirs in names.items()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
 def content_text(content: Any) -> str:
     """The text of a message's or a tool result's content: a text, or a list of blocks."""
     if not isinstance(content, list):
@@ -192,7 +204,7 @@ def content_text(content: Any) -> str:
 
 
 class EventParser(ABC):
-    """A turn as its event stream tells it. Pure: no files, no clock, never raises."""
+    """A turn, read from its event stream. Pure: no files, no clock, never raises."""
 
     def __init__(self, progress: Progress = lambda _: None) -> None:
         self.transcript = Transcript(progress)

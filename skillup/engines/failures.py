@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from skillup.schema.record import ErrorKind, TurnError
 
-_EVIDENCE_CHARACTERS = 4000
-
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
 _DURATION = re.compile(r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s*+(ms|sec|s|min|m|hour|h|day)[a-z]*")
 _ASKED = re.compile(
@@ -36,6 +34,14 @@ _ADVICE: dict[ErrorKind, str] = {
     "the session's file if it happens again",
     "session_mismatch": "its answer is not believed; run the case again",
 }
+_STATUS: dict[int, ErrorKind] = {
+    401: "auth",
+    403: "auth",
+    402: "quota",
+    429: "rate_limit",
+    503: "overloaded",
+    529: "overloaded",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +49,12 @@ class Failure:
     """What a parser found out: a kind, and the engine's own words for it."""
 
     kind: ErrorKind
-    said: str
+    text: str
 
 
 def kind_of_status(status: int) -> ErrorKind:
     """The kind of an HTTP status of the model's server."""
-    if status in (401, 403):
-        return "auth"
-    if status == 402:
-        return "quota"
-    if status == 429:
-        return "rate_limit"
-    if status in (503, 529):
-        return "overloaded"
-    return "model_error"
+    return _STATUS.get(status, "model_error")
 
 
 def turn_error(
@@ -77,17 +75,17 @@ def turn_error(
     )
 
 
-def parse_retry_after(said: str) -> float | None:
+def parse_retry_after(message: str) -> float | None:
     """How many seconds a provider's error asks to wait for; None: it does not say."""
-    found = _ASKED.search(said)
+    found = _ASKED.search(message)
     parts = _DURATION.findall(found[1]) if found else []
     if parts:
         return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts)
-    header = _HEADER.search(said)
+    header = _HEADER.search(message)
     return float(header[1]) if header else None
 
 
-def shortened(text: str, limit: int = _EVIDENCE_CHARACTERS) -> str:
+def shortened(text: str, limit: int = 4000) -> str:
     """The beginning and the end of a text that is too long."""
     text = text.strip()
     if len(text) <= limit:

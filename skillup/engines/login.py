@@ -73,14 +73,13 @@ async def renewed_once(
     What it renews with may be used only once, and all trials have copies of one login. So a turn in
     which that may happen is begun by one process at a time; the others wait until the new login is
     in the user's own file, and take that. Call what this yields at signs of life of the CLI, with
-    the secrets of the turn: they and those of the run get to know the new login.
+    the secrets of the turn: they and those of the run learn the new login.
     """
     theirs = home.login_of(trial.environment) if home is not None and by_file else None
     if home is None or theirs is None:
         yield lambda _: None
         return
-    own = home.of(env) / home.login_file
-    login = _SharedLogin(home, theirs.resolve(), own, trial.secrets)
+    login = _SharedLogin(home, theirs.resolve(), home.of(env) / home.login_file, trial.secrets)
     with ExitStack() as at_end:
         at_end.callback(login.unlock)
         await anyio.to_thread.run_sync(login.take)
@@ -106,7 +105,7 @@ class _SharedLogin:
         """Renews the copy, if the user's file has been renewed."""
         self._taken = _read(self._theirs)
         due = self._due(self._taken) or 0
-        if not self._is_one() and due > (self._due(_read(self._own)) or 0):
+        if self._own.resolve() != self._theirs and due > (self._due(_read(self._own)) or 0):
             _replace(self._own, self._taken)
             self._secrets.learn(login_secrets(self._own))
         self._stamp = self._stamp_now()
@@ -126,7 +125,7 @@ class _SharedLogin:
         self._stamp = stamp
         for masking in (secrets, self._secrets):
             masking.learn(login_secrets(self._own))
-        if not self._is_one() and _read(self._theirs) == self._taken:
+        if self._own.resolve() != self._theirs and _read(self._theirs) == self._taken:
             with suppress(OSError):  # the user's file may be read-only: the trial has its own
                 _replace(self._theirs, new)
         self.unlock()
@@ -136,11 +135,7 @@ class _SharedLogin:
         return due is not None and due - time.time() < seconds + _RENEWED_BEFORE_SECONDS
 
     async def lock(self) -> None:
-        """Waits until nobody else holds it, here or in another process.
-
-        Without a lock where there can be none: nothing can be written there, or the file system has
-        no locks.
-        """
+        """Waits for the lock, in this process or another; goes on where there can be none."""
         path = self._theirs.with_name(f"{self._theirs.name}.skillup-lock")
         with suppress(OSError):
             self._lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
@@ -160,9 +155,6 @@ class _SharedLogin:
             return self._home.expiry(as_dict(json.loads(login)))
         except (ValueError, RecursionError):
             return None
-
-    def _is_one(self) -> bool:
-        return self._own.resolve() == self._theirs
 
     def _stamp_now(self) -> object:
         try:
@@ -191,14 +183,3 @@ def _replace(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def secrets_of(trial: TrialContext, login_file: Path | None) -> Secrets:
-    """All that must not be written in this trial: credential variables and the login's tokens.
-
-    What the run spares (:attr:`Secrets.spared`) is left here, too: checks look for it.
-    """
-    variables = {**trial.environment, **trial.extra_env}
-    secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
-    tokens = login_secrets(login_file)
-    return secrets.also(tokens) if tokens else secrets

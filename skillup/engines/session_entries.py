@@ -21,7 +21,7 @@ _FIRST_WORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
-    """One thing that was said or done."""
+    """One message, call, result, thought or notice."""
 
     line: int
     """From 1."""
@@ -47,7 +47,7 @@ class SessionSummary:
     session_id: str | None = None
     cwd: str | None = None
     version: str | None = None
-    """Of the CLI; of the last line that tells it."""
+    """Of the CLI, in the last line that has it."""
     model: str | None = None
     """The last one that answered."""
     title: str | None = None
@@ -87,11 +87,9 @@ class EntryLog(Transcript):
 
     def time(self, timestamp: Any) -> None:
         """When the line was written."""
-        if not isinstance(timestamp, str) or _TIME.match(timestamp) is None:
-            return
-        self._timestamp = timestamp
-        self.summary.started = self.summary.started or timestamp
-        self.summary.ended = timestamp
+        if isinstance(timestamp, str) and _TIME.match(timestamp) is not None:
+            self._timestamp = self.summary.ended = timestamp
+            self.summary.started = self.summary.started or timestamp
 
     def take(self) -> list[SessionEntry]:
         """The entries since the last time."""
@@ -99,12 +97,12 @@ class EntryLog(Transcript):
         return taken
 
     def open_turn(self) -> None:
-        """A turn begins whose user message may follow, or may not be told."""
+        """A turn begins whose user message may follow, or may be missing."""
         self.summary.turns += 1
         self._awaits_user = True
 
     def user(self, text: str, agent: str | None = None) -> None:
-        """Somebody (for a sub-agent: its caller) said something."""
+        """A message of the user; for a sub-agent, of its caller."""
         if agent is None and self._left:
             self._left_turn += 1
         elif agent is None:
@@ -115,51 +113,35 @@ class EntryLog(Transcript):
         self._enter("user", TranscriptItem(type="message", text=text, agent=agent))
 
     def reasoning(self, text: str, agent: str | None = None) -> None:
-        """The agent thought something; it may be kept secret."""
+        """Entered though it is empty: it may be kept secret."""
         self.add(TranscriptItem(type="reasoning", text=text, agent=agent))
 
     def notice(self, text: str, agent: str | None = None) -> None:
-        """The CLI said something by itself."""
         if text:
             self.add(TranscriptItem(type="notice", text=text, agent=agent))
 
     def unknown(self, event: Any) -> None:
-        """Something that we do not understand: its line is counted, and it is kept in short."""
         super().unknown(event)
         self.summary.unknown_lines += self._line != self._unknown_line
         self._unknown_line = self._line
 
     def add(self, item: TranscriptItem) -> None:
-        """One entry more."""
         self._enter("assistant" if item.type == "message" else item.type, item)
 
     def _enter(self, role: Role, item: TranscriptItem) -> None:
         turn = self._left_turn if self._left else self.summary.turns
         self.summary.left_entries += self._left
+        at = (self._line, self._timestamp, turn, role)
         entry = SessionEntry(
-            self._line,
-            self._timestamp,
-            turn,
-            role,
-            item.text or "",
-            item.tool_call,
-            item.tool_result,
-            item.agent,
-            self._left,
+            *at, item.text or "", item.tool_call, item.tool_result, item.agent, self._left
         )
         self._entries.append(entry)
 
 
 class RowReader(Protocol):
-    """Reads the rows of one file."""
+    """Reads the rows of one file; never raises."""
 
-    def feed(self, row: dict[str, Any]) -> None:
-        """Takes the next row. Never raises."""
-        ...
-
-
-TurnTokens = tuple[str, dict[str, int]]
-"""What counts are of ("": of their row), and the counts by the names of `Usage`."""
+    def feed(self, row: dict[str, Any]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +154,12 @@ class SessionFormat:
     matches: Callable[[dict[str, Any]], bool]
     """Whether a row can only be of this format."""
     reader: Callable[[EntryLog], RowReader]
-    tokens: Callable[[dict[str, Any]], TurnTokens | None]
-    """What a row tells of them."""
+    tokens: Callable[[dict[str, Any]], tuple[str, dict[str, int]] | None]
+    """Of a row with counts: what they are of ("": of the row), and they by the names of `Usage`."""
     running_total: bool = False
     """The tokens are those of the session so far."""
     revision: Callable[[dict[str, Any]], str | None] = lambda _: None
-    """What a row tells of the repository: ``branch main, commit 3f2a…``."""
+    """The repository's state in a row: ``branch main, commit 3f2a…``."""
     left_lines: Callable[[Iterable[SessionLine]], Collection[int]] | None = None
     """The numbers of the lines that are on branches gone back from; None: there are no branches."""
     fillers: tuple[str, ...] = ()
@@ -191,6 +173,8 @@ class SessionLibrary(Protocol):
     name: str
     label: str
     """The agent's name, for people."""
+    formats: Sequence[SessionFormat]
+    """Of the session files, and of recordings of the events."""
 
     def session_directory(self, environment: Mapping[str, str]) -> Path:
         """Where the CLI keeps the user's sessions; it need not be there."""
@@ -198,8 +182,4 @@ class SessionLibrary(Protocol):
 
     def session_id_of(self, file: Path, directory: Path) -> str | None:
         """The id of the session in a file below; None if it is none."""
-        ...
-
-    def session_formats(self) -> Sequence[SessionFormat]:
-        """Of the session files, and of recordings of the events."""
         ...

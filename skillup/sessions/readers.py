@@ -19,7 +19,7 @@ HEAD_BYTES = 128 << 10
 
 def detect_format(path: Path, limit: int | None = None) -> SessionFormat | None:
     """By the first line that says it, within `limit` bytes; None if none does. Raises OSError."""
-    formats = [one for library in session_libraries().values() for one in library.session_formats()]
+    formats = [one for library in session_libraries().values() for one in library.formats]
     for line in islice(lines_of(path, limit), _LINES_TO_TRY):
         if isinstance(line.row, dict):
             for format_ in formats:

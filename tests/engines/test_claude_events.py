@@ -356,7 +356,7 @@ def test_failures_and_their_kinds(
 
     assert turn.failure is not None
     assert turn.failure.kind == kind
-    assert turn.failure.said
+    assert turn.failure.text
 
 
 def test_an_answer_that_quotes_an_error_is_an_answer() -> None:

@@ -197,7 +197,7 @@ def test_failures_and_their_kinds(message: str, kind: str) -> None:
 
     assert not turn.finished
     assert turn.failure is not None
-    assert (turn.failure.kind, turn.failure.said) == (kind, message)
+    assert (turn.failure.kind, turn.failure.text) == (kind, message)
     assert message not in turn.transcript.notices
 
 

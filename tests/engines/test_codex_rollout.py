@@ -11,16 +11,15 @@ import pytest
 from skillup.engines.codex.engine import Codex
 from skillup.engines.codex.rollout import (
     broken_sandbox,
-    part_of_last_turn,
     read_part,
     session_file,
     total_before,
-    usage_by_totals,
     usage_of,
     with_missing_calls,
 )
 from skillup.engines.events import Transcript
 from skillup.engines.session_files import loss_of, missing_message
+from skillup.schema.record import Usage
 
 CODEX = Codex()
 THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
@@ -69,6 +68,11 @@ def write(home: Path, *entries: dict[str, Any], append: bool = False) -> Path:
     with path.open("a" if append else "w") as file:
         file.writelines(json.dumps(line) + "\n" for line in entries)
     return path
+
+
+def tokens(path: Path, start: int, end: int | None = None) -> Usage | None:
+    part = read_part(path, start, end)
+    return usage_of(total_before(path, start), part.total, part.usages)
 
 
 def test_a_session_that_went_on_still_holds_its_beginning(tmp_path: Path) -> None:
@@ -121,26 +125,6 @@ def test_what_a_session_lost_is_told_in_bytes_and_digests(tmp_path: Path) -> Non
     )
 
 
-def test_the_tokens_of_a_turn_whose_file_was_changed_are_those_of_the_event_stream(
-    tmp_path: Path,
-) -> None:
-    path = write(tmp_path, *request(200, input_tokens=200, output_tokens=20))
-    before = total_before(path, path.stat().st_size)
-    started = entry("event_msg", type="task_started")
-    own = request(300, input_tokens=100, output_tokens=10)
-    now = {"input_tokens": 300, "output_tokens": 30}
-
-    write(tmp_path, entry("event_msg", type="other"), started, *own)
-    whole = usage_by_totals(now, before, part_of_last_turn(path))
-    missing = usage_by_totals({**now, "input_tokens": 400}, before, part_of_last_turn(path))
-
-    assert whole is not None
-    assert (whole.input_tokens, whole.output_tokens, whole.requests) == (100, 10, 1)
-    assert missing is not None
-    assert (missing.input_tokens, missing.requests) == (200, None)
-    assert usage_by_totals(None, before, part_of_last_turn(path)) is None
-
-
 def test_the_tokens_of_the_third_turn_are_its_own(tmp_path: Path) -> None:
     path = write(tmp_path, *request(100, input_tokens=100, output_tokens=10))
     write(tmp_path, *request(200, input_tokens=100, output_tokens=10), append=True)
@@ -152,7 +136,7 @@ def test_the_tokens_of_the_third_turn_are_its_own(tmp_path: Path) -> None:
         append=True,
     )
 
-    usage = usage_of(total_before(path, offset), read_part(path, offset))
+    usage = tokens(path, offset)
 
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.requests) == (70, 7, 2)
@@ -165,8 +149,8 @@ def test_without_records_of_requests_the_total_before_is_subtracted(tmp_path: Pa
     offset = path.stat().st_size
     write(tmp_path, request(230)[1], request(270)[1], append=True)
 
-    own = usage_of(total_before(path, offset), read_part(path, offset))
-    first = usage_of(total_before(path, 0), read_part(path, 0, offset))
+    own = tokens(path, offset)
+    first = tokens(path, 0, offset)
 
     assert own is not None
     assert (own.input_tokens, own.output_tokens, own.requests) == (70, 7, None)
@@ -179,7 +163,7 @@ def test_without_any_counts_the_usage_is_unknown(tmp_path: Path) -> None:
     offset = path.stat().st_size
     write(tmp_path, user("two"), append=True)
 
-    assert usage_of(total_before(path, offset), read_part(path, offset)) is None
+    assert tokens(path, offset) is None
 
 
 def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:

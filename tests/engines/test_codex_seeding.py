@@ -22,11 +22,10 @@ from skillup.engines.codex.seeding import (
     created_call,
     fork_problem,
     rollout_rows,
-    row_bytes,
 )
 from skillup.engines.codex.transcript import CodexTranscript
 from skillup.engines.session_entries import EntryLog, SessionEntry
-from skillup.engines.session_files import loss_of
+from skillup.engines.session_files import json_line, loss_of
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem, ToolCall
 from tests.support.held_turns import make_trial
@@ -41,7 +40,7 @@ HISTORY = [user("one"), assistant("ONE")]
 def rows_of(history: Sequence[HistoryItem], **changes: Any) -> list[dict[str, Any]]:
     given_: dict[str, Any] = {"thread_id": THREAD, "timestamp": NOW, "cwd": "/w", **changes}
     rows = list(rollout_rows(history, version="0.169.0", **given_))
-    return [json.loads(row_bytes(row)) for row in rows]
+    return [json.loads(json_line(row)) for row in rows]
 
 
 def read(rows: Sequence[dict[str, Any]]) -> tuple[EntryLog, list[SessionEntry]]:

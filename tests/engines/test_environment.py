@@ -22,7 +22,7 @@ from skillup.schema.profile import Price, Profile
 from skillup.schema.record import Usage
 from tests.support.held_turns import make_trial, write_files
 
-HOME = EngineHome("LAB_HOME", ".lab", "login.json")
+HOME = EngineHome("LAB_HOME", ".lab", "login.json", marks=frozenset({"CLAUDECODE"}))
 USERS_OWN = {
     "PATH": "/usr/bin",
     "LANG": "C.UTF-8",

@@ -93,7 +93,7 @@ def said(role: str, words: str) -> list[dict[str, Any]]:
 
 def format_named(name: str) -> SessionFormat:
     """The format of that name."""
-    formats = [one for library in session_libraries().values() for one in library.session_formats()]
+    formats = [one for library in session_libraries().values() for one in library.formats]
     return next(one for one in formats if one.name == name)
 
 

@@ -10,17 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.claude_code import session
 from skillup.engines.claude_code.events import ClaudeEvents, kind_of_text
 from skillup.engines.claude_code.transcript import FORMATS
 from skillup.engines.cli_runner import CliSpec, FinishedTurn
-from skillup.engines.created_sessions import SessionPlace, WritingCliEngine
+from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.events import Transcript, as_amount, as_dict
+from skillup.engines.events import Transcript, as_amount, as_dict, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
-from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_files import VersionRange
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem
@@ -42,15 +42,25 @@ def _login_expiry(login: dict[str, Any]) -> float | None:
     return expires / 1000 if expires is not None and oauth.get("refreshToken") else None
 
 
-HOME = EngineHome("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json", _login_expiry)
+HOME = EngineHome(
+    ADAPTERS["claude_code"].home_variable or "",
+    ".claude",
+    ".credentials.json",
+    _login_expiry,
+    marks=words("""
+        CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION
+        CLAUDE_CODE_SSE_PORT CLAUDE_CODE_EXECPATH
+    """),
+)
 WRITABLE = VersionRange("2.1.100", "2.1.330")
 
 
 class ClaudeCode(WritingCliEngine):
-    """Engine, SessionResumer, HistorySeeder, SessionForker of :mod:`skillup.engines.base`."""
+    """Resumes, seeds and forks; holds answers to a schema; reads the users' own sessions."""
 
     name = "claude_code"
     label = "Claude Code"
+    formats = FORMATS
     spec = CliSpec(
         name="claude",
         install="install it with `npm install -g @anthropic-ai/claude-code`, "
@@ -58,7 +68,7 @@ class ClaudeCode(WritingCliEngine):
         login="log in with `claude`, or set ANTHROPIC_API_KEY or the profile's `api_key_env`",
         skill_directory=".claude/skills",
         home=HOME,
-        writable=(WRITABLE,),
+        writable=WRITABLE,
         install_writable=f"npm install -g @anthropic-ai/claude-code@{WRITABLE.last}",
     )
 
@@ -84,10 +94,9 @@ class ClaudeCode(WritingCliEngine):
         return [*given, *profile.args, option, session_id or trial.session_id]
 
     def standard_input(self, turn: TurnRequest) -> bytes:
-        """The prompt as it goes into stdin.
+        """As plain text, claude answers `/word` itself and attaches the file that `@path` names.
 
-        As plain text, claude answers `/word` itself and attaches the file that `@path` names. It
-        looks for both in the last text block of a message only, and drops an empty one before it
+        It looks for both in the last text block of a message only, and drops an empty one before it
         asks the model: a message of two blocks, the second empty, arrives exactly as written.
         """
         if not _must_be_literal(turn):
@@ -97,23 +106,18 @@ class ClaudeCode(WritingCliEngine):
         return json.dumps(message).encode() + b"\n"
 
     def parser(self, trial: TrialContext) -> ClaudeEvents:
-        """For the events of one turn."""
         return ClaudeEvents(trial.progress)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        """The session's file; None if there is none."""
         return session.session_file(engine_home, session_id)
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
-        """Whether a line is a message that somebody sent, no tool result or the CLI's own text."""
         return session.is_user_message(row)
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
-        """The CLI's own variables that may hold the key, best first."""
         return KEY_VARIABLES
 
     def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
-        """The whole environment of the process."""
         profile = trial.profile
         credentials: dict[str, str] = {}
         if login.variable is not None and login.value is not None:
@@ -142,20 +146,30 @@ class ClaudeCode(WritingCliEngine):
         return {**env, **{k: v for k, v in given.items() if v}, **settings, **trial.extra_env}
 
     def explain(self, stderr: str) -> Failure | None:
-        """What stderr means where the events do not say it."""
         kind = kind_of_text(stderr)
         return Failure(kind, stderr.strip()) if kind else None
 
     def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
-        """A skill that the prompt itself calls (`/name …`) loads without any event."""
+        """A skill that the prompt itself calls (`/name …`) loads without any event.
+
+        Claude looks for skills, agents and commands up to the git root; without one, up to the
+        file system's root: `clean` cannot keep those above the workspace out.
+        """
         turn, trial = done.turn, done.trial
-        transcript = Transcript()
-        words = turn.prompt.removeprefix("/").split(maxsplit=1)
-        called = words[0] if words and turn.slash_command and result.error is None else ""
+        transcript, notices = Transcript(), list(result.notices)
+        prompt = turn.prompt.removeprefix("/").split(maxsplit=1)
+        called = prompt[0] if prompt and turn.slash_command and result.error is None else ""
         if called in trial.skills:
-            transcript.call("prompt#skill", "Skill", "skill", {"skill": called})
-            transcript.result("prompt#skill", "success", "")
-        notices = [*result.notices, *isolation_notices(trial)]
+            transcript.loaded_skill(called)
+        leaking: list[str] = []
+        directory = trial.workspace
+        while not (directory / ".git").exists() and directory != directory.parent:
+            directory = directory.parent
+            customs = (directory / ".claude" / name for name in ("skills", "agents", "commands"))
+            leaking += [str(path) for path in customs if path.is_dir()]
+        if leaking and trial.profile.isolation == "clean":
+            where = ", ".join(leaking)
+            notices.append(f"the agent also sees what is in {where}: place the workspace elsewhere")
         return replace(result, items=[*transcript.items, *result.items], notices=notices)
 
     def is_slash_command(self, prompt: str) -> bool:
@@ -177,8 +191,7 @@ class ClaudeCode(WritingCliEngine):
 
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> tuple[Path, Iterable[bytes], Sequence[str]]:
-        """The file of a session that holds `history`, its lines, and notices."""
+    ) -> SessionContent:
         workspace, session_id = trial.workspace, trial.session_id
         written = session.history_session(history, session_id, workspace, trial.version or "")
         file = session.project_folder(engine_home, workspace) / f"{session_id}.jsonl"
@@ -187,38 +200,15 @@ class ClaudeCode(WritingCliEngine):
     def fork_files(
         self, source: Path, parent: SessionPlace, child: SessionPlace
     ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        """The files of a copy of the session in `source`, and their lines, one file at a time."""
         return session.fork_files(source, parent, child)
 
     def session_directory(self, environment: Mapping[str, str]) -> Path:
-        """Where the CLI keeps the user's sessions; it need not be there."""
         return HOME.of(environment) / "projects"
 
     def session_id_of(self, file: Path, directory: Path) -> str | None:
-        """The id of the session in a file below; None if it is none."""
-        # Those of sub-agents belong to their session.
+        """Those of sub-agents belong to their session."""
         own = file.parent.parent == directory and not file.name.startswith("agent-")
         return file.stem if own and file.suffix == ".jsonl" else None
-
-    def session_formats(self) -> Sequence[SessionFormat]:
-        """Of the session files, and of recordings of the events."""
-        return FORMATS
-
-
-def isolation_notices(trial: TrialContext) -> list[str]:
-    """What `clean` cannot keep out: skills, agents and commands of directories above the workspace.
-
-    Claude looks for them up to the git root; without one, up to the file system's root.
-    """
-    leaking: list[str] = []
-    directory = trial.workspace
-    while not (directory / ".git").exists() and directory != directory.parent:
-        directory = directory.parent
-        customs = (directory / ".claude" / name for name in ("skills", "agents", "commands"))
-        leaking += [str(path) for path in customs if path.is_dir()]
-    if not leaking or trial.profile.isolation != "clean":
-        return []
-    return [f"the agent also sees what is in {', '.join(leaking)}: place the workspace elsewhere"]
 
 
 def _must_be_literal(turn: TurnRequest) -> bool:

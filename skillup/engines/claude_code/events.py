@@ -11,56 +11,48 @@ from typing import Any
 from skillup.engines.base import Progress
 from skillup.engines.events import (
     EventParser,
-    Status,
     Transcript,
     as_amount,
-    as_count,
     as_dict,
     as_list,
     as_text,
     content_text,
+    counts,
     words,
 )
 from skillup.engines.failures import Failure, kind_of_status
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import ErrorKind, Usage
 
-# What Claude Code's `result` event and its stderr say went wrong.
-
 _BY_SUBTYPE: dict[str, ErrorKind] = {
     "error_max_turns": "max_turns",
     "error_max_budget_usd": "budget",
 }
 
-# `error` of the assistant line that comes before the result.
+# `error` of the assistant line that comes before the result; others are the model's.
 _BY_API_ERROR: dict[str, ErrorKind] = {
     "authentication_failed": "auth",
     "oauth_org_not_allowed": "auth",
     "billing_error": "quota",
     "rate_limit": "rate_limit",
     "overloaded": "overloaded",
-    "model_not_found": "model_error",
-    "invalid_request": "model_error",
-    "max_output_tokens": "model_error",
 }
 
-# Texts of `result`, `errors` and stderr, where nothing else tells.
-_BY_TEXT: tuple[tuple[str, ErrorKind], ...] = (
-    ("No conversation found", "session_lost"),
-    ("--resume requires a valid session", "session_lost"),
-    ("is already in use", "session_mismatch"),
-    ("Unable to connect to API", "network"),
-    ("Connection error", "network"),
-    ("Request timed out", "network"),
-    ("Not logged in", "auth"),
-    ("Invalid API key", "auth"),
-    ("cannot be used with root", "engine_not_usable"),
-    ("error: unknown option", "engine_not_usable"),
-    ("error: option", "engine_not_usable"),
-    ("error: unknown command", "engine_not_usable"),
-    ("Error: Settings file not found", "engine_not_usable"),
-    ("Error: Invalid MCP configuration", "engine_not_usable"),
-)
+# Parts of `result`, `errors` and stderr, where nothing else says it.
+_BY_TEXT: dict[ErrorKind, tuple[str, ...]] = {
+    "session_lost": ("No conversation found", "--resume requires a valid session"),
+    "session_mismatch": ("is already in use",),
+    "network": ("Unable to connect to API", "Connection error", "Request timed out"),
+    "auth": ("Not logged in", "Invalid API key"),
+    "engine_not_usable": (
+        "cannot be used with root",
+        "error: unknown option",
+        "error: option",
+        "error: unknown command",
+        "Error: Settings file not found",
+        "Error: Invalid MCP configuration",
+    ),
+}
 
 # How texts about an allowance that is used up go on or begin: a subscription's limit for five hours
 # or a week, an organisation's spending limit, prepaid credits. All come with the status 429 or 400,
@@ -78,37 +70,6 @@ _LOCAL_ANSWER = re.compile(
     r"Unknown (?:command|skill|slash command):|.*isn't available in this environment\.\Z", re.DOTALL
 )
 
-
-def failure_of(result: dict[str, Any], api_error: str | None) -> Failure | None:
-    """Whether the turn failed. `subtype` is "success" even then: `is_error` tells."""
-    said = as_text(result.get("result"))
-    said = said or "; ".join(as_text(error) for error in as_list(result.get("errors")))
-    subtype = as_text(result.get("subtype"))
-    if not result.get("is_error") and not subtype.startswith("error"):
-        if _LOCAL_ANSWER.match(said) and result.get("num_turns") == 0:
-            return Failure("unsupported", f"{said.rstrip('.')}; the model was not asked")
-        if not isinstance(result.get("result"), str):
-            return Failure("protocol", "its `result` event holds no answer")
-        return None
-    said = said or f"it ended the turn with {subtype or 'an error'}"
-    status = result.get("api_error_status")
-    kind = _BY_SUBTYPE.get(subtype) or ("quota" if _QUOTA.search(said) else None)
-    if kind is None and isinstance(status, int):
-        kind = kind_of_status(status)
-    kind = kind or kind_of_text(said)
-    if kind is None:
-        # Of API errors, server_error and unknown are left: of answers that make no sense.
-        kind = "crash" if api_error is None else _BY_API_ERROR.get(api_error, "model_error")
-    return Failure(kind, said)
-
-
-def kind_of_text(text: str) -> ErrorKind | None:
-    """The kind that a known message of the CLI means."""
-    if _QUOTA.search(text):
-        return "quota"
-    return next((kind for part, kind in _BY_TEXT if part in text), None)
-
-
 _TOOLS: dict[ToolKind, str] = {
     "shell": "Bash BashOutput KillShell PowerShell Monitor",
     "read": "Read NotebookRead",
@@ -120,9 +81,8 @@ _TOOLS: dict[ToolKind, str] = {
     "agent": "Task Agent",
 }
 _KINDS = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
-_MCP_PREFIX = "mcp__"
 
-# Events that tell nothing about the conversation.
+# Events that say nothing about the conversation.
 _SILENT = words("""
     stream_event control_response control_cancel_request keep_alive tool_progress
     tool_use_summary auth_status prompt_suggestion
@@ -131,6 +91,19 @@ _SILENT_SYSTEM = words("""
     status thinking_tokens hook_started hook_progress hook_response task_started task_progress
     task_updated task_notification session_state_changed files_persisted post_turn_summary
 """)
+
+USAGE_NAMES = {
+    "input_tokens": "input_tokens",
+    "cached_input_tokens": "cache_read_input_tokens",
+    "cache_write_tokens": "cache_creation_input_tokens",
+    "output_tokens": "output_tokens",
+}
+_MODEL_USAGE_NAMES = {
+    "input_tokens": "inputTokens",
+    "cached_input_tokens": "cacheReadInputTokens",
+    "cache_write_tokens": "cacheCreationInputTokens",
+    "output_tokens": "outputTokens",
+}
 
 
 class ClaudeEvents(EventParser):
@@ -143,11 +116,31 @@ class ClaudeEvents(EventParser):
 
     @property
     def failure(self) -> Failure | None:
-        """What the `result` event says went wrong."""
-        return failure_of(self._result, self._api_error) if self.finished else None
+        """Whether the turn failed. `subtype` is "success" even then: `is_error` says it."""
+        if not self.finished:
+            return None
+        result = self._result
+        text = as_text(result.get("result"))
+        text = text or "; ".join(as_text(error) for error in as_list(result.get("errors")))
+        subtype = as_text(result.get("subtype"))
+        if not result.get("is_error") and not subtype.startswith("error"):
+            if _LOCAL_ANSWER.match(text) and result.get("num_turns") == 0:
+                return Failure("unsupported", f"{text.rstrip('.')}; the model was not asked")
+            if not isinstance(result.get("result"), str):
+                return Failure("protocol", "its `result` event holds no answer")
+            return None
+        text = text or f"it ended the turn with {subtype or 'an error'}"
+        status = result.get("api_error_status")
+        kind = _BY_SUBTYPE.get(subtype) or ("quota" if _QUOTA.search(text) else None)
+        if kind is None and isinstance(status, int):
+            kind = kind_of_status(status)
+        kind = kind or kind_of_text(text)
+        if kind is None:
+            known = self._api_error
+            kind = "crash" if known is None else _BY_API_ERROR.get(known, "model_error")
+        return Failure(kind, text)
 
     def take(self, event: dict[str, Any]) -> None:
-        """Takes the next event."""
         kind = as_text(event.get("type"))
         if kind in ("assistant", "user", "result"):
             self.closed = kind == "result"
@@ -195,15 +188,29 @@ class ClaudeEvents(EventParser):
         if message.get("model") == "<synthetic>":  # the CLI speaks, not the model
             self.transcript.notice(content_text(content))
             return
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        for block in map(as_dict, as_list(blocks)):
-            said = take_block(self.transcript, block, agent)
-            if said and agent is None:
-                self.response = said
+        for block in blocks_of(content):
+            text = take_block(self.transcript, block, agent)
+            if text and agent is None:
+                self.response = text
+
+
+def kind_of_text(text: str) -> ErrorKind | None:
+    """The kind that a known message of the CLI means."""
+    if _QUOTA.search(text):
+        return "quota"
+    found = (kind for kind, parts in _BY_TEXT.items() if any(part in text for part in parts))
+    return next(found, None)
+
+
+def blocks_of(content: Any) -> list[dict[str, Any]]:
+    """A message's content as blocks; a text is one."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [as_dict(block) for block in as_list(content)]
 
 
 def take_block(transcript: Transcript, block: dict[str, Any], agent: str | None) -> str:
-    """Adds a block of a message; what it says in words to the user."""
+    """Adds a block of a message; returns its text, if it is one."""
     kind = as_text(block.get("type"))
     if kind == "text":
         text = as_text(block.get("text"))
@@ -216,16 +223,25 @@ def take_block(transcript: Transcript, block: dict[str, Any], agent: str | None)
         arguments = given if isinstance(given, dict) else {"input": given}
         transcript.call(as_text(block.get("id")), *portable_name(name), arguments, agent)
     elif kind.endswith("tool_result"):
-        status: Status = "error" if block.get("is_error") is True else "success"
         content = content_text(block.get("content", block.get("output")))
-        transcript.result(as_text(block.get("tool_use_id")), status, content, agent)
+        failed = block.get("is_error") is True
+        call_id = as_text(block.get("tool_use_id"))
+        transcript.result(call_id, "error" if failed else "success", content, agent)
     else:
         transcript.unknown(block)
     return ""
 
 
+def portable_name(name: str) -> tuple[str, ToolKind]:
+    """The name as skillup shows it (MCP: `server::tool`), and its kind."""
+    if name.startswith("mcp__"):
+        server, _, tool = name.removeprefix("mcp__").partition("__")
+        return f"{server}::{tool}", "mcp"
+    return name, _KINDS.get(name, "other")
+
+
 def system_notice(subtype: str, row: dict[str, Any]) -> str:
-    """What a `system` row tells; "" if it tells nothing or is not known."""
+    """The notice of a `system` row; "" for none, or if it is not known."""
     if subtype in ("compact_boundary", "microcompact_boundary"):
         return "the conversation was compacted"
     if subtype == "api_retry":
@@ -241,40 +257,20 @@ def rate_limit_notice(event: dict[str, Any]) -> str:
     return "" if status in (None, "allowed") else f"rate limit: {as_text(status)}"
 
 
-def portable_name(name: str) -> tuple[str, ToolKind]:
-    """The name as skillup shows it (MCP: `server::tool`), and its kind."""
-    if name.startswith(_MCP_PREFIX):
-        server, _, tool = name[len(_MCP_PREFIX) :].partition("__")
-        return f"{server}::{tool}", "mcp"
-    return name, _KINDS.get(name, "other")
-
-
 def _usage(result: dict[str, Any]) -> Usage | None:
     """This process's tokens. Claude counts cached input apart; we count it in.
 
     `modelUsage` first: `usage` is 0 after the CLI had to fall back from a broken stream.
     """
-    names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
-    per_model = [as_dict(value) for value in as_dict(result.get("modelUsage")).values()]
-    if not any(name in counts for counts in per_model for name in names):
-        names = (
-            *("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-            "output_tokens",
-        )
-        per_model = [as_dict(result.get("usage"))]
-    plain, cached, written, output = (
-        _sum([as_count(counts.get(name)) for counts in per_model]) for name in names
-    )
-    if plain is None and output is None:
+    models = map(as_dict, as_dict(result.get("modelUsage")).values())
+    per_model = [found for model in models if (found := counts(model, _MODEL_USAGE_NAMES))]
+    per_model = per_model or [counts(as_dict(result.get("usage")), USAGE_NAMES)]
+    total: dict[str, int] = {}
+    for found in per_model:
+        for name, count in found.items():
+            total[name] = total.get(name, 0) + count
+    if not total.keys() & {"input_tokens", "output_tokens"}:
         return None
-    return Usage(
-        input_tokens=_sum([plain, cached, written]),
-        cached_input_tokens=cached,
-        cache_write_tokens=written,
-        output_tokens=output,
-    )
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    if inputs := [count for name, count in total.items() if name != "output_tokens"]:
+        total["input_tokens"] = sum(inputs)
+    return Usage(**total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,9 +12,12 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from skillup.engines.created_sessions import SessionPlace, UnwritableError
-from skillup.engines.session_files import Rewriting
+from skillup.engines.session_files import Rewriting, json_line
 from skillup.schema.check_specs import ToolKind
-from skillup.schema.record import HistoryItem, ToolCall, ToolResult
+from skillup.schema.record import HistoryItem, ToolCall
+
+_LONGEST_SLUG = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def session_file(engine_home: Path, session_id: str) -> Path | None:
@@ -26,9 +28,8 @@ def session_file(engine_home: Path, session_id: str) -> Path | None:
 
 def is_user_message(entry: dict[str, Any]) -> bool:
     """Whether a line is a message that somebody sent, not a tool result or the CLI's own text."""
-    if entry.get("type") != "user" or entry.get("isMeta") or entry.get("isSidechain"):
-        return False
-    if entry.get("isCompactSummary") or entry.get("isVisibleInTranscriptOnly"):
+    flags = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+    if entry.get("type") != "user" or any(entry.get(flag) for flag in flags):
         return False
     message = entry.get("message")
     content = message.get("content") if isinstance(message, dict) else None
@@ -38,41 +39,27 @@ def is_user_message(entry: dict[str, Any]) -> bool:
     return isinstance(content, str) and not content.startswith("[Request interrupted")
 
 
-# Where Claude Code looks for the sessions of a working directory: `projects/<slug>`.
-
-_LONGEST_SLUG = 200
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
 def project_folder(engine_home: Path, workspace: Path) -> Path:
-    """The folder for sessions in `workspace`, a real path; it need not exist."""
-    return engine_home / "projects" / slug_of(str(workspace))
+    """Where Claude Code looks for sessions held in `workspace`, a real path; it need not exist.
 
-
-def slug_of(directory: str) -> str:
-    """Whatever is no ASCII letter or digit becomes a dash; long ones are cut and get a hash.
-
-    As claude 2.1 does it. It counts in UTF-16 units: an emoji becomes two dashes.
+    Its name: whatever is no ASCII letter or digit becomes a dash; long ones are cut and get a hash.
+    As claude 2.1 does it, in UTF-16 units: an emoji becomes two dashes.
     """
-    data = directory.encode("utf-16-le", "surrogatepass")
+    data = str(workspace).encode("utf-16-le", "surrogatepass")
     units = [data[n] | data[n + 1] << 8 for n in range(0, len(data), 2)]
     slug = "".join(chr(u) if u < 128 and chr(u).isalnum() else "-" for u in units)
-    if len(slug) <= _LONGEST_SLUG:
-        return slug
-    # 31 times the hash so far, plus the next unit, in signed 32 bits; its amount in base 36.
-    value = 0
-    for unit in units:
-        value = (value * 31 + unit) & 0xFFFFFFFF
-    value = (1 << 32) - value if value >> 31 else value
-    digits = ""
-    while value:
-        value, digit = divmod(value, 36)
-        digits = _DIGITS[digit] + digits
-    return f"{slug[:_LONGEST_SLUG]}-{digits or '0'}"
-
-
-# Folders of the engine's home that have something for each session, named by its id.
-_BY_SESSION = ("todos", "tasks", "file-history")
+    if len(slug) > _LONGEST_SLUG:
+        # 31 times the hash so far, plus the next unit, in signed 32 bits; its amount in base 36.
+        value = 0
+        for unit in units:
+            value = (value * 31 + unit) & 0xFFFFFFFF
+        value = (1 << 32) - value if value >> 31 else value
+        digits = "" if value else "0"
+        while value:
+            value, digit = divmod(value, 36)
+            digits = _DIGITS[digit] + digits
+        slug = f"{slug[:_LONGEST_SLUG]}-{digits}"
+    return engine_home / "projects" / slug
 
 
 def fork_files(
@@ -80,6 +67,7 @@ def fork_files(
 ) -> Iterator[tuple[Path, Iterable[bytes]]]:
     """Each file of a copy of the session in `source`, and its lines; a file is open meanwhile."""
     folder = project_folder(child.engine_home, child.workspace)
+    old_id, new_id = parent.session_id, child.session_id
     paths = {
         source.parent: folder,
         parent.engine_home: child.engine_home,
@@ -88,21 +76,18 @@ def fork_files(
     }
     rewriting = Rewriting(
         {str(old): str(new) for old, new in paths.items()},
-        {parent.session_id: child.session_id},
+        {old_id: new_id},
         # Thoughts are signed: the model's API refuses them if a letter is changed.
         untouched=lambda value: value.get("type") in ("thinking", "redacted_thinking"),
     )
-    files = {source: folder / f"{child.session_id}.jsonl"}
+    files = {source: folder / f"{new_id}.jsonl"}
     for path in source.with_suffix("").rglob("*"):
-        inner = path.relative_to(source.with_suffix(""))
-        files[path] = folder / child.session_id / inner
-    for name in _BY_SESSION:
-        old, new = parent.engine_home / name, child.engine_home / name
-        for path in old.glob(f"{glob.escape(parent.session_id)}*/**/*"):
-            moved = str(path.relative_to(old)).replace(parent.session_id, child.session_id, 1)
-            files[path] = new / moved
-        for path in old.glob(f"{glob.escape(parent.session_id)}*"):
-            files[path] = new / path.name.replace(parent.session_id, child.session_id)
+        files[path] = folder / new_id / path.relative_to(source.with_suffix(""))
+    for name in ("todos", "tasks", "file-history"):  # something for each session, named by its id
+        for path in (parent.engine_home / name).glob(f"{glob.escape(old_id)}*"):
+            for each in (path, *path.rglob("*")):
+                inner = str(each.relative_to(parent.engine_home)).replace(old_id, new_id, 1)
+                files[each] = child.engine_home / inner
     for path, target in files.items():
         if not path.is_file():
             continue
@@ -113,7 +98,7 @@ def fork_files(
 
 # A session file that holds a conversation which never ran.
 
-# No model said it. Without any name claude hangs; the name is not sent.
+# No model wrote it. Without any name claude hangs; the name is not sent.
 MODEL = "seeded-history"
 OPENING = "(The conversation begins with the assistant.)"
 CLOSING = "(The history ends here, before an answer.)"
@@ -166,15 +151,23 @@ class WrittenSession:
         self._answers = 0
 
     def add(self, item: HistoryItem) -> None:
-        """The rows of one message; none for one that says nothing."""
+        """The rows of one message; none for one that is empty."""
         if item.role == "user" and item.content.strip():
             self.user(item.content)
         elif item.role == "assistant":
-            words = item.content.strip()
-            blocks = [{"type": "text", "text": item.content}] if words else []
+            blocks = [{"type": "text", "text": item.content}] if item.content.strip() else []
             self.assistant([*blocks, *map(self._call, item.tool_calls)])
         elif item.tool_result is not None:
-            self.user([self._result(item.tool_result)])
+            result = item.tool_result
+            call_id = self._latest_ids.get(result.call_id, _api_id(result.call_id))
+            block: dict[str, Any] = {
+                "type": "tool_result",
+                "tool_use_id": call_id,
+                "content": result.content,
+            }
+            if result.status == "error":  # the API takes no failure without words
+                block |= {"content": result.content or "(no output)", "is_error": True}
+            self.user([block])
 
     def user(self, content: str | list[dict[str, Any]]) -> None:
         """A row of the user's, or with a tool's result."""
@@ -204,13 +197,12 @@ class WrittenSession:
             uuid = str(uuid5(UUID(self._id), f"line {number}"))
             time = now - timedelta(seconds=len(self.rows) - 1 - number)
             timestamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            links = {"parentUuid": parent, "uuid": uuid, "timestamp": timestamp}
-            yield _json({**links, **row}) + b"\n"
+            yield json_line({"parentUuid": parent, "uuid": uuid, "timestamp": timestamp, **row})
             parent = uuid
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         """No two calls may have one id."""
-        given = free = api_id(call.id)
+        given = free = _api_id(call.id)
         number = 1
         while free in self._taken_ids:
             number += 1
@@ -220,34 +212,17 @@ class WrittenSession:
         name, arguments = own_call(call)
         return {"type": "tool_use", "id": free, "name": name, "input": arguments}
 
-    def _result(self, result: ToolResult) -> dict[str, Any]:
-        call_id = self._latest_ids.get(result.call_id, api_id(result.call_id))
-        block = {"type": "tool_result", "tool_use_id": call_id, "content": result.content}
-        if result.status == "error":
-            # The API takes no failure without words.
-            return {**block, "content": result.content or "(no output)", "is_error": True}
-        return block
-
-
-def _json(row: dict[str, Any]) -> bytes:
-    """In ASCII: what is no valid Unicode in a dataset is then still valid JSON."""
-    try:
-        text = json.dumps(row, separators=(",", ":"), default=str, allow_nan=False)
-    except ValueError:  # a number that JSON does not have becomes a word
-        row = json.loads(json.dumps(row, default=str), parse_constant=str)
-        text = json.dumps(row, separators=(",", ":"))
-    return text.encode("ascii")
-
 
 # Claude's tool of each kind, and what other engines and cases call its arguments.
+_PATH = ("path", "filename")
 _TOOLS: Mapping[ToolKind, tuple[str, Mapping[str, tuple[str, ...]]]] = {
     "shell": ("Bash", {"command": ("cmd", "script")}),
-    "read": ("Read", {"file_path": ("path", "filename")}),
-    "write": ("Write", {"file_path": ("path", "filename"), "content": ("text", "file_text")}),
+    "read": ("Read", {"file_path": _PATH}),
+    "write": ("Write", {"file_path": _PATH, "content": ("text", "file_text")}),
     "edit": (
         "Edit",
         {
-            "file_path": ("path", "filename", "notebook_path"),
+            "file_path": (*_PATH, "notebook_path"),
             "old_string": ("old", "old_str"),
             "new_string": ("new", "new_str"),
         },
@@ -271,38 +246,27 @@ def own_call(call: ToolCall) -> tuple[str, dict[str, Any]]:
     """The tool's name and its input, as claude has them.
 
     A call with a name keeps it, and its arguments; MCP's `server::tool` becomes
-    `mcp__server__tool`. Without a name it is claude's tool of the call's kind, and the arguments
-    get the names that this tool has for them.
+    `mcp__server__tool`. Without a name it is claude's tool of the call's kind, and each argument
+    gets the name that this tool has for it, unless one stands there under that name already.
     """
-    if call.name:
-        return _own_name(call.name), dict(call.arguments)
-    name, names = _TOOLS[call.kind]
     given = call.arguments
+    if call.name:
+        server, separator, tool = call.name.partition("::")
+        own = f"mcp__{server or 'unknown'}__{tool or 'tool'}" if separator else call.name
+        return _NOT_IN_NAMES.sub("_", own)[:_LONGEST_NAME], dict(given)
+    name, names = _TOOLS[call.kind]
     if call.kind == "web" and not given.keys() & {"url", "uri"} and given.keys() & {"query", "q"}:
         name, names = _WEB_SEARCH
-    arguments = _renamed(given, names)
+    targets = {other: own for own, others in names.items() for other in others}
+    arguments: dict[str, Any] = {}
+    for key, value in given.items():
+        target = targets.get(key, key)
+        arguments[key if target in given or target in arguments else target] = value
     command = arguments.get("command")
     if name == "Bash" and isinstance(command, list):
         arguments["command"] = shlex.join(map(str, command))
     return name, arguments
 
 
-def api_id(call_id: str) -> str:
-    """The id of a call with nothing in it that the model's API refuses."""
+def _api_id(call_id: str) -> str:
     return _NOT_IN_NAMES.sub("_", call_id) or "_"
-
-
-def _own_name(name: str) -> str:
-    server, separator, tool = name.partition("::")
-    own = f"mcp__{server or 'unknown'}__{tool or 'tool'}" if separator else name
-    return _NOT_IN_NAMES.sub("_", own)[:_LONGEST_NAME]
-
-
-def _renamed(given: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Each argument in its place; one that stands there under its own name stays as it is."""
-    own = {other: name for name, others in names.items() for other in reversed(others)}
-    renamed: dict[str, Any] = {}
-    for name, value in given.items():
-        target = own.get(name, name)
-        renamed[name if target in given or target in renamed else target] = value
-    return renamed

@@ -9,13 +9,19 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from skillup.engines.claude_code.events import rate_limit_notice, system_notice, take_block
+from skillup.engines.claude_code.events import (
+    USAGE_NAMES,
+    blocks_of,
+    rate_limit_notice,
+    system_notice,
+    take_block,
+)
 from skillup.engines.claude_code.session import CLOSING, OPENING
-from skillup.engines.events import as_count, as_dict, as_list, as_text, content_text, words
-from skillup.engines.session_entries import EntryLog, SessionFormat, TurnTokens
+from skillup.engines.events import as_dict, as_list, as_text, content_text, counts, words
+from skillup.engines.session_entries import EntryLog, SessionFormat
 from skillup.engines.session_files import SessionLine
 
-# Rows that tell nothing about the conversation: the state of the screen, of files, of hooks.
+# Rows that say nothing about the conversation: the state of the screen, of files, of hooks.
 _SILENT = words("""
     agent-name agent-color agent-setting atis-latch attribution-snapshot auth_status
     bridge-session content-replacement control_cancel_request control_request control_response
@@ -45,12 +51,11 @@ class ClaudeTranscript:
         self._log = log
         self._own_agent: str | None = None
         self._seen_message = False
-        self._said = False
+        self._answered = False
         self._turn_ended = False
         self._last_notice = ""
 
     def feed(self, row: dict[str, Any]) -> None:
-        """Takes the next row. Never raises."""
         summary = self._log.summary
         self._log.time(row.get("timestamp"))
         # The last: a session that was resumed into a copy begins with lines of the older one.
@@ -60,14 +65,26 @@ class ClaudeTranscript:
         version = as_text(row.get("version") or row.get("claude_code_version"))
         summary.version = version or summary.version
         kind = as_text(row.get("type"))
-        if kind == "user":
-            self._user(row)
-        elif kind == "assistant":
-            self._assistant(row)
+        if kind in ("user", "assistant"):
+            content = as_dict(row.get("message")).get("content")
+            if not content or not isinstance(content, str | list):
+                self._log.unknown(row)
+            elif kind == "user":
+                self._user(row, self._agent(row), blocks_of(content))
+            else:
+                self._assistant(row, self._agent(row), blocks_of(content))
         elif kind == "system":
             self._system(row)
         elif kind == "attachment":
-            self._attachment(as_dict(row.get("attachment")))
+            # Context that the CLI adds; but also what the user typed while the agent worked.
+            attachment = as_dict(row.get("attachment"))
+            text = content_text(attachment.get("prompt"))
+            if attachment.get("type") != "queued_command" or attachment.get("isMeta"):
+                return
+            if attachment.get("commandMode") == "task-notification":
+                self._log.notice(text)
+            elif text:
+                self._log.user(text)
         elif kind == "result" and "subtype" in row:
             self._result(row)
         elif kind == "rate_limit_event":
@@ -88,15 +105,9 @@ class ClaudeTranscript:
         agent = agent or ("sidechain" if is_side else None)
         return None if agent == self._own_agent else agent
 
-    def _user(self, row: dict[str, Any]) -> None:
-        agent = self._agent(row)
-        content = as_dict(row.get("message")).get("content")
-        if not content or not isinstance(content, str | list):
-            self._log.unknown(row)
-            return
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    def _user(self, row: dict[str, Any], agent: str | None, blocks: list[dict[str, Any]]) -> None:
         texts: list[Any] = []
-        for block in map(as_dict, blocks):
+        for block in blocks:
             text = as_text(block.get("text"))
             if as_text(block.get("type")).endswith("tool_result"):
                 take_block(self._log, block, agent)
@@ -110,35 +121,31 @@ class ClaudeTranscript:
         if any(row.get(flag) for flag in _CLI_FLAGS) or text.startswith("[Request interrupted"):
             self._log.notice(text, agent)
         else:
-            self._turn_ended = self._said = False
+            self._turn_ended = self._answered = False
             self._log.user(text, agent)
 
-    def _assistant(self, row: dict[str, Any]) -> None:
-        agent = self._agent(row)
-        message = as_dict(row.get("message"))
-        content, model = message.get("content"), message.get("model")
-        if not content or not isinstance(content, str | list):
-            self._log.unknown(row)
-            return
+    def _assistant(
+        self, row: dict[str, Any], agent: str | None, blocks: list[dict[str, Any]]
+    ) -> None:
+        model = as_text(as_dict(row.get("message")).get("model"))
         if model == "<synthetic>":  # the CLI speaks, not the model
-            self._last_notice = content_text(content)
+            self._last_notice = content_text(blocks)
             self._log.notice(self._last_notice, agent)
             return
         if agent is None:
-            self._log.summary.model = as_text(model) or self._log.summary.model
+            self._log.summary.model = model or self._log.summary.model
             if self._turn_ended:
                 self._turn_ended = False
                 self._log.open_turn()
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        for block in map(as_dict, blocks):
-            said = take_block(self._log, block, agent)
-            self._said = self._said or (agent is None and bool(said))
+        for block in blocks:
+            text = take_block(self._log, block, agent)
+            self._answered = self._answered or (agent is None and bool(text))
 
     def _system(self, row: dict[str, Any]) -> None:
         subtype, content = as_text(row.get("subtype")), as_text(row.get("content"))
         if subtype == "init":
             self._log.summary.model = as_text(row.get("model")) or self._log.summary.model
-            self._said = self._turn_ended = False
+            self._answered = self._turn_ended = False
             self._log.open_turn()
         elif text := system_notice(subtype, row):
             self._log.notice(text)
@@ -151,16 +158,6 @@ class ClaudeTranscript:
         elif subtype not in _SILENT_SYSTEM:
             self._log.unknown(row)
 
-    def _attachment(self, attachment: dict[str, Any]) -> None:
-        """Context that the CLI adds; but also what the user typed while the agent worked."""
-        if attachment.get("type") != "queued_command" or attachment.get("isMeta"):
-            return
-        text = content_text(attachment.get("prompt"))
-        if attachment.get("commandMode") == "task-notification":
-            self._log.notice(text)
-        elif text:
-            self._log.user(text)
-
     def _result(self, row: dict[str, Any]) -> None:
         """The end of a turn in a recording; its text is that of the last message again."""
         subtype, answer = as_text(row.get("subtype")), as_text(row.get("result"))
@@ -168,9 +165,9 @@ class ClaudeTranscript:
             errors = "; ".join(map(as_text, as_list(row.get("errors")))) or answer
             if errors != self._last_notice or not errors:
                 self._log.notice(f"the turn ended with {subtype}: {errors}".rstrip(": "))
-        elif not self._said:
+        elif not self._answered:
             self._log.message(answer)
-        self._said, self._turn_ended, self._last_notice = False, True, ""
+        self._answered, self._turn_ended, self._last_notice = False, True, ""
 
 
 def left_lines(lines: Iterable[SessionLine]) -> Collection[int]:
@@ -181,15 +178,15 @@ def left_lines(lines: Iterable[SessionLine]) -> Collection[int]:
     other lines of an answer, each of which has one block.
     """
     numbers: dict[str, int] = {}
-    tree: dict[int, tuple[int, str, Any]] = {}
-    """By line: the parent's (0: none), what it is, and the answer that it is a line of."""
+    tree: dict[int, tuple[int, bool, Any]] = {}
+    """By line: the parent's (0: none), whether it is said, the answer that it is a line of."""
     previous, leaf, linked = 0, 0, False
     for line in lines:
         row = as_dict(line.row)
-        uuid = row.get("uuid")
+        uuid, message = row.get("uuid"), as_dict(row.get("message"))
         if not isinstance(uuid, str) or row.get("isSidechain") or row.get("agentId"):
             continue
-        parent, kind = row.get("parentUuid"), _kind_of(row)
+        parent = row.get("parentUuid")
         if parent is None:
             parent = row.get("logicalParentUuid")
         known = numbers.get(parent) if isinstance(parent, str) else None
@@ -198,46 +195,32 @@ def left_lines(lines: Iterable[SessionLine]) -> Collection[int]:
         linked = linked or known is not None
         # A line that names no parent, or one that is not there, follows the line before it.
         at = 0 if begins else previous if known is None else known
-        message = as_dict(row.get("message")).get("id") if kind == "answer" else None
-        tree[line.number] = at, kind, message
+        is_answer = row.get("type") == "assistant"
+        kinds = [as_dict(block).get("type") for block in as_list(message.get("content"))]
+        is_spoken = is_answer or (row.get("type") == "user" and "tool_result" not in kinds)
+        tree[line.number] = at, is_spoken, message.get("id") if is_answer else None
         previous = numbers[uuid] = line.number
-        leaf = line.number if kind else leaf
+        leaf = line.number if is_spoken else leaf
     if not linked or not leaf:
         return ()
     kept, answers = {0}, set()
     while leaf:
         kept.add(leaf)
-        leaf, _, message = tree[leaf]
-        answers.add(message)
+        leaf, _, answer = tree[leaf]
+        answers.add(answer)
     answers.discard(None)
-    for number, (parent_line, kind, message) in tree.items():
-        if parent_line in kept and (not kind or message in answers):
+    for number, (parent_line, is_spoken, answer) in tree.items():
+        if parent_line in kept and (not is_spoken or answer in answers):
             kept.add(number)
     return tree.keys() - kept
 
 
-def _kind_of(row: dict[str, Any]) -> str:
-    if row.get("type") == "assistant":
-        return "answer"
-    blocks = map(as_dict, as_list(as_dict(row.get("message")).get("content")))
-    is_prompt = row.get("type") == "user" and all(b.get("type") != "tool_result" for b in blocks)
-    return "prompt" if is_prompt else ""
-
-
-def _tokens(row: dict[str, Any], kind: str) -> TurnTokens | None:
+def _tokens(row: dict[str, Any], kind: str) -> tuple[str, dict[str, int]] | None:
     """Of one request, on every row of its message; of a recording, of one process."""
     message = row if kind == "result" else as_dict(row.get("message"))
-    given = as_dict(message.get("usage"))
     if row.get("type") != kind or message.get("model") == "<synthetic>":
         return None
-    names = {
-        "input_tokens": "input_tokens",
-        "cached_input_tokens": "cache_read_input_tokens",
-        "cache_write_tokens": "cache_creation_input_tokens",
-        "output_tokens": "output_tokens",
-    }
-    counts = {ours: as_count(given.get(theirs)) for ours, theirs in names.items()}
-    known = {name: count for name, count in counts.items() if count is not None}
+    known = counts(as_dict(message.get("usage")), USAGE_NAMES)
     if not known:
         return None
     known["input_tokens"] = sum(known.values()) - known.get("output_tokens", 0)
@@ -258,11 +241,6 @@ def _is_stream(row: dict[str, Any]) -> bool:
     return row.get("type") in kinds and "session_id" in row
 
 
-def _branch(row: dict[str, Any]) -> str | None:
-    branch = as_text(row.get("gitBranch"))
-    return f"branch {branch}" if branch else None
-
-
 FORMATS = (
     SessionFormat(
         "claude_session",
@@ -270,7 +248,7 @@ FORMATS = (
         _is_session,
         ClaudeTranscript,
         lambda row: _tokens(row, "assistant"),
-        revision=_branch,
+        revision=lambda row: row.get("gitBranch") and f"branch {as_text(row['gitBranch'])}",
         left_lines=left_lines,
         fillers=(OPENING, CLOSING),
     ),

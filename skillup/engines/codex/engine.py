@@ -6,23 +6,23 @@ import json
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec, FinishedTurn
 from skillup.engines.codex import rollout, seeding
 from skillup.engines.codex.events import CodexEvents, failure_of_stderr
 from skillup.engines.codex.transcript import FORMATS
-from skillup.engines.created_sessions import SessionPlace, WritingCliEngine
+from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.events import as_amount, as_dict, as_text
+from skillup.engines.events import as_amount, as_dict, as_text, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
-from skillup.engines.session_entries import SessionFormat
-from skillup.engines.session_files import VersionRange
+from skillup.engines.session_files import VersionRange, json_line
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem
 
@@ -56,7 +56,17 @@ def _login_expiry(login: dict[str, Any]) -> float | None:
         return None
 
 
-HOME = EngineHome("CODEX_HOME", ".codex", "auth.json", _login_expiry)
+HOME = EngineHome(
+    ADAPTERS["codex"].home_variable or "",
+    ".codex",
+    "auth.json",
+    _login_expiry,
+    marks=words("""
+        CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_MANAGED_BY_NPM
+        CODEX_INTERNAL_ORIGINATOR_OVERRIDE
+    """),
+    passed_on=frozenset({"CODEX_CA_CERTIFICATE"}),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +74,16 @@ class _Before:
     """What the home and the thread had before the turn, of earlier turns or of a history."""
 
     files: set[Path]
-    bytes: int = 0
-    total: dict[str, Any] = field(default_factory=dict)
-    """Tokens."""
+    bytes: int
+    total: rollout.Total
 
 
 class Codex(WritingCliEngine):
-    """Engine, SessionResumer, HistorySeeder and SessionForker of :mod:`skillup.engines.base`."""
+    """Resumes, seeds and forks; holds answers to a schema; reads the users' own sessions."""
 
     name = "codex"
     label = "Codex"
+    formats = FORMATS
     spec = CliSpec(
         name="codex",
         install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
@@ -81,7 +91,7 @@ class Codex(WritingCliEngine):
         skill_directory=".agents/skills",
         home=HOME,
         session_word="thread",
-        writable=(VersionRange("0.145.0", "0.169.0"),),
+        writable=VersionRange("0.145.0", "0.169.0"),
         install_writable="`npm install -g @openai/codex@VERSION`",
     )
 
@@ -132,23 +142,18 @@ class Codex(WritingCliEngine):
         return [*given, "resume", session_id, "-"] if session_id else [*given, "-"]
 
     def parser(self, trial: TrialContext) -> CodexEvents:
-        """For the events of one turn."""
         return CodexEvents(trial.workspace, trial.progress)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        """The session's file; None if there is none."""
         return rollout.session_file(engine_home, session_id)
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
-        """Whether a line is the event of a message that somebody sent."""
         return rollout.is_user_message(row)
 
     def chosen_id(self, trial: TrialContext) -> str | None:
-        """Codex chooses."""
         return None
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
-        """The CLI's own variables that may hold the key, best first."""
         if profile.base_url:
             return (_CODEX_KEY, _OPENAI_KEY)
         own = (_CODEX_KEY, _ACCESS_VARIABLE)
@@ -160,55 +165,47 @@ class Codex(WritingCliEngine):
         return not profile.base_url
 
     def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
-        """The whole environment of the process; a provider of our own takes any variable."""
+        """A provider of our own takes any variable."""
         as_it_is = login.variable == _ACCESS_VARIABLE or trial.profile.base_url
         variable = login.variable if as_it_is or not login.variable else _CODEX_KEY
         credentials = {variable: login.value} if variable and login.value else {}
         return trial_environment(trial, HOME, credentials)
 
     def explain(self, stderr: str) -> Failure | None:
-        """What stderr means where the events do not say it."""
         return failure_of_stderr(stderr)
 
     def look(self, engine_home: Path, file: Path | None) -> _Before:
-        """The files of the home, and the tokens of the thread so far."""
-        files = rollout.rollouts(engine_home)
         size = file.stat().st_size if file is not None else 0
-        return _Before(files, size, rollout.total_before(file, size))
+        return _Before(rollout.rollouts(engine_home), size, rollout.total_before(file, size))
 
     def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
-        """Tokens, model and calls that only the thread's file tells."""
+        """Tokens, model and calls that only the thread's file has."""
         parser: CodexEvents = done.parser
         before: _Before = done.before
-        error, file = result.error, done.file
-        thread_id = parser.session_id
+        error, part, notices = result.error, rollout.RolloutPart(), list(result.notices)
         if error is None and not done.resumed:
             # A new thread leaves one new file that is named after it.
             new = rollout.rollouts(done.engine_home) - before.files
-            count = sum(path.stem.endswith(f"-{thread_id}") for path in new)
+            count = sum(path.stem.endswith(f"-{parser.session_id}") for path in new)
             if count != 1:
-                what = f"the thread {thread_id} left {count} new session files instead of one"
+                thread = f"the thread {parser.session_id}"
+                what = f"{thread} left {count} new session files instead of one"
                 error = self.error("session_mismatch", what)
-        if done.lost:
-            part = rollout.part_of_last_turn(file) if file else rollout.RolloutPart()
-            usage = rollout.usage_by_totals(parser.thread_total, before.total, part)
-        else:
-            part = rollout.read_part(file, before.bytes) if file else rollout.RolloutPart()
-            usage = rollout.usage_of(before.total, part)
+        if done.file is not None and not done.lost:
+            part = rollout.read_part(done.file, before.bytes)
+        now = parser.thread_total if done.lost else part.total
         items = rollout.with_missing_calls(
             result.items, parser.tool_ends, parser.open_commands, part, done.trial.skills
         )
-        if error is None and (said := rollout.broken_sandbox(items)) is not None:
-            what = f"its sandbox does not work here: {said}; {_NO_SANDBOX}"
+        if error is None and (reason := rollout.broken_sandbox(items)) is not None:
+            what = f"its sandbox does not work here: {reason}; {_NO_SANDBOX}"
             error = self.error("setup", what)
-        notices = list(result.notices)
         if done.turn.max_steps or done.trial.profile.max_turns:
-            what = "codex has no limit on an agent's steps: `max_turns` was not applied"
-            notices.append(what)
+            notices.append("codex has no limit on an agent's steps: `max_turns` was not applied")
         return replace(
             result,
             items=items,
-            usage=usage,
+            usage=rollout.usage_of(before.total, now, part.usages),
             model=part.model,
             version=part.version,
             notices=notices,
@@ -225,8 +222,7 @@ class Codex(WritingCliEngine):
 
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> tuple[Path, Iterable[bytes], Sequence[str]]:
-        """The file of a thread that holds `history`, its lines, and notices."""
+    ) -> SessionContent:
         now = datetime.now(UTC)
         rows = seeding.rollout_rows(
             history,
@@ -237,24 +233,16 @@ class Codex(WritingCliEngine):
             provider=PROVIDER if trial.profile.base_url else None,
         )
         name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{trial.session_id}.jsonl"
-        file = engine_home / "sessions" / f"{now:%Y}" / f"{now:%m}" / f"{now:%d}" / name
-        return file, map(seeding.row_bytes, rows), ()
+        return engine_home / f"sessions/{now:%Y/%m/%d}" / name, map(json_line, rows), ()
 
     def fork_files(
         self, source: Path, parent: SessionPlace, child: SessionPlace
     ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        """The file of a copy of the thread in `source`, and its lines."""
         return seeding.fork_files(source, parent, child)
 
     def session_directory(self, environment: Mapping[str, str]) -> Path:
-        """Where the CLI keeps the user's sessions; it need not be there."""
         return HOME.of(environment) / "sessions"
 
     def session_id_of(self, file: Path, directory: Path) -> str | None:
-        """The id of the session in a file below; None if it is none."""
         found = _ROLLOUT.fullmatch(file.name)
         return found["id"] if found else None
-
-    def session_formats(self) -> Sequence[SessionFormat]:
-        """Of the session files, and of recordings of the events."""
-        return FORMATS

@@ -17,7 +17,9 @@ from uuid import UUID, uuid5
 from skillup.engines.created_sessions import SessionPlace, UnwritableError
 from skillup.engines.events import as_dict, as_text
 from skillup.engines.session_files import Rewriting, rows_of
-from skillup.schema.record import HistoryItem, ToolCall, ToolResult
+from skillup.schema.record import HistoryItem, ToolCall
+
+Row = dict[str, Any]
 
 
 def fork_files(
@@ -27,7 +29,7 @@ def fork_files(
     problem = fork_problem(next(rows_of(source), {}), parent.session_id)
     if problem is not None:
         raise UnwritableError("unsupported", problem)
-    # Codex tells the model where the skills in its home are, too.
+    # The paths of the skills in its home are in messages to the model, too.
     directories = {
         parent.workspace: child.workspace,
         parent.home: child.home,
@@ -63,15 +65,12 @@ def fork_problem(first: Mapping[str, Any], thread_id: str) -> str | None:
 
 SHELL_TOOL = "exec_command"
 PATCH_TOOL = "apply_patch"
-
 # What portable kinds without a better form are called.
 _NAMES = {"web": "web_search", "agent": "spawn_agent"}
 _PATHS = ("path", "file_path", "filename", "file")
-_OLD_TEXTS = ("old_string", "old_text", "old")
-_NEW_TEXTS = ("new_string", "new_text", "new")
-# OpenAI's API takes no others, nor longer ones.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
+_LONGEST = 64
+"""Characters of a tool's name, and of a call's id: OpenAI's API takes no longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,103 +96,65 @@ def created_call(call: ToolCall) -> CreatedCall:
     `command_execution` and `file_change` are what our records call Codex's shell and patches.
     What has not the arguments of such a tool becomes a function call of the tool's name.
     """
-    given = call.arguments
-    if "::" in call.name:
-        server, _, tool = call.name.partition("::")
-        return _function(tool or "tool", given, namespace=f"mcp__{server or 'unknown'}")
-    if call.name in (PATCH_TOOL, "file_change"):
-        patch = _text(given, "input", "patch") or _bare_patch(given)
-        return _patch(patch) if patch else _function(PATCH_TOOL, given)
-    if call.name in (SHELL_TOOL, "command_execution"):
-        return _shell(given)
-    if call.name:
-        return _function(call.name, given)
-    return _of_kind(call.kind, given)
-
-
-def _of_kind(kind: str, given: Mapping[str, Any]) -> CreatedCall:
-    if kind == "shell":
-        return _shell(given)
-    if kind in ("write", "edit"):
-        patch = _text(given, "input", "patch") or _patch_of(kind, given)
+    given, name, kind = dict(call.arguments), call.name, "" if call.name else call.kind
+    if "::" in name:
+        server, _, tool = name.partition("::")
+        return _function(tool or "tool", given, f"mcp__{server or 'unknown'}")
+    if name in (PATCH_TOOL, "file_change") or kind in ("write", "edit"):
+        patch = _text(given, "input", "patch") or _patch(kind, given)
         if patch:
-            return _patch(patch)
-    command = _command_of(kind, given)
-    if command:
-        return _shell({"cmd": command})
-    return _function(_NAMES.get(kind, kind), given)
-
-
-def _shell(given: Mapping[str, Any]) -> CreatedCall:
-    arguments = dict(given)
-    if "cmd" not in arguments and "command" in arguments:
-        command = arguments.pop("command")
-        is_list = isinstance(command, list)
-        text = shlex.join(map(as_text, command)) if is_list else as_text(command)
-        arguments = {"cmd": text, **arguments}
-    return _function(SHELL_TOOL, arguments)
-
-
-def _command_of(kind: str, given: Mapping[str, Any]) -> str | None:
-    """Codex reads, searches and uses skills by the shell."""
-    path = _text(given, *_PATHS)
-    pattern = _text(given, "pattern", "query")
+            return CreatedCall("custom_tool_call", PATCH_TOOL, patch)
+        return _function(kind or PATCH_TOOL, given)
+    if name in (SHELL_TOOL, "command_execution") or kind == "shell":
+        if "cmd" not in given and "command" in given:
+            command = given.pop("command")
+            is_list = isinstance(command, list)
+            text = shlex.join(map(as_text, command)) if is_list else as_text(command)
+            given = {"cmd": text, **given}
+        return _function(SHELL_TOOL, given)
+    # Codex reads, searches and uses skills by the shell.
+    path, pattern = _text(given, *_PATHS), _text(given, "pattern", "query")
     skill = _text(given, "skill", "name")
+    words: list[str] = []
     if kind == "read" and path:
-        return f"cat {shlex.quote(path)}"
-    if kind == "search" and pattern:
-        return shlex.join(["rg", "-n", "-e", pattern, path or "."])
-    if kind == "skill" and skill:
-        return f"cat {shlex.quote(f'.agents/skills/{skill}/SKILL.md')}"
-    return None
+        words = ["cat", path]
+    elif kind == "search" and pattern:
+        words = ["rg", "-n", "-e", pattern, path or "."]
+    elif kind == "skill" and skill:
+        words = ["cat", f".agents/skills/{skill}/SKILL.md"]
+    if words:
+        return _function(SHELL_TOOL, {"cmd": shlex.join(words)})
+    return _function(name or _NAMES.get(kind, kind), given)
 
 
-def _patch_of(kind: str, given: Mapping[str, Any]) -> str | None:
-    """A patch that writes the file whole, or replaces one text in it by another."""
+def _patch(kind: str, given: Mapping[str, Any]) -> str | None:
+    """A patch that writes the file whole, or replaces one text in it by another.
+
+    Of a record's `file_change`: the file and what happened to it, not its lines.
+    """
     path, content = _text(given, *_PATHS), _text(given, "content", "text")
-    old, new = _text(given, *_OLD_TEXTS), _text(given, *_NEW_TEXTS)
-    if path is None:
-        return None
+    old = _text(given, "old_string", "old_text", "old")
+    new = _text(given, "new_string", "new_text", "new")
+    change, lines = _text(given, "change"), ""
     if kind == "write" and content is not None:
-        return _patch_text(f"Add File: {path}", _marked("+", content))
-    if kind == "edit" and (old or new):
-        return _patch_text(
-            f"Update File: {path}", "@@\n" + _marked("-", old or "") + _marked("+", new or "")
-        )
-    return None
-
-
-def _bare_patch(given: Mapping[str, Any]) -> str | None:
-    """Of what a record tells of a patch: the file and what happened to it, not its lines."""
-    path, change = _text(given, "path"), _text(given, "change")
+        change, lines = "add", _marked("+", content)
+    elif kind == "edit" and (old or new):
+        change, lines = "update", "@@\n" + _marked("-", old or "") + _marked("+", new or "")
+    elif kind:
+        return None
     if not path or change not in ("add", "update", "delete"):
         return None
-    return _patch_text(f"{change.title()} File: {path}", "")
-
-
-def _patch_text(header: str, lines: str) -> str:
-    return f"*** Begin Patch\n*** {header}\n{lines}*** End Patch\n"
+    return f"*** Begin Patch\n*** {change.title()} File: {path}\n{lines}*** End Patch\n"
 
 
 def _marked(mark: str, text: str) -> str:
     return "".join(f"{mark}{line}\n" for line in text.splitlines())
 
 
-def _patch(text: str) -> CreatedCall:
-    return CreatedCall("custom_tool_call", PATCH_TOOL, text)
-
-
 def _function(name: str, arguments: Mapping[str, Any], namespace: str | None = None) -> CreatedCall:
-    return CreatedCall(
-        "function_call",
-        _as_name(name),
-        json.dumps(dict(arguments), ensure_ascii=False),
-        namespace and _as_name(namespace),
-    )
-
-
-def _as_name(name: str) -> str:
-    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
+    name, space = (_NOT_IN_NAMES.sub("_", one)[:_LONGEST] for one in (name, namespace or ""))
+    text = json.dumps(arguments, ensure_ascii=False)
+    return CreatedCall("function_call", name, text, space or None)
 
 
 def _text(given: Mapping[str, Any], *names: str) -> str | None:
@@ -202,24 +163,13 @@ def _text(given: Mapping[str, Any], *names: str) -> str | None:
 
 # A conversation that never ran, as the rows of a Codex rollout. Pure.
 
-Row = dict[str, Any]
-
-# The longest id of a call that OpenAI's API takes.
-_LONGEST_ID = 64
-_NO_TOKENS_OF = dict.fromkeys(
-    (
-        "input_tokens",
-        "cached_input_tokens",
-        "cache_write_input_tokens",
-        "output_tokens",
-        "reasoning_output_tokens",
-        "total_tokens",
-    ),
-    0,
+_TOKEN_NAMES = (
+    *("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
+    *("reasoning_output_tokens", "total_tokens"),
 )
 _NO_TOKENS = {
-    "total_token_usage": _NO_TOKENS_OF,
-    "last_token_usage": _NO_TOKENS_OF,
+    "total_token_usage": dict.fromkeys(_TOKEN_NAMES, 0),
+    "last_token_usage": dict.fromkeys(_TOKEN_NAMES, 0),
     "model_context_window": None,
 }
 _EXIT_CODES = {"success": 0, "error": 1}
@@ -261,13 +211,13 @@ def rollout_rows(
 
 
 class _Rows:
-    """Goes through a history; knows how its calls were placed, for their results."""
+    """Goes through a history; remembers its calls for their results."""
 
     def __init__(self, thread_id: str) -> None:
         self._thread_id = thread_id
         self._turn = 0
         self._items = 0
-        self._placed: dict[str, tuple[str, CreatedCall]] = {}
+        self._calls: dict[str, tuple[str, CreatedCall]] = {}
         self._ids: set[str] = set()
 
     def of(self, item: HistoryItem) -> Iterator[tuple[str, Row]]:
@@ -285,7 +235,15 @@ class _Rows:
             for call in item.tool_calls:
                 yield "response_item", self._call(call)
         elif item.tool_result is not None:
-            yield "response_item", self._output(item.tool_result)
+            result = item.tool_result
+            call_id, created = self._calls[result.call_id]
+            output, code = result.content, _EXIT_CODES.get(result.status)
+            # Codex's own tools put an exit code above what they gave back.
+            if code is not None and (created.is_freeform or created.name == SHELL_TOOL):
+                header = "Exit code:" if created.is_freeform else "Process exited with code"
+                output = f"{header} {code}\nOutput:\n{output}"
+            row = {"type": f"{created.type}_output", "call_id": call_id, "output": output}
+            yield "response_item", row
 
     def _completed(self, kind: str, text: Row) -> Row:
         self._items += 1
@@ -303,50 +261,25 @@ class _Rows:
         return str(uuid5(UUID(self._thread_id), what))
 
     def _call(self, call: ToolCall) -> Row:
-        placed = created_call(call)
-        call_id = self._own_id(call.id)
-        self._placed[call.id] = call_id, placed
-        given = {"type": placed.type, "name": placed.name, "call_id": call_id}
-        if placed.namespace is not None:
-            given["namespace"] = placed.namespace
-        return {**given, "input" if placed.is_freeform else "arguments": placed.arguments}
-
-    def _output(self, result: ToolResult) -> Row:
-        call_id, call = self._placed[result.call_id]
-        text = _output_text(call, result)
-        return {"type": f"{call.type}_output", "call_id": call_id, "output": text}
-
-    def _own_id(self, given: str) -> str:
-        """The id, short enough and unlike all before: the same one may be there in every turn."""
-        own, number = _short(given), 1
-        while own in self._ids:
+        """Its id is short enough and unlike all before: the same one may be there in every turn."""
+        created = created_call(call)
+        call_id, number = _short(call.id), 1
+        while call_id in self._ids:
             number += 1
-            own = _short(f"{given}-{number}")
-        self._ids.add(own)
-        return own
+            call_id = _short(f"{call.id}-{number}")
+        self._ids.add(call_id)
+        self._calls[call.id] = call_id, created
+        row = {"type": created.type, "name": created.name, "call_id": call_id}
+        if created.namespace is not None:
+            row["namespace"] = created.namespace
+        return {**row, "input" if created.is_freeform else "arguments": created.arguments}
 
 
 def _message(role: str, kind: str, text: str) -> Row:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def _output_text(call: CreatedCall, result: ToolResult) -> str:
-    """What the tool gave back; Codex's own tools tell an exit code above it."""
-    code = _EXIT_CODES.get(result.status)
-    if code is None or not (call.is_freeform or call.name == SHELL_TOOL):
-        return result.content
-    said = "Exit code:" if call.is_freeform else "Process exited with code"
-    return f"{said} {code}\nOutput:\n{result.content}"
-
-
 def _short(call_id: str) -> str:
-    if len(call_id) <= _LONGEST_ID:
+    if len(call_id) <= _LONGEST:
         return call_id
     return f"call_{sha256(call_id.encode(errors='replace')).hexdigest()[:32]}"
-
-
-def row_bytes(row: Mapping[str, Any]) -> bytes:
-    """A row as a line of a rollout."""
-    # Half of a surrogate pair is no UTF-8, and Codex would not read the line.
-    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="replace") + b"\n"

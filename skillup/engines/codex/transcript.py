@@ -3,7 +3,7 @@
 The formats are those of Codex 0.145 to 0.169. Most things stand in a rollout twice: as an item that
 the model sees, and as an event for people. Messages are taken from the events, which know what the
 user said and what Codex added; thoughts and calls from the items, and of the events only what no
-item tells: tools that were called from within another one.
+item has: tools that were called from within another one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from skillup.engines.codex.events import (
     mcp_outcome,
     relative_to,
 )
-from skillup.engines.codex.rollout import PATCHED
-from skillup.engines.events import Status, as_count, as_dict, as_list, as_text, content_text, words
-from skillup.engines.session_entries import EntryLog, SessionFormat, TurnTokens
+from skillup.engines.codex.rollout import PATCHED, USAGE_NAMES
+from skillup.engines.events import Status, as_dict, as_list, as_text, content_text, counts, words
+from skillup.engines.session_entries import EntryLog, SessionFormat
 from skillup.schema.check_specs import ToolKind
 
 _CALLS = {
@@ -36,18 +36,15 @@ _CALLS = {
     "image_generation_call": "image_generation",
 }
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
-_SHELLS = frozenset(["exec_command", "shell", "shell_command", "local_shell", "unified_exec"])
+_SHELLS = words("exec_command shell shell_command local_shell unified_exec")
+_AGENT_TOOLS = "spawn_agent send_input send_message resume_agent wait wait_agent close_agent"
 _KINDS: dict[str, ToolKind] = {
     "write_stdin": "shell",
     "view_image": "read",
     "web_search": "web",
-    "spawn_agent": "agent",
-    "send_input": "agent",
-    "send_message": "agent",
-    "resume_agent": "agent",
-    "wait": "agent",
-    "wait_agent": "agent",
-    "close_agent": "agent",
+    "WebSearch": "web",
+    "ImageView": "read",
+    **dict.fromkeys(_AGENT_TOOLS.split(), "agent"),
 }
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context")
@@ -63,11 +60,11 @@ _NOTICES = {
 }
 _SILENT_EVENTS = words("""
     agent_message_delta agent_reasoning agent_reasoning_delta agent_reasoning_raw_content
-    agent_reasoning_section_break background_event exec_command_begin exec_command_end
-    exec_command_output_delta guardian_assessment image_generation_end item_started
-    mcp_tool_call_begin mcp_tool_call_end patch_apply_begin patch_apply_end plan_update
-    session_configured sub_agent_activity task_complete task_started thread_goal_updated
-    thread_settings_applied token_count turn_complete turn_diff turn_started
+    agent_reasoning_section_break background_event context_compacted exec_command_begin
+    exec_command_end exec_command_output_delta guardian_assessment image_generation_end
+    item_started mcp_tool_call_begin mcp_tool_call_end patch_apply_begin patch_apply_end
+    plan_update session_configured sub_agent_activity task_complete task_started
+    thread_goal_updated thread_settings_applied token_count turn_complete turn_diff turn_started
     view_image_tool_call web_search_begin web_search_end
 """)
 
@@ -81,12 +78,19 @@ class CodexTranscript:
         """The ids of the entries for each call: a patch has one for every file."""
 
     def feed(self, row: dict[str, Any]) -> None:
-        """Takes the next row. Never raises."""
         self._log.time(row.get("timestamp"))
         kind, payload = as_text(row.get("type")), as_dict(row.get("payload"))
         inner, summary = as_text(payload.get("type")), self._log.summary
         if kind == "session_meta":
-            self._meta(payload)
+            if summary.session_id is not None:
+                return  # a fork has its parent's, too, among the lines taken over
+            summary.session_id = as_text(payload.get("id")) or None
+            summary.cwd = as_text(payload.get("cwd")) or summary.cwd
+            summary.version = as_text(payload.get("cli_version")) or None
+            if source := as_dict(as_dict(payload.get("source")).get("subagent")):
+                spawned = as_dict(source.get("thread_spawn"))
+                name = as_text(spawned.get("agent_nickname") or spawned.get("agent_path"))
+                summary.agent = name or "sub-agent"
         elif kind == "turn_context":
             summary.model = as_text(payload.get("model")) or summary.model
             summary.cwd = summary.cwd or as_text(payload.get("cwd")) or None
@@ -98,20 +102,6 @@ class CodexTranscript:
             self._log.notice("the conversation was compacted")
         elif kind not in _SILENT_ROWS:
             self._log.unknown(row)
-
-    def _meta(self, meta: dict[str, Any]) -> None:
-        """The first one counts: a fork has its parent's, too, among the lines taken over."""
-        summary = self._log.summary
-        if summary.session_id is not None:
-            return
-        summary.session_id = as_text(meta.get("id")) or None
-        summary.cwd = as_text(meta.get("cwd")) or summary.cwd
-        summary.version = as_text(meta.get("cli_version")) or None
-        source = as_dict(as_dict(meta.get("source")).get("subagent"))
-        if source:
-            spawned = as_dict(source.get("thread_spawn"))
-            name = as_text(spawned.get("agent_nickname") or spawned.get("agent_path"))
-            summary.agent = name or "sub-agent"
 
     def _item(self, kind: str, item: dict[str, Any]) -> None:
         if kind == "reasoning":
@@ -134,7 +124,11 @@ class CodexTranscript:
 
     def _call(self, call_id: str, name: str, item: dict[str, Any]) -> list[str]:
         given = item.get("arguments", item.get("input", item.get("action")))
-        arguments = _arguments(given)
+        try:
+            read = json.loads(given, parse_constant=str) if isinstance(given, str) else given
+        except (ValueError, RecursionError):
+            read = given
+        arguments = read if isinstance(read, dict) else {} if read is None else {"input": read}
         if name == "apply_patch":
             text = as_text(arguments.get("input", arguments.get("patch", given)))
             changes = [(path, change.lower()) for change, path in PATCHED.findall(text)]
@@ -157,7 +151,7 @@ class CodexTranscript:
         self._log.call(call_id, "command_execution", "shell", arguments)
 
     def _event(self, kind: str, event: dict[str, Any]) -> None:
-        if kind == "user_message":  # of a thread that an older version began
+        if kind == "user_message":  # of a legacy thread
             self._log.user(as_text(event.get("message")))
         elif kind == "agent_message":
             self._log.message(as_text(event.get("message")))
@@ -170,7 +164,7 @@ class CodexTranscript:
             self._log.summary.title = as_text(event.get("thread_name")) or None
         elif kind == "task_complete" and event.get("error"):
             self._log.notice(f"error: {as_text(as_dict(event['error']).get('message'))}")
-        elif kind not in (*_SILENT_EVENTS, "context_compacted"):
+        elif kind not in _SILENT_EVENTS:
             self._log.unknown(event)
 
     def _completed(self, item: dict[str, Any]) -> None:
@@ -185,9 +179,8 @@ class CodexTranscript:
             return
         elif kind == "CommandExecution":
             self._command(item_id, item.get("command"))
-            status = _status(item.get("exit_code"))
             output = item.get("aggregated_output") or item.get("stdout")
-            self._log.result(item_id, status, as_text(output))
+            self._log.result(item_id, _status(item.get("exit_code")), as_text(output))
         elif kind == "FileChange":
             cwd = self._log.summary.cwd
             changes = [
@@ -204,14 +197,13 @@ class CodexTranscript:
             self._log.result(item_id, "error" if failed else "success", content)
         elif kind in ("WebSearch", "Extension", "ImageView", "ImageGeneration"):
             arguments = {k: v for k, v in item.items() if k not in ("type", "id", "result")}
-            kinds: dict[str, ToolKind] = {"WebSearch": "web", "ImageView": "read"}
-            self._log.call(item_id, kind, kinds.get(kind, "other"), arguments)
+            self._log.call(item_id, kind, _KINDS.get(kind, "other"), arguments)
         else:
             self._log.unknown(item)
 
 
 def _output(item: dict[str, Any]) -> tuple[Status, str]:
-    """What a call gave back: the exit code, if it tells one, and the text after the header."""
+    """What a call gave back: the exit code, if there is one, and the text after the header."""
     if "tools" in item:  # of a search for tools
         return "unknown", as_text(item["tools"])
     output = item.get("output")
@@ -226,35 +218,25 @@ def _output(item: dict[str, Any]) -> tuple[Status, str]:
 
 
 def _status(code: Any) -> Status:
-    """0 is success; anything but a number tells nothing."""
     if isinstance(code, bool) or not isinstance(code, int):
         return "unknown"
     return "success" if code == 0 else "error"
 
 
-def _arguments(given: Any) -> dict[str, Any]:
-    try:
-        read = json.loads(given, parse_constant=str) if isinstance(given, str) else given
-    except (ValueError, RecursionError):
-        read = given
-    return read if isinstance(read, dict) else {} if read is None else {"input": read}
-
-
 class CodexExecTranscript:
-    """Feed it the events of one recording. They do not tell the user's messages."""
+    """Feed it the events of one recording, which has no user messages."""
 
     def __init__(self, log: EntryLog) -> None:
         self._log = log
         self._events = self._new_events()
 
     def _new_events(self) -> CodexEvents:
-        # Paths stay as they are: a recording does not tell its directory.
+        # Paths stay as they are: a recording does not have its directory.
         events = CodexEvents(PurePath())
         events.transcript = self._log
         return events
 
     def feed(self, event: dict[str, Any]) -> None:
-        """Takes the next event. Never raises."""
         kind = event.get("type")
         self._log.time(event.get("timestamp"))
         if kind == "turn.started":
@@ -270,22 +252,13 @@ class CodexExecTranscript:
             self._events.take(event)
 
 
-_TOKENS = {
-    "input_tokens": "input_tokens",
-    "cached_input_tokens": "cached_input_tokens",
-    "output_tokens": "output_tokens",
-    "reasoning_output_tokens": "reasoning_tokens",
-}
-
-
-def _tokens(row: dict[str, Any]) -> TurnTokens | None:
+def _tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
     """The running total of the thread."""
     payload = as_dict(row.get("payload"))
     given = as_dict(row.get("usage")) if row.get("type") == "turn.completed" else {}
     if payload.get("type") == "token_count":
         given = as_dict(as_dict(payload.get("info")).get("total_token_usage"))
-    counts = {ours: as_count(given.get(theirs)) for theirs, ours in _TOKENS.items()}
-    known = {name: count for name, count in counts.items() if count is not None}
+    known = counts(given, USAGE_NAMES)
     return ("thread", known) if known else None
 
 

@@ -6,7 +6,6 @@ script comes from the case; there is no model, no network and no key.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +16,18 @@ from pydantic import ValidationError
 
 from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec, FinishedTurn, is_there
-from skillup.engines.created_sessions import SessionPlace, UnwritableError, WritingCliEngine
+from skillup.engines.created_sessions import (
+    SessionContent,
+    SessionPlace,
+    UnwritableError,
+    WritingCliEngine,
+)
 from skillup.engines.events import EventParser, Status, as_dict, as_text
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
-from skillup.engines.session_files import Rewriting, rows_of
+from skillup.engines.session_files import Rewriting, json_line, rows_of
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError, Usage
@@ -62,11 +66,9 @@ class ScriptedEvents(EventParser):
 
     @property
     def failure(self) -> Failure | None:
-        """What the `result` event says went wrong."""
         return self._failure
 
     def take(self, event: dict[str, Any]) -> None:
-        """Takes the next event."""
         kind, call_id = event.get("type"), as_text(event.get("id"))
         if kind == "session_started":
             self.session_id = as_text(event.get("session_id")) or None
@@ -93,15 +95,15 @@ class ScriptedEvents(EventParser):
             if event.get("is_error"):
                 error = as_dict(event.get("error"))
                 reason = as_text(error.get("kind"))
-                said = as_text(error.get("message")) or "it reported an error without a message"
-                self.script_fault = said if reason == "script" else None
-                self._failure = Failure(_ERROR_KINDS.get(reason, "model_error"), said)
+                text = as_text(error.get("message")) or "it reported an error without a message"
+                self.script_fault = text if reason == "script" else None
+                self._failure = Failure(_ERROR_KINDS.get(reason, "model_error"), text)
         else:
             self.transcript.unknown(event)
 
 
 class ScriptedEngine(WritingCliEngine):
-    """An `Engine` that resumes, seeds and forks its sessions (:mod:`skillup.engines.base`)."""
+    """Resumes, seeds and forks its sessions."""
 
     name = "scripted"
     spec = CliSpec(
@@ -133,28 +135,22 @@ class ScriptedEngine(WritingCliEngine):
         return [*given, *profile.args, f"{option}={session_id or trial.session_id}"]
 
     def command(self, profile: Profile) -> tuple[str, ...]:
-        """How the agent is started."""
         return tuple(profile.command or _DEFAULT_COMMAND)
 
     def parser(self, trial: TrialContext) -> ScriptedEvents:
-        """For the events of one turn."""
         return ScriptedEvents(trial.progress)
 
     def engine_home(self, trial: TrialContext) -> Path:
-        """The agent's own directory within a trial's home."""
         return trial.home / "scripted-agent"
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        """The session's file; None if there is none."""
         file = engine_home / "sessions" / f"{session_id}.jsonl"
         return file if file.is_file() else None
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
-        """Whether a line of a session's file is a message that somebody sent."""
         return row.get("type") == "user"
 
     def refusal(self, trial: TrialContext, login: Login) -> TurnError | None:
-        """Why no turn of the trial can be run."""
         if trial.script is not None:
             return None
         what = "the scripted engine needs a `scripted:` section in the case, which says how the"
@@ -162,7 +158,7 @@ class ScriptedEngine(WritingCliEngine):
         return TurnError(kind="engine_not_usable", message=f"{what} {fix}")
 
     def turn_variables(self, turn: TurnRequest, trial: TrialContext) -> dict[str, str]:
-        """What decides what is drawn by lot; a retried message may fare better."""
+        """What decides its chances; a retried message may fare better."""
         return {
             "SKILLUP_SCRIPTED_SEED": str(trial.seed),
             "SKILLUP_SCRIPTED_ATTEMPT": str(trial.attempt + turn.sending - 1),
@@ -177,17 +173,14 @@ class ScriptedEngine(WritingCliEngine):
         return replace(result, error=TurnError(kind="model_error", message=message))
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
-        """It is always here, unless the profile names a command that is not."""
         command = self.command(profile)
         if not is_there(command[0], environment, Path.cwd()):
             problem = self.error("engine_not_found", f"there is no program `{command[0]}`")
             return Availability(False, command, problem=problem)
-        return Availability(
-            True, command, None if profile.command else VERSION, login="none needed"
-        )
+        version = None if profile.command else VERSION
+        return Availability(True, command, version, login="none needed")
 
     def seeding_problem(self, version: str | None) -> str | None:
-        """Why sessions of the agent's `version` cannot be written; None: their format is known."""
         if version == VERSION:
             return None
         return (
@@ -197,16 +190,13 @@ class ScriptedEngine(WritingCliEngine):
 
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> tuple[Path, Iterable[bytes], Sequence[str]]:
-        """The file of a session that holds `history`, its lines, and notices."""
+    ) -> SessionContent:
         file = engine_home / "sessions" / f"{trial.session_id}.jsonl"
-        rows = _history_rows(history, trial)
-        return file, (json.dumps(row).encode() + b"\n" for row in rows), ()
+        return file, map(json_line, _history_rows(history, trial)), ()
 
     def fork_files(
         self, source: Path, parent: SessionPlace, child: SessionPlace
     ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        """The file of a copy of the session in `source`, and its lines."""
         if next(rows_of(source), {}).get("agent_version") != VERSION:
             raise UnwritableError("session_lost", f"its file is none of the agent {VERSION}")
         rewriting = Rewriting(
@@ -227,14 +217,12 @@ def _history_rows(history: Sequence[HistoryItem], trial: TrialContext) -> Iterat
         return {"type": kind, "seeded": True, **fields}
 
     for item in history:
-        if item.role == "user" and answer is not None:
-            yield row("answer", text=answer)
-            answer = None
         if item.role == "user":
-            asked = True
+            if answer is not None:
+                yield row("answer", text=answer)
+            asked, answer = True, None
             yield row("user", text=item.content)
-        elif item.tool_result is not None:
-            result = item.tool_result
+        elif (result := item.tool_result) is not None:
             status = "error" if result.status == "error" else "success"
             yield row("tool_result", id=result.call_id, status=status, output=result.content)
         else:
