@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from skillup.reports.analysis.render import markdown_analysis
+from skillup.reports.analysis import sheets_of
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
     FailedCheck,

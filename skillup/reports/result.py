@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillup.schema.grade import BASELINE, Counts, Grade, Judging, RunResult, Stop, Summary
-from skillup.schema.record import joined
-
-_STATUSES = ("PASS", "FAIL", "ERROR", "SKIP")
-_USAGE = (
-    "input_tokens",
-    "cached_input_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "requests",
-)
+from skillup.schema.record import Usage, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,53 +51,56 @@ def build_result(
 
 
 def summarize(grades: Sequence[Grade], duration_ms: int) -> Summary:
-    """Counts and sums. The pass rate is over verdicts only: errors and skips are none.
+    """Counts and sums over `grades`, of a run that took so long."""
+    totals = GradeTotals()
+    for grade in grades:
+        totals.add(grade)
+    return totals.summary(duration_ms, joined(*(grade.judging for grade in grades)))
+
+
+@dataclass(slots=True)
+class GradeTotals:
+    """Counts and sums over grades as they come: nothing grows with their number.
 
     A trial without the skill that fails is no failure of the skill: those are counted apart.
     """
-    counts = {is_bare: dict.fromkeys(_STATUSES, 0) for is_bare in (False, True)}
-    for grade in grades:
-        counts[grade.variant == BASELINE][grade.status] += 1
-    costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
-    usage = {}
-    for name in _USAGE:
-        known = [n for grade in grades if (n := (grade.usage or {}).get(name)) is not None]
-        usage[name] = sum(known) if known else None
-    return summary_of(
-        counts[False],
-        counts[True],
-        duration_ms=duration_ms,
-        cost_usd=sum(costs) if costs else None,
-        usage=usage,
-        judging=joined(*(grade.judging for grade in grades)),
-    )
+
+    with_skill: Counter[str] = field(default_factory=Counter)
+    """By status."""
+    baseline: Counter[str] = field(default_factory=Counter)
+    duration_ms: int = 0
+    """Of all trials together."""
+    cost_usd: float | None = None
+    usage: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(Usage.model_fields))
+
+    def add(self, grade: Grade) -> None:
+        """Count one more."""
+        counts = self.baseline if grade.variant == BASELINE else self.with_skill
+        counts[grade.status] += 1
+        self.duration_ms += grade.duration_ms
+        if grade.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0) + grade.cost_usd
+        for name, count in (grade.usage or {}).items():
+            if name in self.usage and count is not None:
+                self.usage[name] = (self.usage[name] or 0) + count
+
+    def summary(self, duration_ms: int | None = None, judging: Judging | None = None) -> Summary:
+        """As in `result.json`; the duration is that of all trials together if none is given."""
+        return Summary(
+            **_counts(self.with_skill).model_dump(),
+            baseline=_counts(self.baseline) if self.baseline else None,
+            duration_ms=self.duration_ms if duration_ms is None else duration_ms,
+            cost_usd=self.cost_usd,
+            usage=dict(self.usage),
+            judging=judging,
+        )
 
 
-def summary_of(
-    counts: Mapping[str, int],
-    without: Mapping[str, int],
-    *,
-    duration_ms: int,
-    cost_usd: float | None,
-    usage: Mapping[str, int | None],
-    judging: Judging | None = None,
-) -> Summary:
-    """The summary of trials with and `without` the skill, each counted by status."""
-    apart = _counts(without)
-    return Summary(
-        **_counts(counts).model_dump(),
-        baseline=apart if apart.total else None,
-        duration_ms=duration_ms,
-        cost_usd=cost_usd,
-        usage=dict(usage),
-        judging=judging,
-    )
-
-
-def _counts(counts: Mapping[str, int]) -> Counts:
+def _counts(counts: Counter[str]) -> Counts:
+    """The pass rate is over verdicts only: errors and skips are none."""
     judged = counts["PASS"] + counts["FAIL"]
     return Counts(
-        total=sum(counts[status] for status in _STATUSES),
+        total=counts.total(),
         passed=counts["PASS"],
         fail=counts["FAIL"],
         error=counts["ERROR"],

@@ -27,8 +27,8 @@ from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
 from skillup.judges.rejudge.regrade import Regrader
-from skillup.reports.rejudging_json import JUDGEMENT_VERSION, RejudgeCounts, judgement_chunks
-from skillup.reports.terminal.layout import make_console, print_folded
+from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgement_chunks
+from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.terminal.listing import problem_line, shown_path
 from skillup.reports.terminal.rejudging import (
     counts_line,
@@ -142,16 +142,16 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, tally: RejudgeCount
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
             continue
-        print_folded(console, grade_line(label(job_id), grade, change))
+        print_line(console, grade_line(label(job_id), grade, change), indent=None)
         # With nothing to compare with, what failed is what one wants to see.
         for line in unmet_lines(grade) if change is None else flip_lines(change):
-            print_folded(console, line)
+            print_line(console, line, indent=None)
     if tally.total:
         compared = request.source.kind not in ("session", "input")
         console.print()
         console.print(counts_line(tally, compared=compared), soft_wrap=True)
         if tally.took is not None:
-            calls, stored, total, cost = took_words(tally.took)
+            calls, stored, total, cost = took_words(tally.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
             console.print(f"judges that read: {words}", soft_wrap=True)
 

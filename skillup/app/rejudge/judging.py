@@ -25,7 +25,7 @@ from skillup.judges.rejudge.judges_compared import read_by
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
 from skillup.judges.usage import since
 from skillup.redaction.secrets import Secrets
-from skillup.reports.rejudging_json import RejudgeCounts
+from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging

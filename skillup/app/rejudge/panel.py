@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +27,10 @@ from skillup.judges.rejudge.labels import (
     read_labels,
 )
 from skillup.judges.rejudge.regrade import RegradeItem
-from skillup.reports.rejudging_json import RejudgeCounts, panel_as_json
+from skillup.reports.rejudging import RejudgeCounts, panel_data
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.terminal.rejudging import label_lines, pair_lines, panel_lines
+from skillup.reports.terminal.rejudging import print_panel
 from skillup.reports.text import plain
 from skillup.schema.grade import Grade
 from skillup.store.trials import load_grade
@@ -160,19 +161,8 @@ def _show(
     request: PanelRequest, columns: Sequence[JudgeColumn], scores: dict[str, Score], trials: int
 ) -> None:
     pairs = pairs_of(columns) if request.against else []
+    data = panel_data(str(request.judging.source.path), columns, pairs, scores, trials)
     if request.judging.as_json:
-        sys.stdout.write(
-            panel_as_json(str(request.judging.source.path), columns, pairs, scores, trials)
-        )
-        return
-    if not request.against and not scores:
-        return
-    console = make_console()
-    console.print(panel_lines(columns, trials))
-    for pair in pairs:
-        console.print(pair_lines(pair, quiet=request.judging.quiet))
-    for column in columns:
-        if column.name in scores:
-            console.print(
-                label_lines(column.name, scores[column.name], quiet=request.judging.quiet)
-            )
+        sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
+    elif request.against or scores:
+        print_panel(data, make_console(), quiet=request.judging.quiet)

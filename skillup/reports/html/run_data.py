@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.reports.analysis.tables import deciding
+from skillup.reports.analysis import deciding
 from skillup.reports.html.detail import detail_of, live_detail
 from skillup.reports.html.fork_tree import ForkTrees
 from skillup.reports.html.limits import PageLimits

@@ -1,36 +1,28 @@
 """Conversations on a terminal, block by block: those of `run -v`, and one that `show` prints.
 
-A block (a message, a call, what a tool gave) is printed at once, so that trials which run at the
-same time never mix within one. All text is an agent's or a user's: made plain.
+A block (a message, a call, what a tool returned) is printed at once, so that trials which run at
+the same time never mix within one. All text is an agent's or a user's: made plain.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
 
 from skillup.checks.describe import beside_found, in_words
 from skillup.judges.rejudge.changes import is_read
 from skillup.reports.advice import ADVICE
-from skillup.reports.terminal.layout import folded, print_folded
-from skillup.reports.text import one_line, plain, seconds
+from skillup.reports.terminal.layout import folded, make_text, print_line
+from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.reports.view_model import STYLE
 from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.record import (
-    HistoryItem,
-    Record,
-    ToolCall,
-    TranscriptItem,
-    TurnError,
-    TurnRecord,
-)
+from skillup.schema.record import Record, ToolCall, TranscriptItem, TurnError, TurnRecord
 from skillup.trial import TrialEvent
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _MESSAGE_LINES = 200
 _RESULT_LINES = 20
@@ -65,17 +57,22 @@ class ConversationStream:
 
     def add(self, event: TrialEvent, label: str) -> None:
         """Something happens in the trial that `label` names."""
-        if event.kind == "turn_started":
-            self._turns[event.job] = event.turn
-        elif event.kind == "message_sent":
-            self._turns[event.job] = event.turn
+        job = event.job
+        if event.kind in ("turn_started", "message_sent"):
+            self._turns[job] = event.turn
+        head, text, most, style = "", "", _MESSAGE_LINES, "bold"
+        if event.kind == "message_sent":
             many = f" (of {event.shared_by} trials)" if event.shared_by > 1 else ""
-            head = _WRITERS.get(event.source, "user") + many
-            self._block(event.job, label, head, event.text, _MESSAGE_LINES, "bold")
+            head, text = _WRITERS.get(event.source, "user") + many, event.text
         elif event.kind == "item" and event.item is not None:
-            self._block(event.job, label, *self._item(event.job, event.item))
+            head, text, most, style = self._item(job, event.item)
         elif event.kind == "turn_ended" and event.text != "completed":
-            self._block(event.job, label, f"the turn ended: {event.text}", "", 0, "yellow")
+            head, style = f"the turn ended: {event.text}", "yellow"
+        if head:
+            turn = self._turns.get(job)
+            where = "  ".join(filter(None, (label, f"turn {turn}" if turn else "")))
+            lines = text_lines(self._mask(text), None if self._full else most)
+            self.block(where, head, [(line, _BODY) for line in lines], style)
 
     def end(self, job: str, label: str, grade: Grade) -> None:
         """The trial has ended: its checks, turn by turn."""
@@ -86,7 +83,7 @@ class ConversationStream:
         self._calls = {key: name for key, name in self._calls.items() if key[0] != job}
 
     def checks(
-        self, label: str, head: str, checks: Sequence[CheckResult], *, details: bool = False
+        self, label: str, head: str, checks: Iterable[CheckResult], *, details: bool = False
     ) -> None:
         """A block of checks, if there are any; with `details`, what those that failed expected.
 
@@ -99,9 +96,7 @@ class ConversationStream:
 
     def block(self, where: str, head: str, lines: Sequence[Line], style: str) -> None:
         """A head, and lines below it, each with its style."""
-        from rich.text import Text
-
-        parts = [Text(self._mask("  ".join(filter(None, (where, head)))))]
+        parts = [make_text(self._mask("  ".join(filter(None, (where, head)))))]
         for line, line_style in lines:
             parts += folded(self._console, Text("    " + self._mask(line), style=line_style))
         self._console.print(Text("\n", style=style).join(parts), soft_wrap=True)
@@ -124,12 +119,6 @@ class ConversationStream:
             "notice": ("notice", _RESULT_LINES, "yellow"),
         }.get(item.type, (who, _MESSAGE_LINES, "cyan"))
         return head, item.text or "", lines, style
-
-    def _block(self, job: str, label: str, head: str, text: str, most: int, style: str) -> None:
-        turn = self._turns.get(job)
-        where = "  ".join(filter(None, (label, f"turn {turn}" if turn else "")))
-        lines = text_lines(self._mask(text), None if self._full else most)
-        self.block(where, head, [(line, _BODY) for line in lines], style)
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -154,38 +143,33 @@ def text_lines(text: str, most: int | None) -> list[str]:
     lines = plain(text).expandtabs().strip("\n").splitlines()
     if most is None:
         return lines
-    left_out = len(lines) - most
-    lines = [
+    shown = [
         line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
         for line in lines[:most]
     ]
-    if left_out > 0:
-        lines.append(f"… {left_out} {'line' if left_out == 1 else 'lines'} more")
-    return lines
+    more = len(lines) - most
+    return shown + ([f"… {count(more, 'line')} more"] if more > 0 else [])
 
 
 def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Iterator[Line]:
-    name = one_line(check.name, 160)
-    indent = "  " * depth
+    name, indent, style = one_line(check.name, 160), "  " * depth, _DIM
     fields: list[tuple[str, str]] = []
     if check.passed:
-        style = _DIM
-        yield f"{indent}met      {name}", style
+        yield f"{indent}passed   {name}", style
         if full and (is_read(check) or check.kind in _PARTS):
             fields = [("found", check.found), ("there", check.excerpt)]
     elif not check.evaluated:
-        yield f"{indent}not asked {name}", _DIM
+        yield f"{indent}not run  {name}", style
         return
     else:
-        style = "not dim not bold"
-        failed = name
-        if not details:
-            failed = f"{name}: {check.error}" if check.error else in_words(check.name, check.found)
-        yield f"{indent}NOT MET  {one_line(failed, 460)}", "red not dim not bold"
+        style, sentence = "not dim not bold", name
         if details:
-            found = beside_found(check.found)
-            fields = [("expected", check.expected), ("found", found)]
+            fields = [("expected", check.expected), ("found", beside_found(check.found))]
             fields += [("error", check.error or ""), ("there", check.excerpt)]
+        else:
+            by_error = f"{name}: {check.error}"
+            sentence = by_error if check.error else in_words(check.name, check.found)
+        yield f"{indent}FAILED   {one_line(sentence, 460)}", "red not dim not bold"
     if fields:
         fields += [("note", note) for note in check.notes]
     for word, text in fields:
@@ -236,13 +220,19 @@ class _TrialPrinter:
         if isinstance(system, str) and system:
             self._block("system prompt", system, "bold")
         for item in record.history:
-            self._past(item)
+            who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
+            text = item.tool_result.content if item.tool_result is not None else item.content
+            if text:
+                self._block(f"history  {who}", text, "bold" if item.role == "user" else "cyan")
+            for call in item.tool_calls:
+                name = one_line(call.name or call.kind, 60)
+                self._block(f"history  agent calls {name}", arguments_text(call), "blue")
         for turn in record.turns:
             self._turn(turn)
         if grade is not None:
             self._stream.checks("", "checks of the conversation", grade.assertions, details=True)
-        end = record.simulated_end
-        if end is not None:
+        if record.simulated_end is not None:
+            end = record.simulated_end
             self._block(f"the simulated user ended it: {end.stop}", end.reason, "dim")
         if record.error is not None:
             self._error("", record.error, self._trial.raw(1, 0))
@@ -253,19 +243,16 @@ class _TrialPrinter:
         self._line(f"all of it: {self._trial.directory}", "dim")
 
     def _head(self) -> None:
-        from rich.text import Text
-
         record, grade = self._trial.record, self._trial.grade
         status = grade.status if grade is not None else "no grade"
         style = STYLE.get(status, "yellow")
         ran = sum(turn.status != "skipped" for turn in record.turns)
-        about = [f"{ran} turn{'s' if ran != 1 else ''}", seconds(record.duration_ms)]
+        about = [count(ran, "turn"), seconds(record.duration_ms)]
         about += [f"attempt {record.attempt}"] if record.attempt > 1 else []
         if grade is not None and grade.status in ("PASS", "FAIL"):
             about.append(f"score {grade.score:.2f}")
-        line = Text(status, style=style)
-        line.append(f"  {self._trial.label}", style="bold default")
-        line.append("  " + ", ".join(about), style="not bold dim default")
+        label = (f"  {self._trial.label}", "bold default")
+        line = make_text((status, style), label, ("  " + ", ".join(about), "dim"))
         self._console.print(line, soft_wrap=True)
         if grade is None:
             self._line("  it has no grade that can be read: see `skillup judge`", style)
@@ -273,15 +260,6 @@ class _TrialPrinter:
             self._line(f"  {one_line(grade.reason, 1000)}", style)
         if record.skipped and (grade is None or record.skipped not in grade.reason):
             self._line(f"  {one_line(record.skipped, 1000)}", "yellow")
-
-    def _past(self, item: HistoryItem) -> None:
-        who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
-        text = item.tool_result.content if item.tool_result is not None else item.content
-        if text:
-            self._block(f"history  {who}", text, "bold" if item.role == "user" else "cyan")
-        for call in item.tool_calls:
-            name = one_line(call.name or call.kind, 60)
-            self._block(f"history  agent calls {name}", arguments_text(call), "blue")
 
     def _turn(self, turn: TurnRecord) -> None:
         number, where = turn.turn_number, f"turn {turn.turn_number}"
@@ -307,7 +285,7 @@ class _TrialPrinter:
             self._error(where, TurnError.model_validate(grade.error), ())
 
     def _message(self, number: int, message: TurnRecord) -> None:
-        job = self._trial.job
+        job, where = self._trial.job, f"turn {number}"
         self._console.print()
         sent = TrialEvent(job, "message_sent", number, text=message.content, source=message.source)
         self._stream.add(sent, "")
@@ -315,21 +293,19 @@ class _TrialPrinter:
             self._stream.add(TrialEvent(job, "item", number, item=item), "")
         spoke = any(i.type == "message" and not i.agent for i in message.transcript)
         if message.response and not spoke:
-            self._block(f"turn {number}  agent", message.response, "cyan")
+            self._block(f"{where}  agent", message.response, "cyan")
         for note in message.notes:
-            self._block(f"turn {number}  note", note, "yellow")
-        changes = message.changes
-        if changes is None:
-            return
-        lists = {"new": changes.added, "changed": changes.modified, "gone": changes.deleted}
-        lines = []
-        for word, paths in lists.items():
-            more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
-            if paths:
-                shown = ", ".join(one_line(path, 200) for path in paths[:_MAX_PATHS])
-                lines.append(f"{word}: {shown}{more}")
-        if lines:
-            self._block(f"turn {number}  files", "\n".join(lines), "dim")
+            self._block(f"{where}  note", note, "yellow")
+        if message.changes is not None:
+            changes = message.changes
+            lists = {"new": changes.added, "changed": changes.modified, "gone": changes.deleted}
+            lines = [
+                f"{word}: {listed([one_line(p, 200) for p in paths[:_MAX_PATHS]], len(paths))}"
+                for word, paths in lists.items()
+                if paths
+            ]
+            if lines:
+                self._block(f"{where}  files", "\n".join(lines), "dim")
 
     def _error(self, where: str, error: TurnError, raw: Sequence[Path]) -> None:
         """Once: the error of a turn is the trial's, too."""
@@ -340,19 +316,16 @@ class _TrialPrinter:
         evidence = text_lines(error.evidence, _RESULT_LINES)
         lines += [(line, "not bold dim") for line in evidence]
         advice = ADVICE.get(error.kind)
-        if advice:
-            lines.append((f"what to do: {advice}", "not bold default"))
-        lines += [(f"raw: {plain(str(path))}", "not bold default") for path in raw]
+        below = [f"what to do: {advice}"] if advice else []
+        below += [f"raw: {plain(str(path))}" for path in raw]
+        lines += [(line, _BODY) for line in below]
         self._stream.block(where, f"error: {error.kind}", lines, "bold magenta")
 
     def _block(self, head: str, text: str, style: str) -> None:
-        lines = [(line, _BODY) for line in text_lines(text, None)]
-        self._stream.block("", plain(head), lines, style)
+        self._stream.block("", head, [(line, _BODY) for line in text_lines(text, None)], style)
 
     def _line(self, text: str, style: str) -> None:
-        from rich.text import Text
-
-        print_folded(self._console, Text(plain(text), style=style))
+        print_line(self._console, text, style=style, indent=None)
 
 
 def _outcome(record: Record) -> str:

@@ -1,22 +1,32 @@
-"""Consoles, tables and long lines: folded on a terminal, one line each in a log."""
+"""Consoles, texts and tables: folded on a terminal, one line each in a log."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
+from rich.segment import Segment, Segments
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
+from skillup.reports.sheet import Sheet
+from skillup.reports.text import plain
 
+Part = str | Text | tuple[str, str]
+"""A text; a tuple has a style, too. Strings may be anybody's."""
 _LOG_WIDTH = 200
 _LOG_TABLE_WIDTH = 10_000
 """Where there is no terminal, a row is one line: log files are searched line by line."""
 _LEAST_ROOM = 20
-_HANGING = 2
+HANGING = 2
+"""By how much a line that goes on below is usually indented."""
+_SIMPLER = str.maketrans(
+    {"✓": "+", "✗": "x", "◐": "o", "·": ".", "→": "->", "–": "-", "…": "...", "≥": ">="}
+)
 
 
 def make_console(stream: TextIO | None = None) -> Console:
@@ -27,29 +37,48 @@ def make_console(stream: TextIO | None = None) -> Console:
     return Console(file=file, highlight=False, emoji=False, width=width)
 
 
-def make_table(*heads: str, style: str = "dim") -> Table:
-    """A table without lines: names at the left, which may be folded, numbers at the right."""
-    from rich.table import Table
-    from rich.text import Text
+def make_text(*parts: Part, style: str = "") -> Text:
+    """The parts as one text, without markup and what would steer a terminal."""
+    made = Text(style=style)
+    for part in parts:
+        if isinstance(part, Text):
+            made.append_text(part)
+        else:
+            text, own = (part, None) if isinstance(part, str) else part
+            made.append(plain(text), style=own)
+    return made
 
+
+def encodable(text: str, console: Console) -> str:
+    """`text` with simpler marks where the terminal has no such characters."""
+    try:
+        text.encode(console.encoding)
+    except UnicodeEncodeError:
+        return text.translate(_SIMPLER)
+    return text
+
+
+def make_table(
+    heads: Sequence[str], rows: Iterable[Sequence[Part]] = (), *, align: str = "", style: str = "dim"
+) -> Table:
+    """A table without lines; heads that all are empty are not shown.
+
+    `align` has a letter for each column: `l` at the left and folded, `n` not folded, `r` at the
+    right. By default names stand at the left and all others are numbers.
+    """
     table = Table(
         box=None, pad_edge=False, header_style=style, padding=(0, 2, 0, 0), show_header=any(heads)
     )
-    for place, head in enumerate(heads):
-        table.add_column(
-            Text(head),
-            overflow="fold",
-            justify="right" if place else "left",
-            no_wrap=place > 0,
-        )
+    for head, place in zip(heads, align or "l" + "r" * (len(heads) - 1), strict=True):
+        justify, no_wrap = "right" if place == "r" else "left", place != "l"
+        table.add_column(Text(plain(head)), overflow="fold", justify=justify, no_wrap=no_wrap)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*map(make_text, row))
     return table
 
 
 def print_table(console: Console, table: Table, *, indent: int = 0) -> None:
     """The table, each line only as long as what stands in it."""
-    from rich.padding import Padding
-    from rich.segment import Segment, Segments
-
     width = console.width if console.is_terminal else _LOG_TABLE_WIDTH
     options = console.options.update(width=width)
     for line in console.render_lines(Padding(table, (0, 0, 0, indent)), options, pad=False):
@@ -61,44 +90,48 @@ def print_table(console: Console, table: Table, *, indent: int = 0) -> None:
         console.print(Segments([*line, Segment.line()]), end="", soft_wrap=True)
 
 
-def print_aligned(console: Console, rows: Iterable[Sequence[Text]]) -> None:
+def print_aligned(console: Console, rows: Sequence[Sequence[Part]]) -> None:
     """Rows whose cells stand below each other; names and the last cell are folded at words."""
-    from rich.table import Table
-
-    rows = list(rows)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for place in range(max(map(len, rows), default=0)):
-        table.add_column(overflow="fold", no_wrap=0 < place < len(rows[0]) - 1)
-    for row in rows:
-        table.add_row(*row)
-    print_table(console, table, indent=2)
+    if rows:
+        columns = len(rows[0])
+        align = "l" + "n" * (columns - 2) + "l"
+        print_table(console, make_table([""] * columns, rows, align=align), indent=2)
 
 
-def print_folded(console: Console, line: Text, indent: int | None = None) -> None:
+def print_line(
+    console: Console, *parts: Part, style: str = "", indent: int | None = HANGING
+) -> None:
     """A line; what goes on below is indented, as the line itself is if `indent` is None."""
-    from rich.text import Text
-
-    for part in folded(console, line, indent):
-        console.print(part if isinstance(part, Text) else str(part), soft_wrap=True)
-
-
-def print_sentence(console: Console, line: Text) -> None:
-    """A line that goes on below a little to the right."""
-    print_folded(console, line, _HANGING)
+    for part in folded(console, make_text(*parts, style=style), indent):
+        console.print(part, soft_wrap=True)
 
 
 def folded(console: Console, line: Text, indent: int | None = None) -> list[Text]:
-    """The lines that :func:`print_folded` prints."""
-    from rich.text import Text
-
+    """The lines that :func:`print_line` prints."""
     start = len(line.plain) - len(line.plain.lstrip(" "))
     below = start if indent is None else indent
     room = console.width - max(start, below)
     if not console.is_terminal or line.cell_len <= console.width or room < _LEAST_ROOM:
         return [line]
-    parts = line[start:].wrap(console, room)
     found = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(line[start:].wrap(console, room)):
         part.rstrip()
         found.append(Text(" " * (below if number else start)) + part)
     return found
+
+
+def print_sheet(console: Console, sheet: Sheet) -> None:
+    """A blank line, the title, the table and its lines."""
+    console.print()
+    if sheet.title:
+        print_line(console, sheet.title, style="bold")
+    if sheet.rows:
+        rows = [[(encodable(plain(t), console), style) for t, style in row] for row in sheet.rows]
+        table = make_table(sheet.heads, rows)
+        for place, column in enumerate(table.columns):
+            # Numbers stay whole as long as there is room; heads and names are folded before.
+            column.no_wrap = False
+            column.min_width = max(cell_len(row[place][0]) for row in rows) if place else 8
+        print_table(console, table)
+    for line in sheet.lines:
+        print_line(console, (encodable(plain(line.text), console), line.style), indent=None)

@@ -1,4 +1,4 @@
-"""`skillup list`: suites and cases at a glance."""
+"""Lists: suites and cases, problems of files, sessions and the transcript of one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,91 @@ from typing import Any
 from skillup.engines.session_entries import SessionEntry, SessionSummary
 from skillup.errors import Problem
 from skillup.load.model import LoadedCase, LoadedSuite
-from skillup.reports.terminal.layout import make_console, print_table
+from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
 from skillup.reports.text import count, one_line, plain, shown_id
 from skillup.schema.suite import lead_of
 from skillup.trial.transcript import turns_of
+
+# Problems of files.
+
+
+def shown_path(path: Path) -> str:
+    """`path` as short as it can be from here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def problem_line(problem: Problem) -> str:
+    """``file:line:column: field: what is wrong; what would be right``."""
+    text = str(problem).removeprefix(str(problem.file))
+    return plain(shown_path(problem.file) + text)
+
+
+def problem_as_dict(problem: Problem) -> dict[str, Any]:
+    """For ``--json``."""
+    return {**asdict(problem), "file": shown_path(problem.file)}
+
+
+def print_problems(problems: Sequence[Problem], counts: Mapping[str, int]) -> None:
+    """All of them to stderr, then what was checked (`counts`, by kind) and the verdict."""
+    for problem in problems:
+        sys.stderr.write(problem_line(problem) + "\n")
+    errors = sum(problem.severity == "error" for problem in problems)
+    counted = ", ".join(
+        count(number, kind) for kind, number in counts.items() if number or kind != "profile"
+    )
+    found = f"{count(errors, 'error')}, {count(len(problems) - errors, 'warning')}"
+    verdict = "not valid" if errors else "ok"
+    sys.stderr.write(f"{counted}: {verdict}{f' ({found})' if problems else ''}\n")
+
+
+# `skillup list`.
+
+
+def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
+    """For ``--json``."""
+    case = loaded.case
+    return {
+        "suite": suite.name,
+        "id": case.id,
+        "branch_of": loaded.branch_of,
+        "title": case.title,
+        "tags": case.tags,
+        "turns": _turn_count(loaded),
+        "trials": case.trials or 1,
+        "depends_on": case.depends_on,
+        "file": shown_path(loaded.path),
+    }
+
+
+def _turn_count(loaded: LoadedCase) -> int | None:
+    """How many turns the case has; None if a simulated user decides."""
+    if lead_of(loaded.case) is not None:
+        return None
+    given = loaded.case.input
+    if given.transcript is not None:
+        return len(turns_of(given.transcript))
+    return len(given.all_turns()) or None
+
+
+def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
+    """One table for all suites, to stdout."""
+    rows: list[list[Part]] = []
+    for suite, cases in suites:
+        for loaded in cases:
+            title = one_line(loaded.case.title or "")
+            if not title and loaded.item is not None:
+                # An item of a dataset seldom has one: what it asks tells it from the others.
+                title = one_line(loaded.item.removeprefix(f"{loaded.family} "), 80)
+            tags = one_line(", ".join(loaded.case.tags))
+            turns = str(_turn_count(loaded) or "?")
+            name = (one_line(suite.name), "cyan")
+            rows.append([name, shown_id(loaded.case.id), turns, (tags, "dim"), title])
+    heads = ["suite", "case", "turns", "tags", "title"]
+    print_table(make_console(sys.stdout), make_table(heads, rows, align="nnrll", style="bold"))
+
 
 # `skillup session list`: sessions at a glance.
 
@@ -36,19 +117,17 @@ class ListedSession:
     whole: bool
 
 
-_OF_SUMMARY = ("turns", "first_words", "title", "model", "version")
-
-
 def session_as_dict(row: ListedSession) -> dict[str, Any]:
     """For ``--json``; `turns` are those of the head if `turns_complete` is false."""
     summary = row.summary
+    of_summary = ("turns", "first_words", "title", "model", "version")
     return {
         "engine": row.engine,
         "session_id": row.session_id,
         "modified": datetime.fromtimestamp(row.modified, UTC).isoformat(timespec="seconds"),
         "project": summary.cwd,
         "turns_complete": row.whole,
-        **{name: getattr(summary, name) for name in _OF_SUMMARY},
+        **{name: getattr(summary, name) for name in of_summary},
         "size": row.size,
         "path": str(row.path),
     }
@@ -56,41 +135,32 @@ def session_as_dict(row: ListedSession) -> dict[str, Any]:
 
 def print_sessions(rows: Sequence[ListedSession], *, more: int, at_most: bool = False) -> None:
     """One table to stdout, and how many are not in it: `more`, or no more than that."""
-    from rich.table import Table
-    from rich.text import Text
-
     console = make_console(sys.stdout)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("session", style="cyan", no_wrap=True)
-    table.add_column("engine", no_wrap=True)
-    table.add_column("last change", no_wrap=True)
-    table.add_column("turns", justify="right", no_wrap=True)
-    table.add_column("project", overflow="fold")
-    table.add_column("first words", overflow="fold", ratio=1)
-    for row in rows:
-        turns = str(row.summary.turns) if row.whole else f"≥{row.summary.turns}"
-        words = row.summary.first_words or row.summary.title or ""
-        table.add_row(
-            Text(one_line(row.session_id, 40)),
-            row.engine,
-            datetime.fromtimestamp(row.modified).astimezone().strftime("%Y-%m-%d %H:%M"),
-            turns,
-            Text(_short(row.summary.cwd or "–")),
-            Text(one_line(words, 80)),
-        )
-    console.print(table)
-    if more:
-        count = f"up to {more}" if at_most else str(more)
-        console.print(f"and {count} more: --limit shows them", style="dim")
-
-
-def _short(directory: str) -> str:
     home = str(Path.home())
-    inside = directory == home or directory.startswith(home + "/")
-    return one_line("~" + directory[len(home) :] if inside else directory, 60)
+    cells: list[list[Part]] = []
+    for row in rows:
+        summary, project = row.summary, row.summary.cwd or "–"
+        if project == home or project.startswith(home + "/"):
+            project = "~" + project[len(home) :]
+        changed = datetime.fromtimestamp(row.modified).astimezone()
+        cells.append(
+            [
+                (one_line(row.session_id, 40), "cyan"),
+                row.engine,
+                changed.strftime("%Y-%m-%d %H:%M"),
+                f"{'' if row.whole else '≥'}{summary.turns}",
+                one_line(project, 60),
+                one_line(summary.first_words or summary.title or "", 80),
+            ]
+        )
+    heads = ["session", "engine", "last change", "turns", "project", "first words"]
+    print_table(console, make_table(heads, cells, align="nnnrll", style="bold"))
+    if more:
+        up_to = "up to " if at_most else ""
+        console.print(f"and {up_to}{more} more: --limit shows them", style="dim")
 
 
-# A session as a transcript that people can read, and as JSON.
+# `skillup session show`: a session as a transcript that people can read, and as JSON.
 
 _LINES = 6
 _CHARACTERS = 600
@@ -100,17 +170,11 @@ _ARGUMENT = 120
 def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str]:
     """What stands above the transcript."""
     about = [engine, summary.session_id or path.stem]
-    if summary.agent:
-        about.append(f"sub-agent {summary.agent}")
+    about += [f"sub-agent {summary.agent}"] if summary.agent else []
     yield one_line(" ".join(about), 200)
-    for name, value in (
-        ("title", summary.title),
-        ("project", summary.cwd),
-        ("started", summary.started),
-        ("model", summary.model),
-        ("version", summary.version),
-        ("file", str(path)),
-    ):
+    fields = {"title": summary.title, "project": summary.cwd, "started": summary.started}
+    fields |= {"model": summary.model, "version": summary.version, "file": str(path)}
+    for name, value in fields.items():
         if value:
             yield f"  {name:<8} {one_line(value, 300)}"
 
@@ -150,27 +214,19 @@ def json_chunks(
     yield '{"entries": ['
     separator = "\n"
     for entry in entries:
-        yield separator + json.dumps(entry_as_dict(entry), ensure_ascii=False)
+        fields = ("line", "timestamp", "turn", "role")
+        data: dict[str, Any] = {name: getattr(entry, name) for name in fields}
+        if entry.tool_call is not None:
+            data["tool_call"] = entry.tool_call.model_dump()
+        elif entry.tool_result is not None:
+            data["tool_result"] = entry.tool_result.model_dump()
+        else:
+            data["text"] = entry.text
+        data |= {name: value for name in ("agent", "left") if (value := getattr(entry, name))}
+        yield separator + json.dumps(data, ensure_ascii=False)
         separator = ",\n"
     session = {"engine": engine, "path": str(path), **asdict(summary)}
     yield f'\n], "session": {json.dumps(session, ensure_ascii=False)}}}\n'
-
-
-def entry_as_dict(entry: SessionEntry) -> dict[str, Any]:
-    """For ``--json``: what does not apply is left out."""
-    fields = ("line", "timestamp", "turn", "role")
-    data: dict[str, Any] = {name: getattr(entry, name) for name in fields}
-    if entry.tool_call is not None:
-        data["tool_call"] = entry.tool_call.model_dump()
-    elif entry.tool_result is not None:
-        data["tool_result"] = entry.tool_result.model_dump()
-    else:
-        data["text"] = entry.text
-    if entry.agent is not None:
-        data["agent"] = entry.agent
-    if entry.left:
-        data["left"] = True
-    return data
 
 
 def _entry_lines(entry: SessionEntry, full: bool) -> Iterator[str]:
@@ -180,131 +236,26 @@ def _entry_lines(entry: SessionEntry, full: bool) -> Iterator[str]:
         call = entry.tool_call
         given = {k: v if isinstance(v, str) else json.dumps(v) for k, v in call.arguments.items()}
         width = 1 << 30 if full else _ARGUMENT
-        said = " ".join(f"{name}={one_line(value, width)}" for name, value in given.items())
-        yield f"  →{who} {one_line(call.name)} {plain(said)}".rstrip()
-    elif entry.tool_result is not None:
-        status = {"success": "", "error": " error:", "unknown": ""}[entry.tool_result.status]
-        yield from _block(f"  ←{who}{status} ", entry.tool_result.content, full)
+        arguments = " ".join(f"{name}={one_line(value, width)}" for name, value in given.items())
+        yield f"  →{who} {one_line(call.name)} {plain(arguments)}".rstrip()
+        return
+    if entry.tool_result is not None:
+        prefix = f"  ←{who}{' error:' if entry.tool_result.status == 'error' else ''} "
+        text = entry.tool_result.content
     elif entry.role in ("user", "assistant"):
-        # What was said is what one came for: never shortened.
-        yield from _block(f"{entry.role}{who}: ", entry.text, full=True)
+        # Messages are what one came for: never shortened.
+        prefix, text, full = f"{entry.role}{who}: ", entry.text, True
     elif entry.text:
-        mark = "~" if entry.role == "reasoning" else "·"
-        yield from _block(
-            f"  {mark}{who} ", entry.text if full else one_line(entry.text, 200), full
-        )
-
-
-def _block(prefix: str, text: str, full: bool) -> Iterator[str]:
-    """The text after the prefix, its further lines indented."""
+        prefix = f"  {'~' if entry.role == 'reasoning' else '·'}{who} "
+        text = entry.text if full else one_line(entry.text, 200)
+    else:
+        return
     shown = plain(text).rstrip("\n")
     if not full and len(shown) > _CHARACTERS:
         shown = shown[:_CHARACTERS] + "…"
     lines = shown.split("\n")
-    left_out = 0 if full else max(0, len(lines) - _LINES)
-    kept = lines[: len(lines) - left_out]
+    kept = lines if full else lines[:_LINES]
     yield f"{prefix}{kept[0]}".rstrip()
     yield from (f"    {line}".rstrip() for line in kept[1:])
-    if left_out:
-        yield f"    … {count(left_out, 'more line')} …"
-
-
-# Validation problems, for people and for programs.
-
-
-def shown_path(path: Path) -> str:
-    """`path` as short as it can be said from here."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
-def problem_line(problem: Problem) -> str:
-    """``file:line:column: field: what is wrong; what would be right``."""
-    text = str(problem).removeprefix(str(problem.file))
-    return plain(shown_path(problem.file) + text)
-
-
-def problem_as_dict(problem: Problem) -> dict[str, Any]:
-    """For ``--json``."""
-    fields = ("line", "column", "field", "message", "fix", "severity")
-    return {
-        "file": shown_path(problem.file),
-        **{name: getattr(problem, name) for name in fields},
-    }
-
-
-def print_problems(problems: Sequence[Problem], counts: Mapping[str, int]) -> None:
-    """All of them to stderr, then what was looked at (`counts`, by kind) and the verdict."""
-    for problem in problems:
-        sys.stderr.write(problem_line(problem) + "\n")
-    errors = sum(problem.severity == "error" for problem in problems)
-    warnings = len(problems) - errors
-    counted = ", ".join(
-        count(number, kind) for kind, number in counts.items() if number or kind != "profile"
-    )
-    found = f"{count(errors, 'error')}, {count(warnings, 'warning')}"
-    verdict = "ok" if not errors else "not valid"
-    sys.stderr.write(f"{counted}: {verdict} ({found})\n" if problems else f"{counted}: ok\n")
-
-
-_MESSAGE = 80
-"""Characters of an item's message."""
-
-
-def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
-    """For ``--json``."""
-    case = loaded.case
-    return {
-        "suite": suite.name,
-        "id": case.id,
-        "branch_of": loaded.branch_of,
-        "title": case.title,
-        "tags": case.tags,
-        "turns": turncount(loaded),
-        "trials": case.trials or 1,
-        "depends_on": case.depends_on,
-        "file": shown_path(loaded.path),
-    }
-
-
-def turncount(loaded: LoadedCase) -> int | None:
-    """How many turns the case has; None if a simulated user decides."""
-    if lead_of(loaded.case) is not None:
-        return None
-    given = loaded.case.input
-    if given.transcript is not None:
-        return len(turns_of(given.transcript))
-    return len(given.all_turns()) or None
-
-
-def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
-    """One table for all suites, to stdout."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("suite", style="cyan", no_wrap=True)
-    table.add_column("case", no_wrap=True)
-    table.add_column("turns", justify="right")
-    table.add_column("tags", style="dim")
-    table.add_column("title")
-    for suite, cases in suites:
-        for loaded in cases:
-            turns = turncount(loaded)
-            table.add_row(
-                Text(one_line(suite.name)),
-                Text(shown_id(loaded.case.id)),
-                str(turns) if turns else "?",
-                Text(one_line(", ".join(loaded.case.tags))),
-                Text(_title(loaded)),
-            )
-    print_table(make_console(sys.stdout), table)
-
-
-def _title(loaded: LoadedCase) -> str:
-    """An item of a dataset seldom has one: what it asks tells it from the others."""
-    if loaded.case.title or loaded.item is None:
-        return one_line(loaded.case.title or "")
-    return one_line(loaded.item.removeprefix(f"{loaded.family} "), _MESSAGE)
+    if len(kept) < len(lines):
+        yield f"    … {count(len(lines) - len(kept), 'more line')} …"

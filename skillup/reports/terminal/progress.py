@@ -8,19 +8,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.terminal.layout import make_text
+from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import STYLE, Labels, row_of
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.live import Live
 
 Amount = TypeVar("Amount", int, float)
 _HEARTBEAT_SECONDS = 60.0
@@ -195,8 +198,6 @@ class PlainReporter:
         finished: Iterable[str] = (),
         heartbeat: float | None = None,
     ) -> None:
-        from rich.cells import cell_len
-
         self.console = console
         self.quiet = quiet
         self.mask = mask
@@ -225,12 +226,12 @@ class PlainReporter:
         every = self._heartbeat or 0.0
         while not self._over.wait(max(self._last_line + every - time.monotonic(), 0.01)):
             if time.monotonic() - self._last_line >= every:
-                count = f"{self.progress.done}/{self.progress.total} trials"
-                self._print(", ".join([count, *self.progress.words()]), "dim")
+                trials = f"{self.progress.done}/{self.progress.total} trials"
+                self._print(", ".join([trials, *self.progress.words()]), "dim")
 
-    def _print(self, text: str, style: str = "") -> None:
+    def _print(self, text: str | Text, style: str = "") -> None:
         self._last_line = time.monotonic()
-        self.console.print(plain(text), markup=False, style=style, soft_wrap=True)
+        self.console.print(make_text(text), style=style, soft_wrap=True)
 
     def label(self, job: Job) -> str:
         """The job in a few words: what tells it from the others of this run."""
@@ -256,9 +257,8 @@ class PlainReporter:
         """The end: the terminal is left as it was found."""
         self.console.show_cursor(True)
 
-    def trial_retried(self, job: Job, record: Record, reason: str) -> None:
+    def trial_retried(self, job: Job, record: Record, reason: str) -> None:  # noqa: ARG002
         """Print why a trial is retried."""
-        del record
         self._notice("RETRY", job, reason)
 
     def trial_lost(self, job: Job, worker: str, reason: str) -> None:
@@ -270,28 +270,23 @@ class PlainReporter:
             line = f"{what:<5}  {self.label(job)}  ({one_line(self.mask(why), 300)})"
             self._print(line, "yellow")
 
-    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
+    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:  # noqa: ARG002
         """One line: status, case, turns, time, and why if it did not pass."""
-        from rich.text import Text
-
-        del record
         self.progress.end(job, grade)
         if self._stream is not None:
             self._stream.end(job.id, self.label(job), grade)
         if self.quiet:
             return
         turns = sum(turn.status != "skipped" for turn in grade.turns)
-        label = Text(self.label(job))
+        label = make_text(self.label(job))
         label.pad_right(max(self._widest - label.cell_len, 0))
-        line = Text(f"{grade.status:<5}", style=STYLE[grade.status]) + Text("  ") + label
+        line = make_text((f"{grade.status:<5}", STYLE[grade.status]), "  ", label)
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
         if grade.attempt > 1:
             line.append(f"  attempt {grade.attempt}", style="yellow")
         # All of the reason stands once, under the table.
         why = "" if grade.status == "PASS" else f"  {one_line(grade.reason, _REASON_CHARACTERS)}"
-        line.append(why, style="dim" if grade.status == "SKIP" else "")
-        self._last_line = time.monotonic()
-        self.console.print(line, soft_wrap=True)
+        self._print(line.append(why, style="dim" if grade.status == "SKIP" else ""))
 
 
 class LiveReporter(PlainReporter):
@@ -301,14 +296,12 @@ class LiveReporter(PlainReporter):
     _live: Live | None = None
 
     def __enter__(self) -> LiveReporter:
-        from rich.live import Live
-
+        # Whatever agents print is captured; what else writes here must not be reordered.
         self._live = Live(
             self,
             console=self.console,
             refresh_per_second=8,
             transient=True,
-            # Whatever agents print is captured; what else writes here must not be reordered.
             redirect_stdout=False,
             redirect_stderr=False,
         )
@@ -327,34 +320,25 @@ class LiveReporter(PlainReporter):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """What stands at the bottom of the screen right now."""
-        from rich.table import Table
-        from rich.text import Text
-
         progress, width = self.progress, options.max_width
         running = list(progress.running.values())
         room = max(options.size.height - 4, 0)
         shown = running if len(running) <= room else running[: max(room - 1, 0)]
+        numbers = 2 + (width >= 60) + (width >= 70)
         table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-        for narrowest, most in ((0, width * 2 // 5), (0, None), (0, None), (60, None), (70, None)):
-            if width >= narrowest:
-                right = most is None
-                table.add_column(
-                    no_wrap=True,
-                    overflow="ellipsis",
-                    max_width=most,
-                    style="dim" if right else "",
-                    justify="right" if right else "left",
-                )
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=width * 2 // 5)
+        for _ in range(numbers):
+            table.add_column(no_wrap=True, overflow="ellipsis", style="dim", justify="right")
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         for one in shown:
             cells = [
-                f"● {self.label(one.job)}",
                 f"turn {one.turn}/{one.turns}" if one.turns else "",
                 seconds(round((progress.clock() - one.began) * 1000)),
                 f"{tokens(one.tokens)} tok" if one.tokens is not None else "",
                 money(one.cost_usd) if one.cost_usd is not None else "",
-            ][: len(table.columns) - 1]
-            table.add_row(*map(Text, cells), Text(one_line(self.mask(plain(one.doing)), width)))
+            ]
+            doing = one_line(self.mask(plain(one.doing)), width)
+            table.add_row(*map(Text, [f"● {self.label(one.job)}", *cells[:numbers], doing]))
         if shown:
             yield table
         if len(shown) < len(running):
@@ -375,8 +359,7 @@ def stopping_words(running: int, times: int) -> str:
     """What is printed at once when a signal asks the run to end."""
     if times > 1:
         return "leaving at once"
-    agents = "1 agent" if running == 1 else f"{running} agents"
-    return f"stopping: ending {agents}; Ctrl-C again to leave at once"
+    return f"stopping: ending {count(running, 'agent')}; Ctrl-C again to leave at once"
 
 
 def reporter_for(

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from skillup.reports.analysis.render import print_analysis
+from rich.console import Console
+from rich.text import Text
+
+from skillup.reports.analysis import sheets_of
 from skillup.reports.formats import FORMATS, HTML
-from skillup.reports.terminal.layout import make_table, print_table
+from skillup.reports.terminal.layout import (
+    Part,
+    make_table,
+    make_text,
+    print_sheet,
+    print_table,
+)
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
     STYLE,
     Row,
@@ -24,9 +32,6 @@ from skillup.reports.view_model import (
     view_of,
 )
 from skillup.schema.grade import RunResult
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:
@@ -43,26 +48,41 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     if rows:
         _print_rows(view, rows, console)
     if len(rows) < len(view.rows):
-        count = len(view.rows) - len(rows)
-        _print(f"{count} trial{'s' if count != 1 else ''} passed", "dim", console)
-    _print_reasons(view, rows, console)
+        _print(console, f"{count(len(view.rows) - len(rows), 'trial')} passed", "dim")
+    # Why each did not pass; once for trials of which it is the same, as of turns they share.
+    for alike in grouped(
+        rows, lambda row: (row.grade.status, _why(row), *simulator_lines(row.grade))
+    ):
+        grade, names, why = alike[0].grade, view.names(alike), _why(alike[0])
+        if why:
+            line = make_text((f"{names}: ", STYLE[grade.status]), why)
+            console.print(line, soft_wrap=True)
+        for line_of_user in simulator_lines(grade):
+            _print(console, f"{'  ' if why else f'{names}: '}{line_of_user}", "dim")
     lines = [(line, row) for row in view.rows for line in dict.fromkeys(judge_lines(row.grade))]
-    for alike in grouped(lines, lambda pair: pair[0]):
-        _print(f"{view.names(row for _, row in alike)}: {alike[0][0]}", "dim", console)
+    for same in grouped(lines, lambda pair: pair[0]):
+        _print(console, f"{view.names(row for _, row in same)}: {same[0][0]}", "dim")
     for note, style in view.notes():
-        _print(f"note: {note}", style, console)
-    print_analysis(result.analysis, console)
+        _print(console, f"note: {note}", style)
+    for sheet in sheets_of(result.analysis):
+        print_sheet(console, sheet)
     console.print()
-    _print_counts(result, where, console)
+    parts = count_parts(
+        result.summary, not_run=len(result.not_run), not_needed=len(result.not_needed)
+    )
+    baseline = baseline_words(result.summary.baseline)
+    counts = Text(", ").join(Text(text, style=style) for text, style in parts)
+    rest = f" in {seconds(result.summary.duration_ms)}{f'; {baseline}' if baseline else ''}"
+    console.print(make_text(counts, f"{rest}   {where}"), soft_wrap=True)
 
 
 def print_ending(result: RunResult, go_on: str, console: Console) -> None:
     """What was not run, why, and the command `go_on` that runs it.
 
-    Printed also where the rest of the result is not: without it an exit code tells nothing.
+    Printed also where the rest of the result is not: without it an exit code means nothing.
     """
     for line in stop_lines(result, go_on):
-        _print(line, "yellow", console)
+        _print(console, line, "yellow")
 
 
 def print_look(written: Sequence[Path], run: str, console: Console) -> None:
@@ -71,51 +91,33 @@ def print_look(written: Sequence[Path], run: str, console: Console) -> None:
     `run` is what these verbs call it.
     """
     for path in written:
-        _print(f"report: {shown_path(path)}", "dim", console)
+        _print(console, f"report: {shown_path(path)}", "dim")
     if console.file.isatty() and FORMATS[HTML][0] not in (path.name for path in written):
-        _print(f"look: skillup show {run} · skillup view {run}", "dim", console)
+        _print(console, f"look: skillup show {run} · skillup view {run}", "dim")
 
 
-def _print(text: str, style: str, console: Console) -> None:
+def _print(console: Console, text: str, style: str) -> None:
     console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
 
 def _print_rows(view: RunView, rows: Sequence[Row], console: Console) -> None:
-    from rich.text import Text
-
-    with_cost = any(row.grade.cost_usd is not None for row in rows)
     heads = ["", "case", "turns", "checks", "score", "time", "tokens"]
-    table = make_table(*heads, *(["cost"] if with_cost else []))
-    table.columns[1].justify, table.columns[1].no_wrap = "left", False
+    with_cost = any(row.grade.cost_usd is not None for row in rows)
+    shown: list[list[Part]] = []
     for row in rows:
         grade = row.grade
-        cells: list[Text | str] = [
-            Text(grade.status, style=STYLE[grade.status]),
-            Text("  ".join(filter(None, (view.labels.of_row(row), row.attempt)))),
+        cells: list[Part] = [
+            (grade.status, STYLE[grade.status]),
+            "  ".join(filter(None, (view.labels.of_row(row), row.attempt))),
             f"{row.turns_done}/{len(grade.turns)}",
             f"{row.passed_checks}/{len(row.checks)}",
             "–" if row.score is None else f"{row.score:.2f}",
             seconds(grade.duration_ms),
             tokens(row.tokens),
         ]
-        table.add_row(*cells, *([money(grade.cost_usd)] if with_cost else []))
-    print_table(console, table)
-
-
-def _print_reasons(view: RunView, rows: Sequence[Row], console: Console) -> None:
-    """Why each did not pass; once for trials of which it is the same, as of turns they share."""
-    from rich.text import Text
-
-    for alike in grouped(
-        rows, lambda row: (row.grade.status, _why(row), *simulator_lines(row.grade))
-    ):
-        grade, names = alike[0].grade, view.names(alike)
-        why = _why(alike[0])
-        if why:
-            line = Text(f"{names}: ", style=STYLE[grade.status]).append(why, style="default")
-            console.print(line, soft_wrap=True)
-        for line_of_user in simulator_lines(grade):
-            _print(f"{'  ' if why else f'{names}: '}{line_of_user}", "dim", console)
+        shown.append(cells + [money(grade.cost_usd)] * with_cost)
+    heads += ["cost"] * with_cost
+    print_table(console, make_table(heads, shown, align="nl" + "r" * (len(heads) - 2)))
 
 
 def _why(row: Row) -> str:
@@ -124,16 +126,3 @@ def _why(row: Row) -> str:
         return one_line(row.grade.reason, 300)
     helped = [f"turn {t.turn_number} ({t.passed_on})" for t in row.grade.turns if t.passed_on]
     return f"passed on {', '.join(helped)}" if helped else ""
-
-
-def _print_counts(result: RunResult, where: str, console: Console) -> None:
-    from rich.text import Text
-
-    parts = count_parts(
-        result.summary, not_run=len(result.not_run), not_needed=len(result.not_needed)
-    )
-    line = Text(", ").join(Text(text, style=style) for text, style in parts)
-    line.append(f" in {seconds(result.summary.duration_ms)}")
-    baseline = baseline_words(result.summary.baseline)
-    line.append(f"; {baseline}" if baseline is not None else "")
-    console.print(line.append(f"   {plain(where)}"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""A table with lines below it, before it is known where it will be shown."""
+"""A table with lines below it, before it is known where it will be shown; and its cells."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from skillup.history.runs import WITH_SKILL
-from skillup.reports.text import one_line, shown_id
+from skillup.reports.text import count, one_line, shown_id
 from skillup.schema.analysis import CaseReliability, Difference, Rate
 from skillup.stats import proportions
 
 MOST_ROWS = 40
 """From more rows than these, those are left out that say nothing."""
+WITHOUT = "without skill"
 T = TypeVar("T")
 
 
@@ -37,12 +38,18 @@ class Sheet:
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
 
+    def leave_out(self, number: int, what: str, why: str) -> None:
+        """A line on rows that are not shown, if there are any."""
+        if number > 0:
+            self.lines.append(Cell(f"not shown: {count(number, what)} {why}", "dim"))
 
-def telling(items: Sequence[T], *are_dull: Callable[[T], bool]) -> tuple[list[T], list[int]]:
-    """Those to be shown, and how many are left out for each of `are_dull`.
 
-    Where there are too many rows, those that the first calls dull are left out; if there still are
-    too many, those that the second does, too.
+def informative(
+    items: Sequence[T], *are_dull: Callable[[T], bool]
+) -> tuple[list[T], list[int]]:
+    """What to show, and how many are left out for each of `are_dull`, one after the other.
+
+    None is left out where the rows are few enough.
     """
     shown, counts = list(items), []
     for is_dull in are_dull:
@@ -51,18 +58,6 @@ def telling(items: Sequence[T], *are_dull: Callable[[T], bool]) -> tuple[list[T]
             shown = [item for item in shown if not is_dull(item)]
         counts.append(before - len(shown))
     return shown, counts
-
-
-def left_out(count: int, what: str, why: str) -> list[Cell]:
-    """A line on `count` rows that are not shown; none if all are."""
-    if count <= 0:
-        return []
-    return [Cell(f"not shown: {count} {what if count == 1 else what + 's'} {why}", "dim")]
-
-
-# Rates, intervals and differences as people read them.
-
-_LEAST_P = 0.0001
 
 
 def passed(rate: Rate) -> Cell:
@@ -78,41 +73,17 @@ def percent(share: float | None) -> Cell:
     return NONE if share is None else Cell(proportions.percent(share))
 
 
-def interval(rate: Rate) -> Cell:
+def interval(low: float | None, high: float | None) -> Cell:
     """``44%–100%``."""
-    if rate.low is None or rate.high is None:
-        return NONE
-    return Cell(f"{proportions.percent(rate.low)}–{proportions.percent(rate.high)}")
-
-
-def points(difference: float | None) -> Cell:
-    """``+67``: a difference of rates, in hundredths."""
-    if difference is None:
-        return NONE
-    rounded = round(100 * difference)
-    return Cell(f"{rounded:+d}" if rounded else "0")
-
-
-def points_interval(low: float | None, high: float | None) -> Cell:
-    """``+21 to +90``."""
     if low is None or high is None:
         return NONE
-    return Cell(f"{points(low).text} to {points(high).text}")
+    return Cell(f"{proportions.percent(low)}–{proportions.percent(high)}")
 
 
-def p_value(p: float | None) -> Cell:
-    """``0.012``, or that it is too small to be worth its digits."""
-    if p is None:
-        return NONE
-    return Cell(f"< {_LEAST_P}" if p < _LEAST_P else f"{p:.2g}")
-
-
-def signed(value: float, show: Callable[[float], str]) -> str:
-    """`show` of a difference, with its sign: ``-1.2k``, ``+3 s``; ``0`` stays without."""
-    text = show(abs(value))
-    if text == show(0):
-        return text
-    return ("-" if value < 0 else "+") + text
+def points(difference: float) -> str:
+    """``+67``: a difference of rates, in hundredths."""
+    rounded = round(100 * difference)
+    return f"{rounded:+d}" if rounded else "0"
 
 
 def difference(
@@ -123,20 +94,16 @@ def difference(
     `show` shows a number, `apart` a difference: finer, for it is smaller. It is that of the exact
     numbers, as on the page and in `result.json`, and not of the rounded ones beside it.
     """
+
+    def signed(value: float) -> str:
+        text = apart(abs(value))
+        return text if text == apart(0) else ("-" if value < 0 else "+") + text
+
     between = NONE
     if found.low is not None and found.high is not None:
-        between = Cell(f"{signed(found.low, apart)} to {signed(found.high, apart)}")
-    return [
-        Cell(show(found.with_skill)),
-        Cell(show(found.without_skill)),
-        Cell(signed(found.difference, apart)),
-        between,
-    ]
-
-
-# What tells the rows of a table from each other, and no more than that.
-
-WITHOUT = "without skill"
+        between = Cell(f"{signed(found.low)} to {signed(found.high)}")
+    numbers = show(found.with_skill), show(found.without_skill), signed(found.difference)
+    return [*map(Cell, numbers), between]
 
 
 class Names:
@@ -147,17 +114,19 @@ class Names:
         self.several_suites = len({case.suite for case in known}) > 1
         self.several_engines = len({case.engine for case in known}) > 1
 
+    def engine(self, engine: str) -> str:
+        """`` codex``, where there are several."""
+        return f" {one_line(engine)}" if self.several_engines else ""
+
     def suite(self, suite: str, engine: str) -> str:
         """``demo``, and on which engine."""
-        return f"{one_line(suite)} {one_line(engine)}" if self.several_engines else one_line(suite)
+        return one_line(suite) + self.engine(engine)
 
     def case(self, suite: str, case_id: str) -> str:
         """``demo: asks``, or just the case."""
-        before = f"{one_line(suite)}: " if self.several_suites else ""
-        return before + shown_id(case_id)
+        return (f"{one_line(suite)}: " if self.several_suites else "") + shown_id(case_id)
 
     def row(self, case: CaseReliability) -> str:
         """The case on its engine, in its variant."""
-        name = self.case(case.suite, case.case_id)
-        engine = f" {one_line(case.engine)}" if self.several_engines else ""
-        return name + engine + ("" if case.variant == WITH_SKILL else f" ({WITHOUT})")
+        variant = "" if case.variant == WITH_SKILL else f" ({WITHOUT})"
+        return self.case(case.suite, case.case_id) + self.engine(case.engine) + variant

@@ -1,0 +1,322 @@
+"""What a run's trials say together, for people: one model, which terminal and Markdown lay out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+
+from skillup.history.runs import WITH_SKILL
+from skillup.reports.sheet import (
+    MOST_ROWS,
+    NONE,
+    WITHOUT,
+    Cell,
+    Names,
+    Sheet,
+    difference,
+    informative,
+    interval,
+    passed,
+    percent,
+    points,
+)
+from skillup.reports.text import count, listed, listed_ids, money, one_line, seconds, shown_id, tokens
+from skillup.reports.view_model import decided_words
+from skillup.schema.analysis import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
+
+_LARGEST_K = 5
+_DECIDED = {"above": ("above", "green"), "below": ("below", "red"), "undecided": ("?", "yellow")}
+_BIASED = "rates of decided cases lie further from the threshold than the truth, on average"
+"""As wherever trials stop at the outcome that was waited for."""
+_FLAKY_NAMED = 20
+_NOT_RUN = ("case", "of which no trial was run")
+
+
+def sheets_of(analysis: Analysis | None) -> list[Sheet]:
+    """What several trials, a baseline, triggering checks or several engines came to; else none."""
+    if analysis is None:
+        return []
+    names = Names(analysis.cases)
+    level = f"{100 * analysis.confidence:g} %"
+    found = [
+        *_trials(analysis.cases, names, level),
+        *_uplift(analysis.uplift, names, level),
+        _triggering(analysis.triggering, names),
+        *_engines(analysis, names),
+    ]
+    return [sheet for sheet in found if sheet.rows or sheet.lines]
+
+
+# Cases that ran several times: how often each passed, which waver, where they fail.
+
+
+def _planned(case: CaseReliability) -> int:
+    saved = case.decision.saved if case.decision is not None else 0
+    return case.rate.held + case.error + case.skip + case.not_run + saved
+
+
+def _without_verdict(case: CaseReliability) -> str:
+    errors = "error" if case.error == 1 else "errors"
+    counts = ((case.error, errors), (case.skip, "skipped"), (case.not_run, "not run"))
+    return ", ".join(f"{number} {word}" for number, word in counts if number)
+
+
+def deciding(cases: Sequence[CaseReliability]) -> Iterator[str]:
+    """What `--until-decided` came to, and how rates are to be read then; else nothing."""
+    words = decided_words([case for case in cases if _planned(case) > 1])
+    if words is not None:
+        yield words
+        if any(case.decision and case.decision.verdict != "undecided" for case in cases):
+            yield _BIASED
+
+
+def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterator[Sheet]:
+    repeated = [case for case in cases if _planned(case) > 1]
+    if not repeated:
+        return
+    # A row of dashes says nothing, and a run that was stopped early has many.
+    tried = [case for case in repeated if case.rate.held or case.error or case.skip]
+    # A k that says more than whether all passed: half of the trials, but not less than 2.
+    verdicts = [case.rate.held for case in repeated if case.rate.held > 1]
+    k = min(_LARGEST_K, max(2, min(verdicts) // 2)) if verdicts else None
+    decided = any(case.decision is not None for case in tried)
+    lost = any(map(_without_verdict, tried))
+    heads = ["case", "passed", "rate", level]
+    heads += [f"pass@{k}", f"pass^{k}"] if k is not None else []
+    heads += ["surely"] * decided + ["no verdict"] * lost
+    sheet = Sheet("Trials", heads)
+    shown, (steady,) = informative(
+        tried, lambda c: 0 < c.rate.passed == c.rate.held and not _without_verdict(c)
+    )
+    for case in shown:
+        row = [Cell(names.row(case)), passed(case.rate), percent(case.rate.rate)]
+        row.append(interval(case.rate.low, case.rate.high))
+        if k is not None:
+            at = next((item for item in case.at_k if item.k == k), None)
+            row += [percent(at and at.pass_at_k), percent(at and at.pass_hat_k)]
+        if decided and case.decision is None:
+            row.append(NONE)
+        elif case.decision is not None:
+            word, style = _DECIDED[case.decision.verdict]
+            row.append(Cell(f"{word} {percent(case.decision.threshold).text}", style))
+        row += [Cell(_without_verdict(case), "magenta")] * lost
+        sheet.rows.append(row)
+    sheet.leave_out(steady, "case", "that passed every time")
+    sheet.leave_out(len(repeated) - len(tried), *_NOT_RUN)
+    flaky = [f"{names.row(case)} ({passed(case.rate).text})" for case in repeated if case.flaky]
+    if flaky:
+        sheet.lines.append(Cell(f"flaky: {listed(flaky[:_FLAKY_NAMED], len(flaky))}", "yellow"))
+    _add_curves(sheet, repeated, names)
+    sheet.lines += [Cell(line, "dim") for line in deciding(repeated)]
+    yield sheet
+
+
+def _add_curves(sheet: Sheet, cases: Sequence[CaseReliability], names: Names) -> None:
+    """Where conversations go wrong first; of those of one turn the table says all."""
+    curves = []
+    for case in cases:
+        last = len(case.turns) - 1
+        if last and case.rate.held > 1 and any(turn.first_failures for turn in case.turns):
+            # The turns at which the curve falls, with the first and the last.
+            steps = [
+                f"turn {turn.turn_number} {percent(turn.unfailed).text}"
+                for place, turn in enumerate(case.turns)
+                if turn.first_failures or place in (0, last)
+            ]
+            curves.append(Cell(f"  {names.row(case)}:  {' → '.join(steps)}"))
+    if curves:
+        sheet.lines += [Cell("trials in which no turn had failed by then:"), *curves[:MOST_ROWS]]
+        sheet.leave_out(len(curves) - MOST_ROWS, "more case", "in which a turn failed")
+
+
+# Whether skills were used when they should be.
+
+
+def _triggering(found: Sequence[Triggering], names: Names) -> Sheet:
+    """A row for each skill; one that was observed once has nothing to be counted."""
+    sheet = Sheet(
+        "Triggering: skills used where that was expected, and left alone where it was not",
+        ["skill", "used", "left alone", "precision", "recall", "F1"],
+    )
+
+    def share(right: int, of: int) -> Cell:
+        return Cell(f"{right}/{of}", "green" if right == of else "yellow") if of else NONE
+
+    beside: dict[str, str] = {}  # once for each skill of a suite: engines have the same
+    for item in found:
+        expected = item.used_rightly + item.not_used_wrongly
+        unexpected = item.used_wrongly + item.not_used_rightly
+        if expected + unexpected < 2:
+            continue
+        name = names.case(item.suite, item.skill)
+        sheet.rows.append(
+            [
+                Cell(name + names.engine(item.engine)),
+                share(item.used_rightly, expected),
+                share(item.not_used_rightly, unexpected),
+                percent(item.precision),
+                percent(item.recall),
+                NONE if item.f1 is None else Cell(f"{item.f1:.2f}"),
+            ]
+        )
+        if item.distractors:
+            beside[name] = f"{name}: installed beside it: {listed_ids(item.distractors)}"
+    sheet.lines += [Cell(line, "dim") for line in beside.values()]
+    return sheet
+
+
+# What the skill adds, and what it costs.
+
+_FINE = 10_000
+"""Milliseconds, tokens: below so many, more digits are shown."""
+
+
+def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]:
+    """Pass rates of each suite and its cases; then what trials took, with and without."""
+    heads = ["pass rate", "with", "without", "points", level, "p"]
+    rates = Sheet("With and without the skill", heads)
+    taken = []
+    for whole in (item for item in found if item.case_id is None):
+        place = (whole.suite, whole.engine)
+        cases = [c for c in found if c.case_id is not None and (c.suite, c.engine) == place]
+        where = names.suite(*place)
+        # Rates are means over the cases, as the difference is; not of all trials together.
+        compared = [case for case in cases if case.uplift is not None]
+        sides = [[getattr(c, side).rate or 0.0 for c in compared] for side in
+                 ("with_skill", "without_skill")]
+        means = [percent(fmean(side) if side else None) for side in sides]
+        many = ("mean of " if whole.cases > 1 else "") + count(whole.cases, "case")
+        rates.rows.append([Cell(f"{where} ({many})", "bold"), *means, *_points(whole)])
+        shown, (not_run, equal) = informative(
+            cases,
+            lambda case: not case.with_skill.held and not case.without_skill.held,
+            lambda case: case.uplift == 0,
+        )
+        for case in shown:
+            name = Cell(f"  {names.case(case.suite, case.case_id or '')}")
+            both = passed(case.with_skill), passed(case.without_skill)
+            rates.rows.append([name, *both, *_points(case)])
+        rates.leave_out(not_run, "case", f"of {where} with nothing to compare")
+        rates.leave_out(equal, "case", f"of {where} that passed as often without the skill")
+        if whole.not_counted:
+            why = "without a verdict in both, or only on whether the skill was used, so not counted"
+            line = f"{where}: {why}: {listed_ids(whole.not_counted)}"
+            rates.lines.append(Cell(line, "magenta"))
+        taken.append(Sheet("", [f"{where}, a trial", "with", "without", "difference", level]))
+        for head, quantity, show, apart in (
+            ("turns", whole.turns, "{:.2f}".format, "{:.2f}".format),
+            ("tokens", whole.tokens, _tokens, _tokens_apart),
+            ("cost", whole.cost_usd, money, money),
+            ("time", whole.duration_ms, _time, _time_apart),
+        ):
+            if quantity is not None:
+                taken[-1].rows.append([Cell(head), *difference(quantity, show, apart)])
+    yield from (rates, *taken)
+
+
+def _points(item: Uplift) -> list[Cell]:
+    """Coloured only where the interval leaves no doubt."""
+    if item.uplift is None:
+        return [NONE, NONE, NONE]
+    style, between, p = "", NONE, NONE
+    if item.low is not None and item.high is not None:
+        style = "green" if item.low > 0 else "red" if item.high < 0 else ""
+        between = Cell(f"{points(item.low)} to {points(item.high)}")
+    if item.p is not None:
+        p = Cell("< 0.0001" if item.p < 0.0001 else f"{item.p:.2g}")
+    return [Cell(points(item.uplift), style), between, p]
+
+
+def _tokens(number: float) -> str:
+    return tokens(round(number))
+
+
+def _tokens_apart(number: float) -> str:
+    return str(round(number)) if round(number) < _FINE else tokens(round(number))
+
+
+def _time(milliseconds: float) -> str:
+    """Finer than elsewhere: differences are smaller than what they are differences of."""
+    if round(milliseconds, -1) < _FINE:
+        return f"{milliseconds / 1000:.2f} s"
+    return seconds(max(round(milliseconds), _FINE))
+
+
+def _time_apart(milliseconds: float) -> str:
+    """As fine as on the page."""
+    if round(milliseconds) < 1000:
+        return f"{round(milliseconds)} ms"
+    if round(milliseconds, -2) < _FINE:
+        return f"{milliseconds / 1000:.1f} s"
+    return seconds(max(round(milliseconds), _FINE))
+
+
+# Several engines side by side: a row for each case, a column for each engine.
+
+_TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("score", "score", "{:.2f}".format),
+    ("turns a trial", "turns", "{:.1f}".format),
+    ("tokens a trial", "tokens", _tokens),
+    ("cost a trial", "cost_usd", money),
+    ("time a trial", "duration_ms", lambda value: seconds(round(value))),
+)
+
+
+def _engines(analysis: Analysis, names: Names) -> Iterator[Sheet]:
+    """For each suite that ran on several engines."""
+    for suite, variant in dict.fromkeys((case.suite, case.variant) for case in analysis.cases):
+        cases = [c for c in analysis.cases if (c.suite, c.variant) == (suite, variant)]
+        if len({case.engine for case in cases}) > 1:
+            title = "Engines" + (f", {one_line(suite)}" if names.several_suites else "")
+            title += "" if variant == WITH_SKILL else f", {WITHOUT}"
+            # What the baseline took is in its own table.
+            known = analysis.engines if variant == WITH_SKILL else []
+            columns = {item.engine: item for item in known if item.suite == suite}
+            yield _engine_sheet(title, cases, columns)
+
+
+def _engine_sheet(
+    title: str, cases: Sequence[CaseReliability], columns: dict[str, EngineColumn]
+) -> Sheet:
+    """The cases, then their totals."""
+    engines = list(dict.fromkeys(case.engine for case in cases))
+    sheet = Sheet(title, ["case", *map(one_line, engines)])
+    rows: dict[str, dict[str, Cell]] = {}
+    for case in cases:
+        rows.setdefault(case.case_id, {})[case.engine] = _matrix_cell(case)
+    shown, (not_run, steady) = informative(
+        list(rows),
+        lambda name: all(cell.text == "?" for cell in rows[name].values()),
+        lambda name: all(c.style == "green" and c.text[-1] != "E" for c in rows[name].values()),
+    )
+    for name in shown:
+        cells = (rows[name].get(engine, NONE) for engine in engines)
+        sheet.rows.append([Cell(shown_id(name)), *cells])
+    counts = []
+    for engine in engines:
+        rates = [case.rate for case in cases if case.engine == engine]
+        counts.append((sum(rate.passed for rate in rates), sum(rate.held for rate in rates)))
+    passes = [Cell(f"{p}/{n}") if n else NONE for p, n in counts]
+    sheet.rows.append([Cell("passed", "bold"), *passes])
+    sheet.rows.append([Cell("rate", "bold"), *(percent(p / n if n else None) for p, n in counts)])
+    for name, field, show in _TOTALS:
+        values = [getattr(columns.get(engine), field, None) for engine in engines]
+        if any(value is not None for value in values):
+            cells = (NONE if value is None else Cell(show(value)) for value in values)
+            sheet.rows.append([Cell(name, "bold"), *cells])
+    sheet.leave_out(steady, "case", "that passed every time on each engine")
+    sheet.leave_out(not_run, *_NOT_RUN)
+    if any(case.error for case in cases):
+        sheet.lines.append(Cell("E: errors, which are no verdict", "dim"))
+    return sheet
+
+
+def _matrix_cell(case: CaseReliability) -> Cell:
+    """``✓ 3/3``, ``~ 2/3``, ``✗ 0/3``; errors among them are named; E: no verdict for errors."""
+    rate = case.rate
+    if not rate.held:
+        return Cell("E", "magenta") if case.error else Cell("-" if case.skip else "?", "dim")
+    shown = passed(rate)
+    mark = {"green": "✓", "yellow": "~", "red": "✗"}[shown.style]
+    errors = f" {case.error}E" if case.error else ""
+    return Cell(f"{mark} {shown.text}{errors}", shown.style)
