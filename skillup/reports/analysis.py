@@ -20,7 +20,16 @@ from skillup.reports.sheet import (
     percent,
     points,
 )
-from skillup.reports.text import count, listed, listed_ids, money, one_line, seconds, shown_id, tokens
+from skillup.reports.text import (
+    count,
+    listed,
+    listed_ids,
+    money,
+    one_line,
+    seconds,
+    shown_id,
+    tokens,
+)
 from skillup.reports.view_model import decided_words
 from skillup.schema.analysis import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
 
@@ -93,7 +102,8 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
         row.append(interval(case.rate.low, case.rate.high))
         if k is not None:
             at = next((item for item in case.at_k if item.k == k), None)
-            row += [percent(at and at.pass_at_k), percent(at and at.pass_hat_k)]
+            chances = (None, None) if at is None else (at.pass_at_k, at.pass_hat_k)
+            row += map(percent, chances)
         if decided and case.decision is None:
             row.append(NONE)
         elif case.decision is not None:
@@ -182,8 +192,10 @@ def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet
         where = names.suite(*place)
         # Rates are means over the cases, as the difference is; not of all trials together.
         compared = [case for case in cases if case.uplift is not None]
-        sides = [[getattr(c, side).rate or 0.0 for c in compared] for side in
-                 ("with_skill", "without_skill")]
+        sides = [
+            [getattr(c, side).rate or 0.0 for c in compared]
+            for side in ("with_skill", "without_skill")
+        ]
         means = [percent(fmean(side) if side else None) for side in sides]
         many = ("mean of " if whole.cases > 1 else "") + count(whole.cases, "case")
         rates.rows.append([Cell(f"{where} ({many})", "bold"), *means, *_points(whole)])

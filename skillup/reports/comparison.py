@@ -6,14 +6,14 @@ Cases are those that the totals are over; cost and what was not run are of all o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from skillup.history.comparison import CaseChange, Change, Comparison, Means, could_be_sure
+from skillup.history.comparison import CaseChange, Comparison, Means, could_be_sure
 from skillup.history.gates import GateResult
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, tally, together
+from skillup.history.runs import CaseTally, by_case, tally, together
 from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.stats.exact import ExactTest
@@ -32,27 +32,36 @@ def in_a_sentence(comparison: Comparison) -> str:
 
     The cost is the agent's, as in the totals: that of judges and simulated users is the run's.
     """
-    sentence = "; ".join([*_news(comparison), _cost(comparison), *_missing(comparison)])
+    sentence = "; ".join([*news(comparison), _cost(comparison), *_missing(comparison)])
     return sentence[0].upper() + sentence[1:] + "."
 
 
-def edited_in_a_sentence(comparison: Comparison) -> str:
-    """What of the changes may come from the cases themselves; empty if they are what they were."""
-    return changed_cases([case_id for _, case_id in comparison.edited], "edited")
+def changed_cases(ids: Sequence[str], word: str = "edited") -> str:
+    """``1 case was edited between the two runs: x``; empty if there is none.
 
-
-def changed_cases(ids: Sequence[str], word: str) -> str:
-    """``1 case was edited between the two runs: x``; empty if there is none."""
+    What of the changes may come from the cases themselves.
+    """
     were = "was" if len(ids) == 1 else "were"
     named = listed_ids(ids, _MAX_NAMED)
     return f"{count(len(ids), 'case')} {were} {word} between the two runs: {named}" if ids else ""
 
 
-def _news(comparison: Comparison) -> Iterator[str]:
+def news(comparison: Comparison) -> Iterator[str]:
+    """What became of the cases, no surer than it is."""
     both = [case for case in comparison.counted if case.a.judged and case.b.judged]
     if not both:
         yield "cannot tell what got worse: no case has a verdict in both runs"
         return
+    several = len({case.key.engine for case in comparison.counted}) > 1
+
+    def named(cases: Sequence[CaseChange]) -> str:
+        engines = (f" on {one_line(case.key.engine)}" if several else "" for case in cases)
+        ids = [case.key.case_id + engine for case, engine in zip(cases, engines, strict=True)]
+        return listed_ids(ids, _MAX_NAMED)
+
+    def chance(cases: int) -> str:
+        return "may be chance" if cases == 1 else "each may be chance"
+
     failing, unsure, passing = (
         _of(both, change) for change in ("newly_failing", "unsure", "newly_passing")
     )
@@ -65,17 +74,17 @@ def _news(comparison: Comparison) -> Iterator[str]:
         if _rise(case) >= 0 and (case.a.score or 0.0) - (case.b.score or 0.0) >= LEAST_CHANGE
     ]
     if sure:
-        yield f"{count(len(sure), 'case')} got worse surely ({_named(comparison, sure)})"
+        yield f"{count(len(sure), 'case')} got worse surely ({named(sure)})"
     if observed:
         who = str(len(observed)) if sure else f"{count(len(observed), 'case')} got worse"
-        yield f"{who} as observed, not surely ({_named(comparison, observed)})"
+        yield f"{who} as observed, not surely ({named(observed)})"
     if not failing:
         what = "no case surely got worse" if fewer else "no case got worse"
         if lower and not fewer:
             what = "no case passes less often"
         yield f"{what}, as far as {count(len(both), 'case')} can tell"
     if fewer:
-        yield f"{len(fewer)} passed less often ({_chance(len(fewer))})"
+        yield f"{len(fewer)} passed less often ({chance(len(fewer))})"
     verdicts = comparison.verdicts
     down = verdicts.worse > verdicts.better and fmean(map(_rise, both)) < 0
     p = 1.0 if verdicts.test is None else verdicts.test.p
@@ -89,7 +98,7 @@ def _news(comparison: Comparison) -> Iterator[str]:
         yield f"{len(passing)} got better ({'surely' if number == len(passing) else some})"
     more = sum(_rise(case) > 0 for case in unsure)
     if more:
-        yield f"{more} passed more often ({_chance(more)})"
+        yield f"{more} passed more often ({chance(more)})"
 
 
 def _cost(comparison: Comparison) -> str:
@@ -105,26 +114,26 @@ def _cost(comparison: Comparison) -> str:
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
-    trials = comparison.b.trials
-    lost = sum(trial.status in ("ERROR", "NOT_HELD") for trial in trials)
-    skipped = sum(trial.status == "SKIP" for trial in trials)
-    gone = _of(comparison.counted, "only_in_a")
+    statuses = [trial.status for trial in comparison.b.trials]
     blind = [c for c in comparison.counted if c.b.judged and c.change in ("not_run", "skipped")]
     new = [case for case in _of(comparison.counted, "only_in_b") if case.b.judged]
-    for cases, verb, what in (
-        (blind, ("has", "have"), "no verdict in A"),
-        (new, ("is", "are"), "not in A"),
-        (gone, ("is", "are"), "not in B"),
+    for cases, run, verb, what in (
+        (blind, "B", ("has", "have"), "no verdict in A"),
+        (new, "B", ("is", "are"), "not in A"),
+        (_of(comparison.counted, "only_in_a"), "A", ("is", "are"), "not in B"),
     ):
         if cases:
             failed = sum(case.b.failed > 0 for case in cases)
             of_them = f" ({failed} failed)" if failed else ""
-            of = f"{count(len(cases), 'case')} of {'A' if cases is gone else 'B'}"
-            yield f"{of} {verb[len(cases) > 1]} {what}{of_them}"
-    for number, what in ((lost, "not run"), (skipped, "skipped")):
+            yield f"{count(len(cases), 'case')} of {run} {verb[len(cases) > 1]} {what}{of_them}"
+    lost = {
+        "not run": statuses.count("ERROR") + statuses.count("NOT_HELD"),
+        "skipped": statuses.count("SKIP"),
+    }
+    for what, number in lost.items():
         if number:
             yield f"{count(number, 'trial')} {'was' if number == 1 else 'were'} {what}"
-    if not lost and not skipped:
+    if not any(lost.values()):
         yield "all of B was run"
 
 
@@ -134,18 +143,6 @@ def _of(cases: Sequence[CaseChange], change: str) -> list[CaseChange]:
 
 def _rise(case: CaseChange) -> float:
     return (case.b.rate or 0.0) - (case.a.rate or 0.0)
-
-
-def _chance(cases: int) -> str:
-    return "may be chance" if cases == 1 else "each may be chance"
-
-
-def _named(comparison: Comparison, cases: Sequence[CaseChange]) -> str:
-    several = len({case.key.engine for case in comparison.counted}) > 1
-    return listed_ids(
-        [c.key.case_id + (f" on {one_line(c.key.engine)}" if several else "") for c in cases],
-        _MAX_NAMED,
-    )
 
 
 # What the numbers over all cases are, and mean.
@@ -162,11 +159,21 @@ def totals(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
         shown = [f"{side.passed}/{side.judged}" for side in (a, b)]
         yield f"trials passed{of}{baseline}", shown[0], shown[1], ""
     paired = {case.key for case in counted if case.change not in ("only_in_a", "only_in_b")}
-    runs = (comparison.a, comparison.b)
-    sides = [tally(trial for trial in run.trials if trial.key in paired) for run in runs]
-    yield from _counts("trials not run", [side.not_run for side in sides])
-    yield from _counts("trials skipped", [side.skipped for side in sides])
-    yield from _counts("cases not run", [_lost_cases(run, paired) for run in runs])
+    trials = [
+        [trial for trial in run.trials if trial.key in paired]
+        for run in (comparison.a, comparison.b)
+    ]
+    sides = [tally(own) for own in trials]
+    lost = [
+        sum(case.state in ("error", "not_held") for case in by_case(own).values()) for own in trials
+    ]
+    for name, before, now in (
+        ("trials not run", sides[0].not_run, sides[1].not_run),
+        ("trials skipped", sides[0].skipped, sides[1].skipped),
+        ("cases not run", lost[0], lost[1]),
+    ):
+        if before or now:
+            yield name, str(before), str(now), f"{now - before:+d}"
     scores, cost, duration = comparison.scores, comparison.cost, comparison.duration
     if scores is not None:
         means = f"{scores.mean_a:.3f}", f"{scores.mean_b:.3f}", f"{scores.difference:+.3f}"
@@ -186,17 +193,6 @@ def totals(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
             if alone and value:
                 label = f"trials {word} in {count(len(alone), 'case')} of {name} alone"
                 yield (label, value, "–", "") if name == "A" else (label, "–", value, "")
-
-
-def _counts(name: str, values: Sequence[int]) -> Iterator[tuple[str, str, str, str]]:
-    a, b = values
-    if a or b:
-        yield name, str(a), str(b), f"{b - a:+d}"
-
-
-def _lost_cases(run: RunOutcomes, keys: set[CaseKey]) -> int:
-    tallies = by_case(run.trials).items()
-    return sum(own.state in ("error", "not_held") for key, own in tallies if key in keys)
 
 
 def _time(milliseconds: float) -> str:
@@ -268,52 +264,49 @@ def how_sure(comparison: Comparison, case: CaseChange) -> str:
     return f"{trials}, p {p_value(case.p)}: may be chance"
 
 
-def baseline_as_before(comparison: Comparison) -> list[CaseKey]:
-    """Cases without the skill that fail as often as ever: no news, though true each night."""
-    counted = {case.key for case in comparison.counted}
-    return [case.key for case in comparison.of("still_failing") if case.key not in counted]
-
-
-def moved_scores(comparison: Comparison) -> list[CaseChange]:
-    """Cases of the same verdict with another score."""
-    changes: tuple[Change, ...] = ("still_passing", "still_failing")
-    same: Iterable[CaseChange] = (case for change in changes for case in comparison.of(change))
-    return [c for c in same if abs((c.b.score or 0) - (c.a.score or 0)) >= LEAST_CHANGE]
-
-
 # As JSON: `skillup compare --json` and `skillup trends --json`. What is not known is null.
 
 
 def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
     """The comparison as JSON text."""
     verdicts, scores = comparison.verdicts, comparison.scores
+
+    def fields(source: object, *names: str) -> dict[str, Any]:
+        return {name: getattr(source, name) for name in names}
+
+    def test(found: ExactTest | None) -> dict[str, float | None]:
+        return {"p": found and found.p, "least_p": found and found.least}
+
+    def means(found: Means | None) -> dict[str, Any] | None:
+        return None if found is None else {**asdict(found), "increase": found.increase}
+
     cases = [
         {
             **case.key._asdict(),
-            **{name: getattr(case, name) for name in ("change", "sure", "p", "p_corrected")},
+            **fields(case, "change", "sure", "p", "p_corrected"),
             "a": _tally(case.a),
             "a_from_run": comparison.earlier.get(case.key),
             "b": _tally(case.b),
         }
         for case in comparison.cases
     ]
+    of_run = ("run_id", "started_at", "path", "finished")
     of_scores = ("cases", "mean_a", "mean_b", "difference", "interval")
     data = {
         "schema_version": COMPARISON_VERSION,
         "summary": in_a_sentence(comparison),
-        "a": _run(comparison.a),
-        "b": _run(comparison.b),
+        "a": fields(comparison.a, *of_run),
+        "b": fields(comparison.b, *of_run),
         "confidence": comparison.confidence,
         "cases": cases,
         "verdicts": {
-            **{name: getattr(verdicts, name) for name in ("cases", "worse", "better")},
-            **_test(verdicts.test),
+            **fields(verdicts, "cases", "worse", "better"),
+            **test(verdicts.test),
             "test": verdicts.name,
         },
-        "scores": scores
-        and {**{name: getattr(scores, name) for name in of_scores}, **_test(scores.test)},
-        "cost_usd": _means(comparison.cost),
-        "duration_ms": _means(comparison.duration),
+        "scores": scores and {**fields(scores, *of_scores), **test(scores.test)},
+        "cost_usd": means(comparison.cost),
+        "duration_ms": means(comparison.duration),
         "edited_cases": [{"suite": suite, "case_id": name} for suite, name in comparison.edited],
         "notes": list(comparison.notes),
         "gates": [asdict(gate) for gate in gates],
@@ -322,20 +315,8 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
-def _test(test: ExactTest | None) -> dict[str, float | None]:
-    return {"p": test and test.p, "least_p": test and test.least}
-
-
-def _run(run: RunOutcomes) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in ("run_id", "started_at", "path", "finished")}
-
-
 def _tally(own: CaseTally) -> dict[str, Any]:
     return {"state": own.state, **asdict(own)}
-
-
-def _means(means: Means | None) -> dict[str, Any] | None:
-    return None if means is None else {**asdict(means), "increase": means.increase}
 
 
 def trends_json(suites: Sequence[SuiteHistory]) -> str:
@@ -358,19 +339,15 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
-def _numbers(total: CaseTally, interval: Interval | None) -> Mapping[str, Any]:
+def _numbers(total: CaseTally, interval: Interval | None) -> dict[str, Any]:
     """Over the runs shown."""
+    counts = ("errors", "not_held", "skipped", "score", "cost_usd", "duration_ms")
     return {
         "passed": total.passed,
         "judged": total.judged,
         "pass_rate": total.rate,
         "interval": interval,
-        "errors": total.errors,
-        "not_held": total.not_held,
-        "skipped": total.skipped,
-        "score": total.score,
-        "cost_usd": total.cost_usd,
-        "duration_ms": total.duration_ms,
+        **{name: getattr(total, name) for name in counts},
     }
 
 
@@ -382,7 +359,7 @@ def _case_of_trends(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
         "failing_since": failing
         and {
             "first": failing.first._asdict(),
-            "last_pass": failing.last_pass._asdict() if failing.last_pass else None,
+            "last_pass": failing.last_pass and failing.last_pass._asdict(),
             "runs": failing.runs,
             "unknown": failing.unknown,
         },

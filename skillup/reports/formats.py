@@ -2,81 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from skillup.errors import UsageError
 from skillup.schema.grade import RunResult
 from skillup.store.files import write_atomic
-from skillup.store.journal import Mask, no_mask
 
 HTML = "html"
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSource:
-    """What reports are made of."""
-
-    directory: Path
-    """The run's, which reports are written into."""
-    result: RunResult | None
-    """None: the run has none yet, which only `html` can do without."""
-    mask: Mask = no_mask
-    index: str | None = None
-    """The index of past runs, as `--index`; None: the usual one."""
-    against: Path | None = None
-    """Another run, to stand beside this one in `html`."""
-
-
-def _junit(source: ReportSource) -> bytes:
+def _junit(result: RunResult) -> bytes:
     from skillup.reports.junit import junit_xml
 
-    return _masked(junit_xml(_result(source)), source)
+    return junit_xml(result)
 
 
-def _markdown(source: ReportSource) -> bytes:
+def _markdown(result: RunResult) -> bytes:
     from skillup.reports.markdown import markdown
 
-    return _masked(markdown(_result(source)).encode("utf-8", "replace"), source)
+    return markdown(result).encode("utf-8", "replace")
 
 
-def _benchmark(source: ReportSource) -> bytes:
+def _benchmark(result: RunResult) -> bytes:
     from skillup.reports.benchmark import benchmark_json
 
-    return _masked(benchmark_json(_result(source)), source)
+    return benchmark_json(result)
 
 
-def _html(source: ReportSource) -> bytes:
-    from skillup.reports.html.report import html_report
-
-    # Masked text by text: the page's conversations are compressed.
-    return html_report(
-        source.directory, mask=source.mask, index=source.index, against=source.against
-    )
-
-
-def _masked(report: bytes, source: ReportSource) -> bytes:
-    return source.mask(report.decode("utf-8")).encode("utf-8", "replace")
-
-
-def _result(source: ReportSource) -> RunResult:
-    if source.result is None:
-        raise UsageError(
-            f"{source.directory} has no result.json: the run goes on, or was killed",
-            hint=f"finish it with `skillup run --resume {source.directory}`; `--report html` and "
-            "`skillup export` show what there is",
-        )
-    return source.result
-
-
-FORMATS: Mapping[str, tuple[str, Callable[[ReportSource], bytes]]] = {
+FORMATS: dict[str, tuple[str, Callable[[RunResult], bytes] | None]] = {
     "junit": ("junit.xml", _junit),
     "markdown": ("summary.md", _markdown),
     "benchmark": ("benchmark.json", _benchmark),
-    HTML: ("report.html", _html),
+    HTML: ("report.html", None),
 }
-"""By name: the file in the run directory, and what writes it. `json` is always there."""
+"""By name: the file in the run directory, and what makes it of a result.
+
+`html` is made of the run directory. `json` is always there.
+"""
 
 
 def parse_formats(given: Iterable[str]) -> tuple[str, ...]:
@@ -105,15 +68,26 @@ def write_reports(
 ) -> list[Path]:
     """Writes the reports `names` into `directory`, in place of older ones; the files.
 
-    `index`: the index of past runs, for trends. `against`: an earlier run to stand beside this one.
-    Raises UsageError for a report that needs the run's result where `result` is None.
+    `result`: None if the run has none yet, which only `html` can do without. `index`: the index of
+    past runs, for trends. `against`: an earlier run to stand beside this one. Raises UsageError for
+    a report that needs the run's result where there is none.
     """
-    source = ReportSource(directory, result, mask, index, against)
     written: list[Path] = []
-    for name in dict.fromkeys(names):
-        if name not in FORMATS:
-            continue
-        file, write = FORMATS[name]
-        write_atomic(directory / file, write(source))
+    for name in (name for name in dict.fromkeys(names) if name in FORMATS):
+        file, make = FORMATS[name]
+        if make is None:
+            from skillup.reports.html.report import html_report
+
+            # Masked text by text: the page's conversations are compressed.
+            content = html_report(directory, mask=mask, index=index, against=against)
+        elif result is None:
+            raise UsageError(
+                f"{directory} has no result.json: the run goes on, or was killed",
+                hint=f"finish it with `skillup run --resume {directory}`; `--report html` and "
+                "`skillup export` show what there is",
+            )
+        else:
+            content = mask(make(result).decode("utf-8")).encode("utf-8", "replace")
+        write_atomic(directory / file, content)
         written.append(directory / file)
     return written

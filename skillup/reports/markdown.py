@@ -1,13 +1,14 @@
-"""`summary.md`: a run on one page, for pull requests and CI job summaries (GitHub's Markdown)."""
+"""`summary.md`: a run for a pull request or a CI job's summary (GitHub's Markdown)."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from skillup.reports.analysis import sheets_of
-from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.sheet import percent
+from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
     FailedCheck,
     Labels,
@@ -20,7 +21,6 @@ from skillup.reports.view_model import (
     view_of,
 )
 from skillup.schema.grade import BASELINE, RunResult
-from skillup.stats.proportions import percent
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.
@@ -28,6 +28,7 @@ _REFERENCE = re.compile(r"(@|\\#|\b[Gg][Hh]-(?=\d)|:(?!\d+:)(?=(?:\w|[-+]|\\_)+:
 _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
+_WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 _MAX_GROUPS = 50
 _ROWS_AT_ONCE = 30
 _MAX_ROWS = 1000
@@ -46,7 +47,7 @@ def markdown(result: RunResult) -> str:
     retried = view.retried()
     if retried is not None:
         lines += ["", f"⚠️ {escape(retried, 1000)}"]
-    lines += markdown_analysis(result.analysis, escape)
+    lines += _sheets(result)
     lines += _failed(view)
     lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]
     if result.not_run:
@@ -55,6 +56,19 @@ def markdown(result: RunResult) -> str:
             lines += [f"The run was stopped: {escape(result.stopped.message)}.", ""]
         lines += [f"- {escape(job)}" for job in result.not_run[:_MAX_GROUPS]]
     return _within(lines, _MAX_BYTES)
+
+
+def escape(text: str, width: int = 300) -> str:
+    """`text` on one line, so that nothing in it is Markdown, HTML or a terminal's control."""
+    line = _SPECIAL.sub(r"\\\1", one_line(plain(text), width))
+    line = _REFERENCE.sub("\\g<1>\u2060", line)  # a word joiner: nobody sees it
+    line = _ADDRESS.sub(r"\\", line)
+    return _AT_THE_START.sub(r"\g<number>\\", line)
+
+
+def row(cells: Iterable[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def _within(lines: list[str], most: int) -> str:
@@ -75,20 +89,12 @@ def _within(lines: list[str], most: int) -> str:
     return cut + (unfolded if cut.count("<details>") > cut.count("</details>") else "") + note
 
 
-def escape(text: str, width: int = 300) -> str:
-    """`text` on one line, so that nothing in it is Markdown, HTML or a terminal's control."""
-    line = _SPECIAL.sub(r"\\\1", one_line(plain(text), width))
-    line = _REFERENCE.sub("\\g<1>\u2060", line)  # a word joiner: nobody sees it
-    line = _ADDRESS.sub(r"\\", line)
-    return _AT_THE_START.sub(r"\g<number>\\", line)
-
-
 def _figures(result: RunResult) -> Iterator[str]:
     summary = result.summary
     judges = summary.judging.cost_usd if summary.judging is not None else None
-    cells = {"of trials passed": _percent(summary.pass_rate)}
+    cells = {"of trials passed": percent(summary.pass_rate).text}
     if summary.baseline is not None:
-        cells["without the skill"] = _percent(summary.baseline.pass_rate)
+        cells["without the skill"] = percent(summary.baseline.pass_rate).text
     cells |= {
         "time": seconds(summary.duration_ms),
         "cost": money(summary.cost_usd),
@@ -96,13 +102,7 @@ def _figures(result: RunResult) -> Iterator[str]:
         "tokens": tokens(total_tokens(summary.usage)),
         "run": escape(result.run_id),
     }
-    yield f"| {' | '.join(cells)} |"
-    yield "|" + "---|" * len(cells)
-    yield f"| {' | '.join(cells.values())} |"
-
-
-def _percent(rate: float | None) -> str:
-    return "–" if rate is None else percent(rate)
+    yield from (row(cells), "|" + "---|" * len(cells), row(cells.values()))
 
 
 def _tables(view: RunView) -> Iterator[str]:
@@ -120,10 +120,9 @@ def _tables(view: RunView) -> Iterator[str]:
         yield from _table(others[:_MAX_ROWS], view.labels)
     room = max(0, _MAX_ROWS - len(others))
     counts: Counter[str] = Counter(row.grade.status for row in bare)
-    words = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
-    bare_words = ", ".join(f"{counts[s]} {word}" for s, word in words.items() if counts[s])
+    bare_words = ", ".join(f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s])
     for rows, title in (
-        (passed, f"{len(passed)} trial{'s' if len(passed) != 1 else ''} passed"),
+        (passed, f"{count(len(passed), 'trial')} passed"),
         (bare, f"without the skill: {bare_words}"),
     ):
         if rows:
@@ -144,22 +143,35 @@ def _shown(labels: Labels, row: Row) -> dict[str, str]:
 def _table(rows: Sequence[Row], labels: Labels) -> Iterator[str]:
     shown = list(_shown(labels, rows[0])) if rows else []
     heads = ["", "case", *shown, "turns", "checks", "score", "time", "cost"]
-    yield "| " + " | ".join(heads) + " |"
-    yield "|" + "---|" * len(heads)
-    for row in rows:
-        grade = row.grade
-        is_expected = grade.status == "FAIL" and not row.is_bad
+    yield from (row(heads), "|" + "---|" * len(heads))
+    for one in rows:
+        grade = one.grade
+        is_expected = grade.status == "FAIL" and not one.is_bad
         cells = [
             f"{'➖' if is_expected else _MARKS[grade.status]} {grade.status}",
-            escape(grade.case_id) + (f" ({row.attempt})" if row.attempt else ""),
-            *map(escape, _shown(labels, row).values()),
-            f"{row.turns_done}/{len(grade.turns)}",
-            f"{row.passed_checks}/{len(row.checks)}",
-            "–" if row.score is None else f"{row.score:.2f}",
+            escape(grade.case_id) + (f" ({one.attempt})" if one.attempt else ""),
+            *map(escape, _shown(labels, one).values()),
+            f"{one.turns_done}/{len(grade.turns)}",
+            f"{one.passed_checks}/{len(one.checks)}",
+            "–" if one.score is None else f"{one.score:.2f}",
             seconds(grade.duration_ms),
             money(grade.cost_usd),
         ]
-        yield "| " + " | ".join(cells) + " |"
+        yield row(cells)
+
+
+def _sheets(result: RunResult) -> Iterator[str]:
+    """What all trials together say, as on the terminal."""
+    for sheet in sheets_of(result.analysis):
+        if sheet.title:
+            yield from ("", f"## {escape(sheet.title, 200)}")
+        if sheet.rows:
+            heads = row(escape(head, 200) for head in sheet.heads)
+            yield from ("", heads, "|---|" + "---:|" * (len(sheet.heads) - 1))
+            yield from (row(escape(cell.text, 200) for cell in cells) for cells in sheet.rows)
+        if sheet.lines:
+            yield ""
+        yield from (f"- {escape(line.text, 2000)}" for line in sheet.lines)
 
 
 def _failed(view: RunView) -> Iterator[str]:

@@ -44,9 +44,7 @@ class Sheet:
             self.lines.append(Cell(f"not shown: {count(number, what)} {why}", "dim"))
 
 
-def informative(
-    items: Sequence[T], *are_dull: Callable[[T], bool]
-) -> tuple[list[T], list[int]]:
+def informative(items: Sequence[T], *are_dull: Callable[[T], bool]) -> tuple[list[T], list[int]]:
     """What to show, and how many are left out for each of `are_dull`, one after the other.
 
     None is left out where the rows are few enough.

@@ -25,7 +25,7 @@ from skillup.app.rejudge.sources import open_source
 from skillup.judges import grade_record
 from skillup.judges.rejudge.regrade import Regrader
 from skillup.redaction.secrets import Secrets
-from skillup.reports.rejudging_json import RejudgeCounts
+from skillup.reports.rejudging import RejudgeCounts
 from skillup.schema.record import (
     EngineInfo,
     FileState,

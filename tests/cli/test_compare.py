@@ -140,7 +140,7 @@ def test_the_suites_gates_decide_the_exit_code(
     night(project, gates=gates, a="no", b="refused", c="hi there")
     outcome = compare(project)
     assert outcome.exit_code == exit_code
-    assert ("NOT MET" in outcome.stdout) == bool(exit_code)
+    assert ("FAILED" in outcome.stdout) == bool(exit_code)
 
 
 def test_gates_of_the_command_line_outrank_those_of_the_suite(project: Project) -> None:

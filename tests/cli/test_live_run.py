@@ -61,7 +61,7 @@ def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Projec
     order = ["a  turn 1  user\n    Hello", "a  turn 1  agent calls shell\n    echo $KEY; sleep 1",
              "a  turn 1  shell gave", "a  turn 1  agent\n    hello there",
              "a  turn 2  user\n    Bye", "a  turn 2  agent\n    bye",
-             "a  checks of the conversation\n    met      contains", "PASS"]  # fmt: skip
+             "a  checks of the conversation\n    passed   contains", "PASS"]  # fmt: skip
     places = [told.index(text) for text in order]
     assert places == sorted(places)
     assert "\x1b" not in told

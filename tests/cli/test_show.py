@@ -71,11 +71,11 @@ def test_a_conversation_is_told_turn_by_turn_with_its_checks(held: Project) -> N
             "    20\n    … 10 lines more\n",
             "turn 1  agent\n    Maybe.",
             "turn 1  files\n    new: a.md",
-            'NOT MET  contains "done"\n             expected "done"\n             found    ',
+            'FAILED   contains "done"\n             expected "done"\n             found    ',
             "turn 1  user, follow-up\n    Are you sure?",
-            "turn 1  checks of the first follow-up\n    NOT MET",
+            "turn 1  checks of the first follow-up\n    FAILED",
             "turn 2  user\n    Commit it.",
-            "checks of the conversation\n    NOT MET  file_contains a.md",
+            "checks of the conversation\n    FAILED   file_contains a.md",
         )
     ]
     assert places == sorted(places)

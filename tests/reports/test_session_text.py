@@ -12,7 +12,7 @@ CALL = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": "ls", "
 
 
 def _entry(role: str, text: str = "", **more: object) -> SessionEntry:
-    return SessionEntry(1, None, 1, role, text, **more)  # type: ignore[arg-type]
+    return SessionEntry(1, "2026-01-01T00:00:00Z", 1, role, text, **more)  # type: ignore[arg-type]
 
 
 def _result(content: str, status: str = "success") -> SessionEntry:
@@ -24,17 +24,8 @@ def _shown(*entries: SessionEntry, full: bool = False) -> list[str]:
     return list(transcript_lines(entries, full=full))[2:]
 
 
-def test_a_turn_begins_with_its_number_and_time() -> None:
-    entry = SessionEntry(1, "2026-01-01T00:00:00Z", 1, "user", "hello")
-    assert list(transcript_lines([entry])) == [
-        "",
-        "── turn 1 ── 2026-01-01T00:00:00Z",
-        "user: hello",
-    ]
-
-
-def test_who_said_and_did_what() -> None:
-    shown = _shown(
+def test_a_turn_has_its_number_and_time_and_who_said_and_did_what() -> None:
+    entries = (
         _entry("assistant", "I look.\nNow."),
         _entry("tool_call", tool_call=CALL),
         _result("a.txt"),
@@ -44,7 +35,9 @@ def test_who_said_and_did_what() -> None:
         _entry("notice", "compacted"),
         _entry("assistant", "seen", agent="a1"),
     )
-    assert shown == [
+    assert list(transcript_lines(entries)) == [
+        "",
+        "── turn 1 ── 2026-01-01T00:00:00Z",
         "assistant: I look.",
         "    Now.",
         "  → Bash command=ls n=1",
@@ -56,19 +49,13 @@ def test_who_said_and_did_what() -> None:
     ]
 
 
-def test_long_results_are_shortened_unless_all_is_wanted() -> None:
+def test_long_results_are_shortened_unless_in_full_and_messages_never() -> None:
     content = "\n".join(f"line {number}" for number in range(20))
     short = _shown(_result(content))
-    assert short[0] == "  ← line 0"
-    assert short[-1] == "    … 14 more lines …"
-    assert len(short) == 7
+    assert (short[0], short[-1], len(short)) == ("  ← line 0", "    … 14 more lines …", 7)
     assert len(_shown(_result(content), full=True)) == 20
     assert len(_shown(_result("x" * 5000))[0]) < 700
-
-
-def test_what_was_said_is_never_shortened() -> None:
-    words = "\n".join(["word " * 100] * 50)
-    assert len(_shown(_entry("assistant", words))) == 50
+    assert len(_shown(_entry("assistant", "\n".join(["word " * 100] * 50)))) == 50
 
 
 def test_branches_that_were_gone_back_from_are_shown_only_in_full() -> None:
@@ -91,20 +78,17 @@ def test_nothing_moves_the_cursor_of_the_terminal() -> None:
     ]
     summary = SessionSummary(session_id=evil, cwd=evil, title=evil, model=evil, agent=evil)
     for full in (True, False):
-        shown = "\n".join(
-            [
-                *head_lines("codex", Path(evil), summary),
-                *transcript_lines(entries, full=full),
-                *foot_lines(summary, full=full, sub_agents=[Path(evil)]),
-            ]
-        )
-        assert not set(shown) & set("\x1b\x07\x9b\r\u202e")
+        shown = [
+            *head_lines("codex", Path(evil), summary),
+            *transcript_lines(entries, full=full),
+            *foot_lines(summary, full=full, sub_agents=[Path(evil)]),
+        ]
+        assert not set("\n".join(shown)) & set("\x1b\x07\x9b\r\u202e")
 
 
 def test_the_foot_says_what_is_missing() -> None:
     summary = SessionSummary(turns=2, unknown_lines=1, truncated=True)
     foot = list(foot_lines(summary, full=False, sub_agents=[Path("/x/agent-1.jsonl")]))
-    assert foot[1] == "2 turns"
-    assert foot[2] == "1 line not understood"
+    assert foot[1:3] == ["2 turns", "1 line not understood"]
     assert "cut off" in foot[3]
     assert foot[4].endswith("/x/agent-1.jsonl")

@@ -112,7 +112,9 @@ class _Shown:
         self.console: Console = make_console()
 
     def say(self, style: str | None = None) -> Callable[[str], None]:
-        return lambda text: self.console.print(text, style=style, markup=False, soft_wrap=True)
+        from skillup.reports.terminal.layout import make_text
+
+        return lambda text: self.console.print(make_text(text), style=style, soft_wrap=True)
 
     def run(
         self,

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from rich.console import Console
 
 from skillup.history.comparison import CaseChange, Change, Comparison
 from skillup.history.gates import GateResult
 from skillup.history.runs import WITH_SKILL, CaseTally, by_case
 from skillup.reports.comparison import (
-    baseline_as_before,
-    edited_in_a_sentence,
+    LEAST_CHANGE,
+    changed_cases,
     how_sure,
     in_a_sentence,
-    moved_scores,
     statements,
     totals,
 )
-from skillup.reports.terminal.layout import make_table, print_aligned, print_sentence, print_table
-from skillup.reports.text import count, one_line, plain, shown_id
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+from skillup.reports.terminal.layout import (
+    Part,
+    make_table,
+    print_aligned,
+    print_line,
+    print_table,
+)
+from skillup.reports.text import count, one_line, shown_id
 
 _SECTIONS: tuple[tuple[Change, str, str], ...] = (
     ("newly_failing", "newly failing", "red"),
@@ -42,22 +44,20 @@ _WORDS = {"error": "error", "not_held": "not run", "skip": "skipped", "absent": 
 
 def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
     """All of it; a section is left out where it is empty."""
-    from rich.text import Text
-
-    def sentence(text: str, style: str = "") -> None:
-        if text:
-            print_sentence(console, Text(plain(text), style=style))
-
-    sentence(in_a_sentence(comparison), "bold")
-    sentence(edited_in_a_sentence(comparison))
+    print_line(console, in_a_sentence(comparison), style="bold")
+    edited = changed_cases([case_id for _, case_id in comparison.edited])
+    if edited:
+        print_line(console, edited)
     console.print()
     for name, run in (("A", comparison.a), ("B", comparison.b)):
         suites = one_line(", ".join(sorted({trial.key.suite for trial in run.trials})), 60)
         ended = "" if run.finished else ", not finished"
         started = run.started_at[:16].replace("T", " ")
         trials = count(len(run.trials), "trial")
-        sentence(f"{name}  {run.run_id}  {started}  {trials}{ended}  {suites}")
-    as_before = set(baseline_as_before(comparison))
+        print_line(console, f"{name}  {run.run_id}  {started}  {trials}{ended}  {suites}")
+    # Cases without the skill that fail as often as ever: no news, though true each night.
+    counted = {case.key for case in comparison.counted}
+    as_before = {c.key for c in comparison.of("still_failing") if c.key not in counted}
     for change, title, style in _SECTIONS:
         cases = [case for case in comparison.of(change) if case.key not in as_before]
         shown = cases
@@ -66,43 +66,51 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
         if cases:
             _print_section(comparison, f"{title} ({len(cases)})", f"bold {style}", shown, console)
         if len(shown) < len(cases):
-            sentence(f"  … and {len(cases) - len(shown)} more; --json has all", "dim")
-    moved = moved_scores(comparison)
+            more = f"  … and {len(cases) - len(shown)} more; --json has all"
+            print_line(console, more, style="dim")
+    moved = [
+        case
+        for case in (*comparison.of("still_passing"), *comparison.of("still_failing"))
+        if abs((case.b.score or 0) - (case.a.score or 0)) >= LEAST_CHANGE
+    ]
     if moved:
         title = f"another score, the same verdict ({len(moved)})"
         _print_section(comparison, title, "bold", moved, console, with_score=True)
     console.print()
-    table = make_table(" ", "A", "B", "difference")
-    for row in totals(comparison):
-        table.add_row(*row)
-    print_table(console, table, indent=2)
+    print_table(console, make_table([" ", "A", "B", "difference"], totals(comparison)), indent=2)
     console.print()
     if as_before:
         cases_before = count(len(as_before), "case")
-        sentence(f"without the skill, {cases_before} passed as often as before, and not always")
+        print_line(
+            console, f"without the skill, {cases_before} passed as often as before, and not always"
+        )
     for line in (*statements(comparison), *comparison.notes):
-        sentence(line)
+        print_line(console, line)
     if gates:
+        several = len({gate.suite for gate in gates}) > 1
         console.print()
-        print_aligned(console, _gates(gates))
+        rows: list[list[Part]] = []
+        for gate in gates:
+            suite = f" ({gate.suite})" if several else ""
+            verdict = ("passed", "green") if gate.met else ("FAILED", "bold red")
+            rows.append(["gate", f"{gate.gate} {gate.limit:g}{suite}", verdict, gate.said])
+        print_aligned(console, rows)
 
 
 def _print_section(
     comparison: Comparison,
     title: str,
     style: str,
-    cases: Iterable[CaseChange],
+    cases: Sequence[CaseChange],
     console: Console,
     *,
     with_score: bool = False,
 ) -> None:
-    from rich.text import Text
-
     keys = [case.key for case in comparison.cases]
     skipped = {k for k, own in by_case(comparison.a.trials).items() if own.state == "skip"}
     several_suites = len({key.suite for key in keys}) > 1
     several_engines = len({key.engine for key in keys}) > 1
-    rows = []
+    rows: list[list[Part]] = []
     for case in cases:
         key, earlier = case.key, comparison.earlier.get(case.key)
         name = [key.suite] * several_suites + [shown_id(key.case_id)]
@@ -117,10 +125,9 @@ def _print_section(
             one_line(case.b.reason, 120) if has_reason else "",
         ]
         verdicts = f"{_short(case.a)} → {_short(case.b)}"
-        cells = [plain(" ".join(name)), verdicts, "; ".join(filter(None, notes))]
-        rows.append([Text(cell) for cell in cells])
+        rows.append([" ".join(name), verdicts, "; ".join(filter(None, notes))])
     console.print()
-    console.print(Text(title, style=style))
+    print_line(console, title, style=style)
     print_aligned(console, rows)
 
 
@@ -129,18 +136,3 @@ def _short(own: CaseTally) -> str:
     if not own.judged:
         return _WORDS[own.state]
     return f"{own.passed}/{own.judged}" + (f" +{own.not_run} not run" if own.not_run else "")
-
-
-def _gates(gates: Sequence[GateResult]) -> list[list[Text]]:
-    from rich.text import Text
-
-    several = len({gate.suite for gate in gates}) > 1
-    return [
-        [
-            Text("gate"),
-            Text(plain(f"{gate.gate} {gate.limit:g}" + (f" ({gate.suite})" if several else ""))),
-            Text("met" if gate.met else "NOT MET", style="green" if gate.met else "bold red"),
-            Text(gate.said),
-        ]
-        for gate in gates
-    ]

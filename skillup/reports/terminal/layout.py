@@ -59,7 +59,11 @@ def encodable(text: str, console: Console) -> str:
 
 
 def make_table(
-    heads: Sequence[str], rows: Iterable[Sequence[Part]] = (), *, align: str = "", style: str = "dim"
+    heads: Sequence[str],
+    rows: Iterable[Sequence[Part]] = (),
+    *,
+    align: str = "",
+    style: str = "dim",
 ) -> Table:
     """A table without lines; heads that all are empty are not shown.
 
@@ -128,10 +132,10 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
     if sheet.rows:
         rows = [[(encodable(plain(t), console), style) for t, style in row] for row in sheet.rows]
         table = make_table(sheet.heads, rows)
-        for place, column in enumerate(table.columns):
-            # Numbers stay whole as long as there is room; heads and names are folded before.
-            column.no_wrap = False
-            column.min_width = max(cell_len(row[place][0]) for row in rows) if place else 8
+        if console.is_terminal and console.measure(table).maximum > console.width:
+            # Heads and names are folded, numbers stay whole as long as there is room.
+            for place, column in enumerate(table.columns[1:], start=1):
+                column.no_wrap, column.width = False, max(cell_len(row[place][0]) for row in rows)
         print_table(console, table)
     for line in sheet.lines:
         print_line(console, (encodable(plain(line.text), console), line.style), indent=None)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from rich.cells import cell_len
@@ -44,8 +44,6 @@ class Running:
     turn: int = 0
     turns: int = 0
     doing: str = "preparing the workspace"
-    calls: dict[str, str] = field(default_factory=dict)
-    """Of calls that have not returned: what is known of each."""
     tokens: int | None = None
     cost_usd: float | None = None
 
@@ -103,19 +101,12 @@ class RunProgress:
         elif event.kind == "message_sent" and event.source == "follow_up":
             running.doing = f"follow-up: {event.text}{shared}"
         elif event.kind == "message_sent":
-            running.calls.clear()
             if not running.doing.startswith(_SIMULATED):  # that user's words stay meanwhile
                 running.doing = _WAITING + shared
-        elif event.kind == "item" and event.item is not None:
-            if event.item.tool_call is not None:
-                running.calls[event.item.tool_call.id] = ""
-            elif event.item.tool_result is not None:
-                running.calls.pop(event.item.tool_result.call_id, None)
-                running.doing = next(reversed(running.calls.values()), "") or "thinks" + shared
+        elif event.kind == "item" and event.item is not None and event.item.tool_result is not None:
+            running.doing = "thinks" + shared
         elif event.kind == "activity":
             running.doing = event.text + shared
-            for call, known in running.calls.items():
-                running.calls[call] = known or running.doing
         elif event.kind == "turn_ended":
             running.doing = "between two turns" if event.turn < event.turns else "judging"
             running.tokens = _sum(running.tokens, event.tokens)

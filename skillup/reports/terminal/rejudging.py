@@ -63,7 +63,9 @@ def unmet_lines(grade: Grade) -> Iterator[Text]:
         if check is not None:
             where = failure.where.removesuffix(": ") or "conversation"
             described = one_line(_described(check, where), _NAME)
-            yield make_text("  ", (f"{_verdict(check):<7}", "red"), (f"{where}: ", "dim"), described)
+            yield make_text(
+                "  ", (f"{_verdict(check):<7}", "red"), (f"{where}: ", "dim"), described
+            )
             yield Text(f"      {_evidence(check)}", style="dim")
 
 
@@ -201,8 +203,8 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
     shares = ("accuracy", "precision", "recall")
     shown = []
     for what in shares:
-        low, high = score["intervals"][what] or (None, None)
-        between = "" if low is None else f" ({100 * low:.0f}-{100 * high:.0f} %)"
+        limits = score["intervals"][what]
+        between = "" if limits is None else " ({:.0f}-{:.0f} %)".format(*(100 * x for x in limits))
         shown.append(f"{what} {_share(score[what])}{between}")
     console.print()
     console.print(Text(f"{name} and people's labels", style="bold"))
@@ -225,9 +227,9 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
         _print(console, Text(line, style="yellow"))
     for wrong in score["wrong"] if not quiet else ():
         console.print()
-        line = _item_line(wrong)
-        line.append(f"  labelled {wrong['label']} in line {wrong['line']}", style="dim")
-        _print(console, line)
+        item = _item_line(wrong)
+        item.append(f"  labelled {wrong['label']} in line {wrong['line']}", style="dim")
+        _print(console, item)
         _print_verdicts(console, [("", wrong)])
 
 

@@ -16,7 +16,6 @@ from skillup.reports.terminal.layout import (
     Part,
     encodable,
     make_table,
-    make_text,
     print_line,
     print_table,
 )

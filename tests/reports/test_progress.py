@@ -1,0 +1,238 @@
+"""A run while it goes on: conversations as they are printed, and the live display."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from skillup.plan import Job, Plan
+from skillup.reports.terminal.conversation import ConversationStream
+from skillup.reports.terminal.progress import LiveReporter, RunProgress
+from skillup.reports.text import plain
+from skillup.schema.grade import CheckResult
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
+from skillup.trial import TrialEvent
+from tests.support.families import jobs_of
+from tests.support.graded import a_grade, a_turn
+
+JOB = "a/p/with_skill/1"
+
+
+class Stream:
+    """A conversation's stream, and what it printed."""
+
+    def __init__(self, width: int = 80, **more: Any) -> None:
+        self.file = io.StringIO()
+        console = Console(file=self.file, width=width, highlight=False, color_system=None, **more)
+        self.stream = ConversationStream(console, lambda text: text.replace("s3cret", "***"))
+
+    def item(self, item: TranscriptItem) -> None:
+        self.stream.add(TrialEvent(JOB, "item", item=item), "a")
+
+    def message(self, text: str, turn: int = 1) -> None:
+        self.stream.add(TrialEvent(JOB, "message_sent", turn, 0, text), "a")
+
+    @property
+    def text(self) -> str:
+        return self.file.getvalue()
+
+
+def call(name: str = "Bash", **arguments: object) -> TranscriptItem:
+    made = ToolCall(id="1", name=name, kind="shell", arguments=arguments)
+    return TranscriptItem(type="tool_call", tool_call=made)
+
+
+def answer(content: str, status: str = "success") -> TranscriptItem:
+    result = ToolResult.model_validate({"call_id": "1", "status": status, "content": content})
+    return TranscriptItem(type="tool_result", tool_result=result)
+
+
+def test_messages_calls_and_results_are_blocks_with_the_trials_name() -> None:
+    shown = Stream()
+    shown.message("Delete all.", turn=2)
+    shown.item(call(command="ls\npwd"))
+    shown.item(answer("a.log"))
+    shown.item(answer("no", "error"))
+    shown.item(call(content="one: 1\ntwo: 2\n", file="a.txt"))
+    shown.item(TranscriptItem(type="message", text="There are 3."))
+
+    assert shown.text == (
+        "a  turn 2  user\n    Delete all.\n"
+        "a  turn 2  agent calls Bash\n    ls\n    pwd\n"
+        "a  turn 2  Bash gave\n    a.log\n"
+        "a  turn 2  Bash failed\n    no\n"
+        "a  turn 2  agent calls Bash\n"
+        "    content:\n        one: 1\n        two: 2\n    file: a.txt\n"
+        "a  turn 2  agent\n    There are 3.\n"
+    )
+
+
+def test_on_a_terminal_long_lines_go_on_below_where_they_began() -> None:
+    shown = Stream(30, force_terminal=True)
+    shown.item(TranscriptItem(type="message", text="A deletion takes two confirmations."))
+    assert shown.text == "a  agent\n    A deletion takes two\n    confirmations.\n"
+
+
+def test_long_results_are_cut_and_say_so() -> None:
+    shown = Stream()
+    shown.item(answer("\n".join(map(str, range(100)))))
+    assert shown.text.endswith("    19\n    … 80 lines more\n")
+
+
+def test_neither_controls_nor_markup_nor_secrets_reach_the_terminal() -> None:
+    shown = Stream()
+    shown.item(TranscriptItem(type="message", text="[bold]\x1b[2J\x1b]0;x\x07\r[/bold]\u202e"))
+    shown.item(call("\x1b[31m", command="\x9b2J s3cret"))
+    shown.message("key s3cret")
+    assert plain(shown.text) == shown.text
+    assert "[bold]" in shown.text
+    assert "key ***" in shown.text
+    assert "s3cret" not in shown.text
+
+
+def test_checks_are_printed_turn_by_turn_when_the_trial_has_ended() -> None:
+    shown = Stream()
+    good = CheckResult(name="asks", kind="contains", passed=True, score=1)
+    bad = CheckResult(name="polite", kind="contains", passed=False, score=0, found="rude")
+    grade = a_grade(turns=[a_turn(checks=[good])], assertions=[bad])
+    shown.stream.end(JOB, "a", grade)
+
+    assert shown.text == (
+        "a  checks of turn 1\n    passed   asks\n"
+        "a  checks of the conversation\n    FAILED   polite: rude\n"
+    )
+
+
+def test_what_was_expected_and_found_is_not_repeated() -> None:
+    shown = Stream()
+    check = CheckResult(
+        name='not_contains "x"', kind="not_contains", passed=False, score=0, expected='no "x"',
+        found='found "x"',
+    )  # fmt: skip
+    shown.stream.checks("a", "checks", [check], details=True)
+    assert [line.split(maxsplit=1) for line in shown.text.splitlines()[2:]] == [
+        ["expected", 'no "x"'],
+        ["found", '"x"'],
+    ]
+
+
+# The live display.
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def progress_of(tmp_path: Path, trials: int = 4, **more: Any) -> tuple[RunProgress, list[Job]]:
+    jobs = jobs_of(tmp_path, "input: {turns: [a, b]}\n", trials=trials)
+    return RunProgress(Plan(tuple(jobs)), **more), jobs
+
+
+def test_trials_that_an_earlier_start_has_ended_count_as_done(tmp_path: Path) -> None:
+    jobs = jobs_of(tmp_path, "input: {prompt: a}\n", trials=3)
+    progress = RunProgress(Plan(tuple(jobs)), finished=[jobs[0].id, "another/run/x/1"])
+    assert (progress.done, progress.kept, next(iter(progress.words()))) == (1, 1, "1 kept")
+
+
+def test_it_adds_up_what_running_and_ended_trials_took(tmp_path: Path) -> None:
+    progress, (one, two, three, _) = progress_of(tmp_path)
+    progress.start(one, 1)
+    progress.add(TrialEvent(one.id, "turn_ended", 1, 2, tokens=100, cost_usd=0.5))
+    progress.start(two, 1)
+    usage = {"input_tokens": 30, "output_tokens": 3}
+    progress.end(two, a_grade(usage=usage, cost_usd=0.25))
+    assert progress.spent() == (133, 0.75)
+
+    progress.start(one, 2)  # another attempt keeps what the first one took
+    assert progress.running[one.id].doing == "attempt 2"
+    assert progress.spent() == (133, 0.75)
+    progress.end(one, a_grade(usage=usage))
+    assert progress.spent() == (166, 0.75)
+
+    progress.start(three, 1)
+    progress.add(TrialEvent(three.id, "turn_ended", 1, 2, tokens=100, shared_by=3))
+    progress.start(three, 1)  # after turns it shared, which count once
+    progress.end(three, a_grade(usage={"input_tokens": 140, "output_tokens": None}))
+    assert progress.spent() == (306, 0.75)
+
+
+def test_what_a_trial_is_doing(tmp_path: Path) -> None:
+    progress, (one, *_) = progress_of(tmp_path)
+    progress.start(one, 1)
+    steps: list[tuple[TrialEvent, str]] = [
+        (TrialEvent(one.id, "activity", text="sending the message"), "sending the message"),
+        (TrialEvent(one.id, "message_sent", 1, text="Hi"), "waiting for the agent"),
+        (TrialEvent(one.id, "activity", text="Bash sleep 1"), "Bash sleep 1"),
+        (TrialEvent(one.id, "item", item=answer("done")), "thinks"),
+        (TrialEvent(one.id, "turn_started", 2, 2, "And then?"), "simulated user: And then?"),
+        (
+            TrialEvent(one.id, "message_sent", 2, text="And then?", source="simulator"),
+            "simulated user: And then?",
+        ),
+        (TrialEvent(one.id, "turn_ended", 2, 2), "judging"),
+    ]
+    for event, doing in steps:
+        progress.add(event)
+        assert progress.running[one.id].doing == doing
+
+
+def test_how_long_it_will_go_on_comes_from_the_trials_that_ended(tmp_path: Path) -> None:
+    clock = Clock()
+    progress, (one, two, three, _) = progress_of(tmp_path, clock=clock)
+    for job in (one, two):
+        progress.start(job, 1)
+    clock.now += 10
+    progress.end(one, a_grade())
+    progress.start(three, 1)
+    assert progress.seconds_left() is None
+    progress.end(two, a_grade())
+    assert progress.seconds_left() == 7.5  # one waits, and one is half done
+
+
+def reporter_of(tmp_path: Path, **more: Any) -> tuple[LiveReporter, Job, io.StringIO]:
+    (job,) = jobs_of(tmp_path, "input: {turns: [a, b]}\n")
+    file = io.StringIO()
+    return LiveReporter(Plan((job,)), Console(file=file, width=120), **more), job, file
+
+
+@pytest.mark.parametrize(
+    ("event", "shown"),
+    [
+        ({"text": ""}, "turn 1/2  0.0 s"),
+        ({"text": "Hello"}, "simulated user: Hello"),
+        ({"text": "key s3cret"}, "simulated user: key ***"),
+        ({"text": "", "shared_by": 2}, "waiting for the agent (shared by 2 trials)"),
+    ],
+)
+def test_the_line_of_a_running_trial(tmp_path: Path, event: dict[str, Any], shown: str) -> None:
+    reporter, job, file = reporter_of(tmp_path, mask=lambda text: text.replace("s3cret", "***"))
+    reporter.trial_started(job, 1)
+    reporter.trial_event(TrialEvent(job.id, "turn_started", 1, 2, **event))
+    reporter.console.print(reporter)
+    assert shown in file.getvalue()
+
+
+def test_verbose_prints_the_conversation_above_it(tmp_path: Path) -> None:
+    for verbose in (False, True):
+        reporter, job, file = reporter_of(tmp_path, verbose=verbose)
+        item = TranscriptItem(type="message", text="Hello")
+        reporter.trial_event(TrialEvent(job.id, "item", item=item))
+        assert file.getvalue() == ("c  agent\n    Hello\n" if verbose else "")
+
+
+def test_what_a_signal_does_stands_at_the_bottom(tmp_path: Path) -> None:
+    reporter, job, file = reporter_of(tmp_path)
+    reporter.trial_started(job, 1)
+    reporter.stopping(1)
+    reporter.console.print(reporter)
+    last = file.getvalue().splitlines()[-1]
+    assert last == "stopping: ending 1 agent; Ctrl-C again to leave at once"

@@ -1,0 +1,158 @@
+"""What judging again, and judges side by side, come to: on a terminal and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from skillup.errors import ExitCode
+from skillup.judges.rejudge.changes import GradeChange, compare
+from skillup.judges.rejudge.judges_compared import JudgeColumn, pairs_of
+from skillup.judges.rejudge.labels import Label, against_labels
+from skillup.reports.rejudging import RejudgeCounts, judgement_chunks, panel_data
+from skillup.reports.terminal.rejudging import (
+    counts_line,
+    flip_lines,
+    grade_line,
+    print_panel,
+    unmet_lines,
+)
+from skillup.schema.grade import CheckResult, Grade, Judging
+from tests.support.stored import a_grade
+
+JOB = "case/e/with_skill/1"
+EVIL = "\x1b[2Jx\x07\n [/bold] [red]y\u202e"
+
+
+def check(name: str, *, passed: bool = True, **more: Any) -> CheckResult:
+    given: dict[str, Any] = {"kind": "contains", "scope": "conversation", "expected": name, **more}
+    return CheckResult(name=name, passed=passed, score=float(passed), **given)
+
+
+def grade(*checks: CheckResult, status: str = "PASS") -> Grade:
+    return a_grade().model_copy(update={"assertions": list(checks), "status": status})
+
+
+def test_a_flip_shows_both_findings_and_a_new_or_gone_check_the_one_there_is() -> None:
+    before = grade(check("contains 'x'", found="found", excerpt="an x here"), check("a"))
+    now = check("contains 'x'", passed=False, found="not found", excerpt="nothing")
+    change = compare(before, grade(now, check("b", passed=False, found="no"), status="FAIL"))
+    assert [line.plain for line in flip_lines(change)] == [
+        "  pass → fail   conversation: contains 'x'",
+        "      before  found  “an x here”",
+        "      after   not found  “nothing”",
+        "  new: fail     conversation: b",
+        "      after   no",
+        "  gone: pass    conversation: a",
+        "      before  ",
+    ]
+    assert grade_line("case", change.after, change).plain.startswith("PASS → FAIL  case")
+
+
+def test_hostile_text_does_not_reach_the_terminal() -> None:
+    before = grade(check(EVIL, found=EVIL, excerpt=EVIL))
+    after = grade(check(EVIL, passed=False, found=EVIL, excerpt=EVIL, error=EVIL))
+    change = compare(before, after)
+    lines = [*flip_lines(change), *unmet_lines(after), grade_line(EVIL, after, change)]
+    assert all(line.plain.isprintable() for line in lines)
+
+    columns = [column(EVIL, True, EVIL), column("b", False, EVIL), column("c", None, EVIL)]
+    labels = [Label(2, JOB, 0, "rubric", passed=False), Label(3, EVIL, 0, EVIL, passed=False)]
+    text = "\n".join(printed(columns, labels=labels))
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "[/bold] [red]y" in text
+
+
+def test_counts_leave_out_what_is_none() -> None:
+    tally = RejudgeCounts()
+    tally.add(grade(), None)
+    assert counts_line(tally, compared=False).plain == "1 judged: 1 passed"
+    assert counts_line(tally, compared=True).plain == "1 judged: 1 passed; nothing changed"
+    tally.add(grade(status="FAIL"), compare(grade(), grade(status="FAIL")))
+    assert counts_line(tally, compared=True).plain == (
+        "2 judged: 1 passed, 1 failed; 1 changed, 1 with another verdict"
+    )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["PASS", "SKIP"], ExitCode.PASSED),
+        (["PASS", "FAIL"], ExitCode.FAILED),
+        (["FAIL", "ERROR"], ExitCode.ERROR),
+    ],
+)
+def test_the_exit_code_is_that_of_a_run(statuses: list[str], code: ExitCode) -> None:
+    tally = RejudgeCounts()
+    for status in statuses:
+        tally.add(grade(status=status), None)
+    assert tally.exit_code() == code
+
+
+def test_json_comes_in_pieces_and_is_whole_at_the_end() -> None:
+    tally = RejudgeCounts()
+
+    def judged() -> Iterator[tuple[str, Grade, GradeChange | None]]:
+        for number in range(2):
+            after = grade(check("a", passed=not number), status="FAIL" if number else "PASS")
+            change = compare(grade(check("a")), after)
+            tally.add(after, change)
+            yield f"job/{number}", after, change
+
+    data = json.loads("".join(judgement_chunks({"by": []}, judged(), tally)))
+    assert [case["job_id"] for case in data["cases"]] == ["job/0", "job/1"]
+    assert data["cases"][0]["changes"] is None
+    changes = data["cases"][1]["changes"]
+    assert changes["status"] == {"before": "PASS", "after": "FAIL"}
+    assert changes["checks"][0]["change"] == "flipped"
+    assert (data["summary"]["pass"], data["summary"]["fail"]) == (1, 1)
+    assert data["changes"]["statuses"] == 1
+
+
+def column(name: str, passed: bool | None, text: str = "because", **more: Any) -> JudgeColumn:
+    result = CheckResult(
+        name="rubric", kind="rubric", passed=bool(passed), score=0.0, found=text, excerpt=text,
+        error=text if passed is None else None,
+    )  # fmt: skip
+    found = JudgeColumn(name)
+    found.add(JOB, a_grade().model_copy(update={"assertions": [result], **more}))
+    return found
+
+
+def panel(columns: list[JudgeColumn], labels: list[Label]) -> dict[str, Any]:
+    scores = {c.name: against_labels(c.verdicts, labels) for c in columns[:1] if labels}
+    return panel_data("run", columns, pairs_of(columns), scores, 1)
+
+
+def printed(columns: list[JudgeColumn], labels: list[Label]) -> list[str]:
+    stream = io.StringIO()
+    print_panel(panel(columns, labels), Console(file=stream, highlight=False, width=200))
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def test_costs_stand_beside_each_judge() -> None:
+    usage = {"input_tokens": 900, "output_tokens": 300}
+    paid = Judging(calls=3, cached_calls=1, usage=usage, cost_usd=0.0134)
+    free = Judging(calls=3, cached_calls=3)
+    lines = printed([column("a:x", True, judging=paid), column("b:y", False, judging=free)], [])
+    assert lines[0] == "1 trial"
+    assert lines[2].split() == ["a:x", "1", "1", "0", "0", "3", "1", "1.2k", "$0.0134"]
+    assert lines[3].split() == ["b:y", "1", "0", "1", "0", "3", "3", "0", "$0"]
+
+
+def test_the_same_as_json_with_every_figure() -> None:
+    columns = [column("a", True, text="\udc80"), column("b", False)]
+    data = panel(columns, [Label(2, JOB, 0, "rubric", passed=False)])
+    assert json.loads(json.dumps(data)) == data
+    assert [judge["name"] for judge in data["judges"]] == ["a", "b"]
+    assert data["judges"][0]["labels"]["precision"] == 0.0
+    assert data["judges"][1]["labels"] is None
+    [pair] = data["pairs"]
+    assert (pair["items"], pair["agreement"], pair["kappa"]) == (1, 0.0, 0.0)
+    [one] = pair["disagreements"]
+    assert one["second"] == {"passed": False, "reason": "because", "quote": "because"}

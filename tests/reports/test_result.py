@@ -1,0 +1,295 @@
+"""What a run prints when it is over, whatever agents and authors put into texts and names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.reports.terminal.layout import make_console
+from skillup.reports.terminal.result import print_result
+from skillup.reports.text import one_line, plain
+from skillup.reports.view_model import (
+    decided_words,
+    judge_lines,
+    judging_cost,
+    not_run_words,
+    stop_lines,
+)
+from skillup.schema.analysis import CaseReliability, Decision, Rate
+from skillup.schema.grade import CheckResult, Judging, RunResult, Stop
+from tests.support.graded import a_grade
+from tests.support.graded import a_result as result_of
+from tests.support.plans import a_plan
+from tests.support.project import GUARD_SECONDS, Project
+from tests.support.stored import a_result
+
+GONE = "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mred\x1b[0m", "ared"),
+        ("a\x1b(B\x1b[m b", "a b"),
+        ("\x1b]0;title\x07a", "a"),
+        ("\x1b]8;;https://x.example\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b7a\x1b8\x1bc", "a"),
+        ("\x9b2Ja\x9d0;t\x9c", f"{GONE}2Ja{GONE}0;t{GONE}"),
+        ("one\r\ntwo\tthree\n", "one\ntwo\tthree\n"),
+        ("50%\r60%", f"50%{GONE}60%"),
+        ("a\u202egpj.exe", f"a{GONE}gpj.exe"),
+        ("pass\u200bword\ufeff\u2060\xad", f"pass{GONE}word{GONE * 3}"),
+        ("a\U000e0041\U000e007f", f"a{GONE * 2}"),
+        ("half \ud83d", f"half {GONE}"),
+    ],
+)
+def test_controls_and_what_nobody_would_see_are_taken_out(text: str, shown: str) -> None:
+    assert plain(text) == shown
+    assert plain(shown) == shown
+
+
+@pytest.mark.parametrize("text", ["می\u200cخواهم", "👩\u200d🔧", "naïve 漢字", "a\u2028b"])
+def test_what_scripts_and_emoji_need_stays(text: str) -> None:
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize("start", ["\x1b]", "\x1b]0;", "\x1b[", "\x1bP", "\x1b_", "\x9d", "\x90"])
+def test_a_command_that_nothing_ends_hides_no_text(start: str) -> None:
+    shown = plain(f"{start} rm -rf\nall of this is seen")
+    assert "m -rf\n" in shown
+    assert shown.endswith("all of this is seen")
+
+
+def test_one_line_is_one_line() -> None:
+    assert one_line("a\r\n\u2028 b\x1b[2J\tc", 5) == "a b c"
+    assert one_line("abcdef", 5) == "abcd…"
+
+
+CASE = r"""
+    id: "case\e[31m[/red]"
+    input: {prompt: go}
+    assertions: [{equals: "\e]0;title\a[/b]"}]
+    scripted: [{say: "\e[2J[/b]"}]
+    """
+ALIKE = """
+    input:
+      turns:
+        - content: one
+          branches:
+            - {name: a, turns: [two]}
+            - {name: b, turns: [two]}
+    assertions: [{contains: x}]
+    scripted: [{say: x, misbehave: {error: auth}}]
+    """
+PASSES = "input: {prompt: go}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
+FAILS = PASSES.replace("say: x", "say: y")
+LONG = "a text that is much longer than what a line of the progress has room for"
+LONG_ID = "first-" + "x" * 5000 + "-last"
+
+
+def test_hostile_long_and_equal_texts_of_one_run(project: Project) -> None:
+    """No control reaches the terminal, a long reason stands once, as does what is the same."""
+    project.write(
+        {
+            "eval.yaml": "name: x\n",
+            "cases/a.yaml": CASE,
+            "cases/b.yaml": FAILS.replace("contains: x", f"contains: {LONG}"),
+            "cases/c.yaml": ALIKE,
+            "cases/d.yaml": f"id: {LONG_ID}\n{FAILS}",
+        }
+    )
+    outcome = project.run("run", ".", "--out", "to [/b] \x1b[31m")
+
+    assert outcome.exit_code == 3, outcome.stderr
+    assert "\x1b" not in outcome.stderr
+    assert "case[/red]" in outcome.stderr
+    assert "to [/b]" in outcome.stderr
+    lines = outcome.stderr.splitlines()
+    first, full = (line for line in lines if 'contains "a text' in line)
+    assert first.startswith("FAIL   b  ")
+    assert first.endswith("…")
+    assert full.startswith(f'b: contains "{LONG}"')
+    (shared,) = (line for line in lines if "script asked for this" in line)
+    assert shared.startswith("c/a, c/b: auth: ")
+    listing, judged = project.run("list", "."), project.run("judge", "to [/b] \x1b[31m")
+    for shown in (outcome.stderr, listing.stdout, judged.stderr):
+        assert "x" * 200 not in shown
+        assert "first-xxx" in shown
+        assert "xxx-last" in shown
+    assert LONG_ID in [case["id"] for case in project.run("list", ".", "--json").data]
+
+
+def rows_of(stderr: str) -> list[str]:
+    """Labels in the closing table."""
+    lines = stderr.splitlines()
+    heads = [number for number, line in enumerate(lines) if line.split()[:2] == ["case", "turns"]]
+    rows = lines[heads[0] + 1 :] if heads else []
+    return [" ".join(row.split()[1:3]) for row in rows if row[:4] in ("PASS", "FAIL")]
+
+
+def test_of_cases_that_ran_several_times_only_what_did_not_pass_has_a_row(
+    project: Project,
+) -> None:
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": FAILS})
+
+    quiet = project.run("run", ".", "--trials", "2", "-q", "-j", "1", "--report", "markdown")
+    assert rows_of(quiet.stderr) == ["b #1", "b #2"]
+    assert "\n2 trials passed\n" in quiet.stderr
+    assert 'b (2 of 2): contains "x": not found\n' in quiet.stderr
+    page = (project.latest_run() / "summary.md").read_text("utf-8").partition("## What did not")[2]
+    assert page.count("### ") == page.count("b (2 of 2 trials)") == page.count("not found") == 1
+    verbose = project.run("run", ".", "--trials", "2", "-q", "-v", "-j", "1")
+    assert rows_of(verbose.stderr) == ["a #1", "a #2", "b #1", "b #2"]
+    assert "trials passed" not in verbose.stderr
+
+
+def test_lots_are_the_same_in_every_run_and_others_by_the_seed(project: Project) -> None:
+    draws = PASSES.replace("[{say: x}]", "[{probability: 0.5, say: x}, {say: y}]")
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": draws})
+
+    def drawn(*options: str) -> list[str]:
+        ran = project.run("run", ".", "--trials", "12", "--json", *options)
+        return [case["status"] for case in ran.data["cases"]]
+
+    assert drawn() == drawn("--seed", "0") != drawn("--seed", "1")
+
+
+@pytest.mark.indexed
+def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
+    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": PASSES})
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" -m skillup run . 2>&1 | head -1'],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        timeout=GUARD_SECONDS,
+        check=False,
+    )
+    assert ran.stdout.count(b"\n") == 1
+    assert "1 run" in project.run("trends").stdout
+
+
+# Judges beside their verdicts.
+
+
+def a_check(**more: object) -> CheckResult:
+    fields = {"name": "polite", "kind": "rubric", "passed": True, "score": 1.0, **more}
+    return CheckResult.model_validate(fields)
+
+
+NOTE = "this quotation is not in what was judged: please"
+
+
+@pytest.mark.parametrize(
+    ("check", "lines"),
+    [
+        (
+            a_check(votes=[1.0, 1.0, 0.0], agreement=0.6667),
+            ["polite: the judge was of several minds (1, 1, 0; agreement 0.67)"],
+        ),
+        (a_check(children=[a_check(name="c1", notes=[NOTE])]), [f"c1: {NOTE}"]),
+        (a_check(votes=[1.0, 1.0], agreement=1.0, notes=["asked 2 times: 2 pass"]), []),
+    ],
+)
+def test_a_judge_that_is_unsure_or_misquotes_is_worth_a_line(
+    check: CheckResult, lines: list[str]
+) -> None:
+    assert list(judge_lines(a_grade(turns=[], assertions=[check]))) == lines
+
+
+def test_a_note_on_a_judge_in_several_trials_stands_once(tmp_path: Path) -> None:
+    plan = a_plan(tmp_path, {"please": {}, "once": {}}, trials=3)
+    grades = [
+        a_grade(job.loaded.case.id or "", "p", job.trial, assertions=[a_check(notes=[NOTE])])
+        for job in plan.jobs
+        if job.id.startswith("please") or job.trial == 2
+    ]
+    shown = StringIO()
+    print_result(result_of(grades), "run", make_console(shown))
+    (line,) = (line for line in shown.getvalue().splitlines() if NOTE in line)
+    assert sorted(line.partition(": ")[0].split(", ")) == ["once #2", "please (3 of 3)"]
+
+
+def test_the_cost_of_judges_stands_apart() -> None:
+    took = Judging(calls=12, cached_calls=3, cost_usd=0.0213)
+    assert judging_cost(took) == "judges: 12 calls (3 from the cache), $0.0213"
+    assert judging_cost(Judging(calls=1)) == "judges: 1 call"
+    assert judging_cost(None) is None
+
+
+# Trials that did not run.
+
+
+def a_result_without(*jobs: str, **more: Any) -> RunResult:
+    return a_result(finished=False).model_copy(update={"not_run": list(jobs), **more})
+
+
+def test_it_says_why_what_and_how_to_go_on() -> None:
+    stop = Stop(kind="max_tokens", message="the budget of 5 tokens is used up (7)")
+    result = a_result_without(
+        *(f"a/x/with_skill/{n}" for n in (2, 3)), "b/x/with_skill/1", stopped=stop,
+        not_needed=["c/x/with_skill/9"],
+    )  # fmt: skip
+    assert list(stop_lines(result.model_copy(update={"cases": []}), "skillup …")) == [
+        "stopped: the budget of 5 tokens is used up (7); 3 of 4 trials were not run: a ×2, b",
+        "go on with: skillup …",
+    ]
+    first, _ = stop_lines(a_result_without("a/scripted/with_skill/1"), "…")
+    assert first == "1 of 2 trials was not run: a"
+    assert list(stop_lines(a_result(), "skillup …")) == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "words"),
+    [
+        (["a/b/x/with_skill/1", "a/b/x/with_skill/2"], "a/b x ×2"),
+        (["a/scripted/without_skill/1"], "a without"),
+        (["a/x/without_skill/1", "a/x/with_skill/1"], "a x without, a x with"),
+        ([f"c{n}/scripted/with_skill/1" for n in range(9)], "c0, c1, c2, c3, c4, c5 and 3 more"),
+    ],
+)
+def test_engine_and_variant_are_named_where_there_are_several(jobs: list[str], words: str) -> None:
+    assert not_run_words(a_result_without(*jobs)) == words
+
+
+COULD_NOT = "1 case could not be decided"
+
+
+def decided(side: Any, trials: int, saved: int, not_run: int = 0) -> CaseReliability:
+    about = Decision(verdict=side, threshold=0.8, error_rate=0.05, trials=trials, saved=saved)
+    return CaseReliability(
+        suite="s", case_id="c", engine="e", variant="with_skill", not_run=not_run,
+        rate=Rate(passed=trials, held=trials, rate=None, low=None, high=None),
+        decision=about,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cases", "words"),
+    [
+        (
+            [("above", 16, 4), ("below", 3, 17), ("undecided", 20, 0)],
+            ["decided after 3 to 16 trials", "21 of 60 trials were not needed", COULD_NOT],
+        ),
+        ([("below", 3, 2)], ["decided after 3 trials", "2 of 5 trials were not needed"]),
+        # A case of which trials are to come is not undecidable.
+        (
+            [("undecided", 5, 0, 15), ("undecided", 20, 0), ("below", 3, 17)],
+            [
+                "decided after 3 trials",
+                "17 of 60 trials were not needed",
+                "1 case is not decided yet",
+                COULD_NOT,
+            ],
+        ),
+    ],
+)
+def test_what_sequential_tests_saved(cases: list[tuple[Any, ...]], words: list[str]) -> None:
+    assert decided_words([decided(*case) for case in cases]) == "; ".join(words)
+    without = decided("above", 3, 0).model_copy(update={"decision": None})
+    assert decided_words([without]) is None

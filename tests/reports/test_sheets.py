@@ -1,0 +1,243 @@
+"""What people read of all trials together, on a terminal and in `summary.md`."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from skillup.analysis import analyse, with_analysis
+from skillup.reports.analysis import sheets_of
+from skillup.reports.markdown import markdown
+from skillup.reports.terminal.layout import print_sheet
+from skillup.schema.analysis import Analysis, Difference, Rate, Uplift
+from skillup.schema.grade import Grade
+from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
+
+
+def shown(
+    *grades: Grade, width: int = 100, encoding: str = "utf-8", not_run: list[str] | None = None
+) -> str:
+    """The text for a terminal of `width` columns."""
+    bytes_of = io.BytesIO()
+    stream = io.TextIOWrapper(bytes_of, encoding=encoding, errors="backslashreplace")
+    console = Console(file=stream, width=width, force_terminal=True, no_color=True, highlight=False)
+    plan = {"suites": {"demo": {"cases": {f"c{c}": f"c{c}" for c in range(60)}}}}
+    result = a_result(grades, not_run=not_run or [])
+    for sheet in sheets_of(analyse(result, plan if not_run else {"request": {}})):
+        print_sheet(console, sheet)
+    stream.flush()
+    return re.sub(r"\x1b\[[012]m", "", bytes_of.getvalue().decode(encoding))
+
+
+def rows_of(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def engines(count: int) -> list[Grade]:
+    marks = ["ppp", "ppf", "fff", "eee", "ppe"]
+    return [
+        grade
+        for n in range(count)
+        for case in ("asks-before-it-deletes", "greets")
+        for grade in grades_of(case, marks[n % len(marks)], engine=f"a-rather-long-engine-{n}")
+    ]
+
+
+def test_a_plain_run_has_nothing_to_add() -> None:
+    used = a_check("skill_used", expected="x")
+    assert shown(a_grade("a", assertions=[used]), a_grade("b", "f"), a_grade("d", "e")) == ""
+
+
+def test_several_trials_make_a_table_and_name_what_wavers() -> None:
+    grades = [*grades_of("wavers", "ppfe"), *grades_of("steady", "pppp")]
+    rows = rows_of(shown(*grades, *grades_of("nearly", 299 * "p" + "f")))
+
+    assert rows[1:5] == [
+        "Trials",
+        "case passed rate 95 % pass@2 pass^2 no verdict",
+        "wavers 2/3 67% 21%–94% 100% 33% 1 error",
+        "steady 4/4 100% 51%–100% 100% 100%",
+    ]
+    assert rows[5].startswith("nearly 299/300 99.7%")
+    assert "flaky: wavers (2/3), nearly (299/300)" in rows
+
+
+def test_the_curve_shows_the_turns_at_which_it_falls() -> None:
+    grades = []
+    for trial, marks in enumerate(["pppp", "pfpp", "ppff", "pppp"], 1):
+        turns = [a_turn(n, passed=mark == "p") for n, mark in enumerate(marks, start=1)]
+        grades.append(a_grade("c", "p" if marks == "pppp" else "f", trial, turns=turns))
+    assert "c: turn 1 100% → turn 2 75% → turn 3 50% → turn 4 50%" in rows_of(shown(*grades))
+
+
+def test_decisions_and_what_they_saved() -> None:
+    info = {"request": {"until_decided": True}}
+    (sheet,) = sheets_of(analyse(a_result(grades_of("c", "p" * 30)), info))
+    assert "above 80%" in [cell.text for cell in sheet.rows[0]]
+
+
+def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
+    usage, bare = ({"input_tokens": n, "output_tokens": 500} for n in (1500, 500))
+    rows = rows_of(
+        shown(
+            *grades_of("a", "pp", usage=usage, cost_usd=0.2),
+            *grades_of("b", "pe"),
+            *grades_of("a", "ff", variant="without_skill", usage=bare, cost_usd=0.5),
+            *grades_of("b", "ee", variant="without_skill"),
+        )
+    )
+    why = "without a verdict in both, or only on whether the skill was used, so not counted"
+    for row in (
+        "demo (1 case) 100% 0% +100 +7 to +100 0.33",
+        "a 2/2 0/2 +100 +7 to +100 0.33",
+        "b 1/1 – – – –",
+        f"demo: {why}: b",
+        "tokens 2.0k 1.0k +1000 –",
+        "cost $0.20 $0.50 -$0.30 –",
+    ):
+        assert row in rows
+
+
+@pytest.mark.parametrize(
+    ("name", "with_skill", "without_skill", "cells"),
+    [
+        ("duration_ms", 234, 266, ["0.23 s", "0.27 s", "-32 ms"]),
+        ("duration_ms", 9_996, 12_400, ["10 s", "12 s", "-2.4 s"]),
+        ("duration_ms", 12_350, 14_740, ["12 s", "15 s", "-2.4 s"]),
+        ("duration_ms", 21_960, 12_000, ["22 s", "12 s", "+10 s"]),
+        ("duration_ms", 12_004, 12_000, ["12 s", "12 s", "+4 ms"]),
+        ("tokens", 18_240, 12_360, ["18.2k", "12.4k", "+5880"]),
+        ("turns", 1.54, 1.43, ["1.54", "1.43", "+0.11"]),
+        ("cost_usd", 0.01244, 0.01236, ["$0.0124", "$0.0124", "+$0.0001"]),
+    ],
+)
+def test_a_difference_is_taken_before_it_is_rounded(
+    name: str, with_skill: float, without_skill: float, cells: list[str]
+) -> None:
+    found = Difference(
+        with_skill=with_skill, without_skill=without_skill, difference=with_skill - without_skill,
+        low=None, high=None, cases=1,
+    )  # fmt: skip
+    rate = Rate(passed=1, held=1, rate=1.0, low=0.2, high=1.0)
+    more: dict[str, Any] = {name: found}
+    uplift = Uplift(
+        suite="s", engine="e", case_id=None, cases=1, with_skill=rate, without_skill=rate,
+        uplift=0.0, low=None, high=None, p=None, **more,
+    )  # fmt: skip
+    rows = [row for sheet in sheets_of(Analysis(uplift=[uplift])) for row in sheet.rows]
+    assert [cell.text for cell in rows[-1][1:4]] == cells
+
+
+def test_skills_show_how_often_they_were_used_where_expected_and_where_not() -> None:
+    seen = [("skill_used", True), ("skill_used", False), ("skill_not_used", False)]
+    grades = [
+        a_grade(f"c{n}", assertions=[a_check(kind, expected="log", passed=passed)])
+        for n, (kind, passed) in enumerate(seen)
+    ]
+    assert "log 1/2 0/1 50% 50% 0.50" in rows_of(shown(*grades))
+
+
+def test_engines_stand_side_by_side() -> None:
+    matrix = rows_of(shown(*engines(5), width=200).partition("Engines")[2])
+    assert matrix[2] == "asks-before-it-deletes ✓ 3/3 ~ 2/3 ✗ 0/3 E ✓ 2/2 1E"
+    assert matrix[4] == "passed 6/6 4/6 0/6 – 4/4"
+    assert "E: errors, which are no verdict" in matrix
+
+
+@pytest.mark.parametrize("width", [50, 80, 140])
+def test_many_engines_fold_their_names_and_the_numbers_stay_whole(width: int) -> None:
+    matrix = shown(*engines(5), width=width).partition("Engines")[2]
+    assert max(map(cell_len, matrix.splitlines())) <= width
+    assert all(count in matrix for count in ("✓ 3/3", "~ 2/3", "✗ 0/3", "✓ 2/2 1E"))
+
+
+def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
+    engines = [("x", "with_skill"), ("x", "without_skill"), ("y", "with_skill")]
+    text = shown(
+        *(
+            grade
+            for n in range(60)
+            for engine, variant in engines
+            for grade in grades_of(
+                f"case-{n}", "pf" if (n, engine) == (7, "x") else "pp", engine=engine,
+                variant=variant,
+            )
+        ),
+        *grades_of("gains", "pp", engine="x"),
+        *grades_of("gains", "ff", engine="x", variant="without_skill"),
+    )  # fmt: skip
+
+    assert "case-8 " not in text
+    assert text.count("case-7 ") >= 3
+    for line in (
+        "not shown: 179 cases that passed every time",
+        "not shown: 60 cases of demo x that passed as often without the skill",
+        "not shown: 60 cases that passed every time on each engine",
+    ):
+        assert line in text
+    assert "121/122" in text
+
+
+def test_a_run_that_was_stopped_early_does_not_list_all_that_it_did_not_run() -> None:
+    trials = [(e, v, n) for e in "xy" for v in ("with_skill", "without_skill") for n in (1, 2)]
+    grades = [
+        a_grade("wavers", m, n, engine=e, variant=v) for e, v, n in trials for m in "pf"[n % 2]
+    ]
+    lines = shown(
+        *grades, not_run=[f"c{c}/{e}/{v}/{n}" for c in range(60) for e, v, n in trials]
+    ).splitlines()
+    assert not [line for line in lines if line.startswith(("c1 ", "  c1 "))]
+    assert len(lines) < 60
+    # On two engines, with and without the skill.
+    assert "not shown: 240 cases of which no trial was run" in lines
+    assert "not shown: 60 cases of demo x with nothing to compare" in lines
+    assert lines.count("not shown: 60 cases of which no trial was run") == 2
+
+
+def test_a_terminal_that_has_no_such_marks_gets_others() -> None:
+    text = shown(*engines(2), encoding="ascii")
+    assert "+ 3/3" in text
+    assert "\\u" not in text
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.text(min_size=1), st.integers(20, 200))
+def test_whatever_names_are_nothing_of_theirs_steers_the_terminal(name: str, width: int) -> None:
+    grades = [*grades_of(name, "pf", engine=name), *grades_of(name, "fp", engine="other")]
+    without = grades_of(name, "ff", engine=name, variant="without_skill")
+    assert not {"\x1b", "\x07"} & set(shown(*grades, *without, width=width))
+
+
+def page(*grades: Grade) -> str:
+    """Without what nobody sees: it keeps an `@` from calling somebody."""
+    return markdown(with_analysis(a_result(grades), {})).replace("\u2060", "")
+
+
+def test_in_markdown_it_stands_between_the_trials_and_what_failed() -> None:
+    text = page(*grades_of("wavers", "ppf"), *grades_of("fails", "fff", variant="without_skill"))
+
+    trials = text.index("## Trials")
+    assert trials < text.index("## With and without the skill") < text.index("## What did not pass")
+    heads = "| case | passed | rate | 95 % | pass@2 | pass^2 |\n|---|---:|---:|---:|---:|---:|"
+    assert heads in text
+    assert "| wavers | 2/3 | 67% | 21%–94% | 100% | 33% |" in text
+    assert "- flaky: wavers (2/3)" in text
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.text(alphabet=st.sampled_from("|`*_<>[]\\\n\r a")))
+def test_no_name_breaks_out_of_its_cell(name: str) -> None:
+    text = page(*grades_of(f"x{name}", "pf", engine=name), *grades_of("y", "pf", engine="e"))
+
+    for line in text.splitlines():
+        if line.startswith("| "):
+            assert not re.search(r"(?<!\\)(?:\\\\)*[<>`*\[\]]", line)
+    rows = [line for line in text[text.index("## Engines") :].splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows}) == 1
