@@ -12,13 +12,14 @@ from rich.console import Console
 
 from skillup.history.comparison import Comparison, compare_runs
 from skillup.history.gates import check_gates, gates_by_suite
+from skillup.history.runs import CaseKey
 from skillup.reports.comparison import averages, changed_cases, comparison_json, in_a_sentence
 from skillup.reports.terminal.comparison import print_comparison
 from tests.support.outcomes import Cases, a_key, a_run
 
 Cost = float | None
 FAR = "as far as 1 case can tell"
-BARE = {a_key(name, variant="without_skill"): "f" for name in "xyz"}
+BARE: dict[str | CaseKey, str] = {a_key(name, variant="without_skill"): "f" for name in "xyz"}
 
 
 def compared(a: Cases, b: Cases, cost: tuple[Cost, Cost] = (0.1, 0.1)) -> Comparison:
@@ -59,7 +60,7 @@ def test_the_sentence_says_no_more_than_is_sure(a: str, b: str, start: str) -> N
     assert printed(compared({"x": a}, {"x": b}, (None, None))).startswith(text)
 
 
-OTHER = a_key("x", engine="other")
+OTHER: str | CaseKey = a_key("x", engine="other")
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,11 @@ def printed(nights: list[Cases], width: int | None = None, most: int | None = MO
 
 
 def test_a_case_of_several_trials_says_where_it_fell_and_from_what_to_what() -> None:
-    text = printed([{"a": "p" * 9 + "f"}] * 2 + [{"a": "f" * 10}] * 2 + [{"a": "f" * 27 + "ppp"}])
+    marks = ["p" * 9 + "f"] * 2 + ["f" * 10] * 2 + ["f" * 27 + "ppp"]
+    text = printed([{"a": night} for night in marks])
     assert "a: fell at 003 (2026-01-01 00:00): 18/20 before, 3/50 since (p < 0.0001)" in text
     assert "failing since" not in text
-    text = printed([{"a": "p" * 10}] * 6 + [{"a": "f" * 5}, {"a": "p"}])
+    text = printed([{"a": night} for night in ["p" * 10] * 6 + ["f" * 5, "p"]])
     assert "60/60 before, 1/6 since" in text
     assert text.splitlines()[3].endswith("; the newest run passed 1/1")
 
