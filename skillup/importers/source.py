@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.yaml_reader import field_name, line_and_column, parse_yaml, read_text, refuse
+from skillup.load.datasets import no_constant
+from skillup.load.yaml_reader import Loc, field_name, parse_yaml, read_text, refuse
 
-Loc = tuple[str | int, ...]
 Kind = Literal["lost", "changed"]
 JSON_LINES = {".jsonl", ".ndjson"}
 
@@ -33,11 +33,6 @@ class Note:
         field = f" {self.field}:" if self.field else ""
         instead = f"; {self.instead}" if self.instead else ""
         return f"{self.file}:{self.line}:{self.column}:{field} {self.what}{instead}"
-
-    def as_dict(self, shown: str) -> dict[str, Any]:
-        """For ``--json``; `shown` is the file's name for the user."""
-        names = ("line", "column", "field", "kind", "what", "instead")
-        return {"file": shown, **{name: getattr(self, name) for name in names}}
 
 
 class Locator(Protocol):
@@ -117,17 +112,13 @@ def _unused(data: Any, loc: Loc, used: set[Loc], inner: set[Loc]) -> Iterator[Lo
 def open_sources(path: Path) -> list[SourceFile]:
     """The file's values: one, or one for each line. Raises InvalidFilesError for anything else."""
     suffix = path.suffix.lower()
-    if suffix in JSON_LINES:
-        return _json_lines(path)
-    if suffix == ".json":
-        return [parse_json(read_text(path), path)]
     if suffix in (".yaml", ".yml"):
         return [parse_source(read_text(path), path)]
-    what = f"`{path.suffix or path.name}` files are not read"
-    return refuse(path, what, "give a .yaml, .json or .jsonl file")
-
-
-def _json_lines(path: Path) -> list[SourceFile]:
+    if suffix == ".json":
+        return [parse_json(read_text(path), path)]
+    if suffix not in JSON_LINES:
+        what = f"`{path.suffix or path.name}` files are not read"
+        refuse(path, what, "give a .yaml, .json or .jsonl file")
     found: list[SourceFile] = []
     problems: list[Problem] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -144,89 +135,64 @@ def _json_lines(path: Path) -> list[SourceFile]:
 _LIST_FOLLOWS = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|---[ \t]*(?:#.*)?\r?\n)*[ \t]*(?:- |-\r?\n|\[)")
 _MARKER = re.compile(r"^---[ \t]*(?=#|\r?$)", re.MULTILINE)
 _WRAPPED = "items"
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
-def _line_up(text: str) -> str:
-    return re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) - 1}", text)
-
-
-def parse_source(text: str, path: Path) -> SourceFile:
+def parse_source(text: str, path: Path, first_line: int = 1) -> SourceFile:
     """YAML whose top level is a mapping or a list. Raises InvalidFilesError."""
-    if not _LIST_FOLLOWS.match(text):
-        document = parse_yaml(text, path)
-        return SourceFile(path, document.data, document.locate)
-    # The YAML reader takes mappings only: the list becomes the value of a key on a line above.
-    body = _MARKER.sub(lambda match: " " * len(match[0]), text, count=1)
+    listed = _LIST_FOLLOWS.match(text)
+    shift, bracket_line = first_line - 1 - bool(listed), 0
+    if listed:
+        # The YAML reader takes mappings only: the list becomes a key's value on a line above.
+        text = _MARKER.sub(lambda match: " " * len(match[0]), text, count=1)
+        if text[listed.end() - 1] == "[":  # which has to be indented
+            bracket_line = text.count("\n", 0, listed.end()) + 2
+            text = f"{text[: listed.end() - 1]} {text[listed.end() - 1 :]}"
+        text = f"{_WRAPPED}:\n{text}"
+
+    def moved(words: str) -> str:
+        return re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) + shift}", words)
+
     try:
-        wrapped = parse_yaml(f"{_WRAPPED}:\n{body}", path)
+        document = parse_yaml(text, path)
     except InvalidFilesError as error:
-        found = [
-            replace(p, line=max(1, p.line - 1), message=_line_up(p.message), fix=_line_up(p.fix))
-            for p in error.problems
-        ]
-        raise InvalidFilesError(found) from None
+        raise InvalidFilesError(
+            [
+                replace(p, line=max(1, p.line + shift), message=moved(p.message), fix=moved(p.fix))
+                for p in error.problems
+            ]
+        ) from None
 
     def locate(loc: Loc, *, key: bool = False) -> tuple[int, int]:
-        line, column = wrapped.locate((_WRAPPED, *loc), key=key and bool(loc))
-        return max(1, line - 1), column
+        whole = (_WRAPPED, *loc) if listed else loc
+        line, column = document.locate(whole, key=key and bool(loc))
+        return max(1, line + shift), column - (line == bracket_line)
 
-    return SourceFile(path, wrapped.data[_WRAPPED], locate)
-
-
-_TOKEN = re.compile(r'[\s,:]*("(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s,:\[\]{}"]+)')
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_DEEPEST = 100
+    return SourceFile(path, document.data[_WRAPPED] if listed else document.data, locate)
 
 
 def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
     """One JSON value. Raises InvalidFilesError with the place of what is no JSON."""
 
-    def wrong(message: str, line: int, column: int) -> NoReturn:
+    def wrong(message: str, line: int = 1, column: int = 1) -> NoReturn:
         refuse(path, f"this is not JSON: {message}", "", line + first_line - 1, column)
 
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=no_constant)
     except json.JSONDecodeError as error:
         wrong(error.msg, error.lineno, error.colno)
-    except (RecursionError, ValueError):
-        wrong("a number is too long, or it is nested too deeply", 1, 1)
-    places: dict[Loc, tuple[int, int]] = {}
-    tokens = _TOKEN.finditer(text)
-    for at, message in _json_problems(tokens, next(tokens), (), 0, places):
-        wrong(message, *line_and_column(text, at))
-
-    def locate(loc: Loc, *, key: bool = False) -> tuple[int, int]:
-        while loc not in places:
-            loc = loc[:-1]
-        line, column = line_and_column(text, places[loc][0 if key else 1])
-        return line + first_line - 1, column
-
-    return SourceFile(path, data, locate)
-
-
-def _json_problems(
-    tokens: Iterator[re.Match[str]],
-    token: re.Match[str],
-    loc: Loc,
-    key_at: int,
-    places: dict[Loc, tuple[int, int]],
-) -> Iterator[tuple[int, str]]:
-    """Fill `places` with the offsets of keys and values; what Python's reader lets pass."""
-    at, opening = token.start(1), token[1]
-    places[loc] = key_at, at
-    if opening in ("NaN", "Infinity", "-Infinity"):
-        yield at, f"`{opening}` is no number"
-    if opening[0] == '"' and _LONE_SURROGATE.search(json.loads(opening)):
-        yield at, "half of a surrogate pair in a text"
-    if opening not in ("{", "["):
-        return
-    if len(loc) >= _DEEPEST:
-        yield at, f"nested deeper than {_DEEPEST}"
-    number = 0
-    while (token := next(tokens))[1] not in ("}", "]"):
-        key, inner_at = (json.loads(token[1]) if opening == "{" else number), token.start(1)
-        if (*loc, key) in places:
-            yield inner_at, f"the key {token[1]} is given twice"
-        token = token if opening == "[" else next(tokens)
-        yield from _json_problems(tokens, token, (*loc, key), inner_at, places)
-        number += 1
+    except RecursionError:
+        wrong("nested too deeply")
+    except ValueError as error:
+        wrong(str(error).partition(";")[0])
+    if "\\u" in text and _HALF.search(json.dumps(data, ensure_ascii=False)):
+        wrong("half of a surrogate pair in a text")
+    # JSON is YAML but for a few characters and escapes: that is how its values are found again.
+    pairs = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
+    try:
+        return replace(parse_source(pairs, path, first_line), data=data)
+    except InvalidFilesError as error:
+        if any(words in error.problems[0].message for words in ("already", "nesting")):
+            raise
+        return SourceFile(path, data, lambda loc, *, key=False: (first_line, 1))  # noqa: ARG005

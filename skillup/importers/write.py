@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -284,8 +283,8 @@ def write_files(
     force: bool = False,
     check: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write texts, and copies of files, or nothing: if one cannot be written, or `check` refuses
-    what was written (or on Ctrl-C), everything is again as it was.
+    """Write texts, and copies of files; if one cannot be written, or `check` refuses what was
+    written (or on Ctrl-C), the new ones are taken away again.
 
     What is there already is a UsageError before the first file; with `force` it is replaced, a
     link by a file. Raises UsageError for trouble on the way, and what `check` raises.
@@ -300,7 +299,21 @@ def write_files(
     with ExitStack() as undo:
         try:
             for path, content in files.items():
-                _write(path, content, undo)
+                for missing in reversed([up for up in path.parents if not os.path.lexists(up)]):
+                    missing.mkdir()
+                    undo.callback(_remove_if_empty, missing)
+                new = path.with_name(f".{path.name}.{os.getpid()}.new")
+                undo.callback(_unlink, new)
+                if isinstance(content, Path):
+                    shutil.copy(content, new)
+                else:
+                    new.write_bytes(content.encode("utf-8", "surrogateescape"))
+                if path in there:
+                    path.replace(_old(path))
+                    undo.callback(_old(path).replace, path)
+                else:
+                    undo.callback(_unlink, path)
+                new.replace(path)
             check()
         except OSError as error:
             raise UsageError(
@@ -317,28 +330,11 @@ def _old(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.old")
 
 
-def _write(path: Path, content: str | Path, undo: ExitStack) -> None:
-    for missing in reversed([above for above in path.parents if not os.path.lexists(above)]):
-        missing.mkdir()
-        undo.callback(_remove_if_empty, missing)
-    path.parent.mkdir(exist_ok=True)  # complains of what is no directory
-    if path.is_dir() and not path.is_symlink():
-        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    undo.callback(new.unlink, missing_ok=True)
-    if isinstance(content, Path):
-        shutil.copyfile(content, new)
-        shutil.copymode(content, new)
-    else:
-        new.write_bytes(content.encode("utf-8", "surrogateescape"))
-    if os.path.lexists(path):
-        path.replace(_old(path))
-        undo.callback(_old(path).replace, path)
-    else:
-        undo.callback(path.unlink, missing_ok=True)
-    new.replace(path)
-
-
 def _remove_if_empty(directory: Path) -> None:
     with suppress(OSError):
         directory.rmdir()
+
+
+def _unlink(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()

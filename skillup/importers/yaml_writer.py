@@ -9,7 +9,6 @@ import yaml
 
 from skillup.load.yaml_reader import resolve_plain
 
-_WIDTH = 100
 # What a block of text cannot hold without an indentation indicator, an escape or a lost blank; nor
 # blank lines at its end, after which PyYAML ends the document.
 _NOT_IN_A_BLOCK = re.compile(
@@ -35,45 +34,22 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None
     if "\n" in text and not _NOT_IN_A_BLOCK.search(text):
         style = "|"
-    elif not _means_itself(text) or not text.isprintable():
-        style = '"'
+    elif not text.isprintable() or len(text) > 1000 or not isinstance(resolve_plain(text), str):
+        style = '"'  # a plain text would not mean itself to a reader of YAML 1.2
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-def _means_itself(text: str) -> bool:
-    """Whether the plain text is a text to a reader of YAML 1.2, too (PyYAML knows 1.1 only)."""
-    try:
-        return isinstance(resolve_plain(text), str)
-    except ValueError:
-        return False
 
 
 _Dumper.add_representer(str, _text)
 
 
-def _plain(value: Any) -> Any:
-    """Without subclasses of the plain types, which a dumper does not know."""
-    if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, int | float):
-        return value + 0
-    raise TypeError(f"{type(value).__name__} cannot be written as YAML")
-
-
 def to_yaml(data: dict[str, Any], *, header: str = "") -> str:
     """`data` in block style, keys in their order, after the lines of `header` (comments)."""
     body = yaml.dump(
-        _plain(data),
+        data,
         Dumper=_Dumper,
         sort_keys=False,
         allow_unicode=True,
         default_flow_style=False,
-        width=_WIDTH,
+        width=100,
     )
     return f"{header}{body}"

@@ -9,25 +9,33 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.dataset_items import DatasetItem, read_items
 from skillup.load.model import LoadedCase, LoadedSuite, merge_defaults
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems
-from skillup.load.yaml_reader import Document, Loc, read_yaml
+from skillup.load.yaml_reader import Document, Loc, line_and_column, read_text, read_yaml, refuse
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
 from skillup.schema.templates import escape, written_in
 
 QUERY = "query"
 """The variable that holds an item's message."""
+MESSAGE = ("query", "question", "prompt", "message", "user_input", "input", "text", "content")
+EXPECTED = ("response", "answer", "output", "expected", "text", "content")
+HISTORY = ("history", "chat_history", "conversation_history", "messages")
+SYSTEM = ("system_prompt", "system")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+_LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
+
 
 # Which items are taken: `--item`, `--sample-size`, `--seed`.
 
@@ -52,31 +60,30 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
     """
     if sampling.item is None and sampling.size is None:
         return list(suites)
-    option = "--sample-size" if sampling.item is None else "--item"
     items = [case for suite in suites for case in suite.cases if case.item is not None]
     if not items:
+        option = "--sample-size" if sampling.item is None else "--item"
         raise UsageError(
             f"{option} takes items of a dataset, and no suite given here has one",
             hint="name it in eval.yaml: `cases: {datasets: [items.jsonl]}`",
         )
-    taken = [replace(suite, cases=_taken(suite.cases, sampling)) for suite in suites]
+    taken = []
+    for suite in suites:
+        cases: Sequence[LoadedCase] = suite.cases
+        if sampling.item is not None:
+            text = sampling.item.casefold()
+            cases = [case for case in cases if text in (case.item or "").casefold()]
+        # The paths of a case with branches are one item.
+        known = list(dict.fromkeys((c.path, c.family) for c in cases if c.item is not None))
+        if sampling.size is not None and sampling.size < len(known):
+            kept = set(random.Random(sampling.seed).sample(known, sampling.size))  # noqa: S311
+            cases = [c for c in cases if c.item is None or (c.path, c.family) in kept]
+        taken.append(replace(suite, cases=tuple(cases)))
     if not any(case.item is not None for suite in taken for case in suite.cases):
-        known = ", ".join(case.case.id for case in items[:5])
+        first = ", ".join(case.case.id for case in items[:5])
         raise UsageError(f"no item has `{sampling.item}` in its id or message",
-                         hint=f"the first items are: {known}")  # fmt: skip
+                         hint=f"the first items are: {first}")  # fmt: skip
     return taken
-
-
-def _taken(cases: Sequence[LoadedCase], sampling: Sampling) -> tuple[LoadedCase, ...]:
-    if sampling.item is not None:
-        text = sampling.item.casefold()
-        cases = [case for case in cases if text in (case.item or "").casefold()]
-    # The paths of a case with branches are one item.
-    items = list(dict.fromkeys((c.path, c.family) for c in cases if c.item is not None))
-    if sampling.size is None or sampling.size >= len(items):
-        return tuple(cases)
-    kept = set(random.Random(sampling.seed).sample(items, sampling.size))  # noqa: S311
-    return tuple(c for c in cases if c.item is None or (c.path, c.family) in kept)
 
 
 # From a suite's datasets to cases.
@@ -113,8 +120,7 @@ def dataset_cases(
     """The cases of all the suite's datasets, in order; what is wrong goes into `problems`."""
     for number, dataset in enumerate(suite.cases.datasets):
         try:
-            loc: Loc = ("cases", "datasets", number)
-            template = _template(dataset, document, root, loc)
+            template = _template(dataset, document, root, ("cases", "datasets", number))
             yield from _cases(root / dataset.path, template, suite, root, variables, problems)
         except InvalidFilesError as error:
             problems.extend(error.problems)
@@ -145,10 +151,10 @@ def _cases(
     variables: frozenset[str],
     problems: list[Problem],
 ) -> Iterator[LoadedCase]:
-    items = read_items(path, problems)
+    items = _read_items(path, problems)
     found: dict[tuple[str, ...], list[tuple[Problem, Problem]]] = {}
     for item in items:
-        data = case_of(item, template.data)
+        data = _case_of(item, template.data)
         own = ItemDocument(path, "", data, item.line)
         written = replace(template, data=data) if template.text else own
         pairs: list[tuple[Problem, Problem]]
@@ -171,24 +177,18 @@ def _cases(
         problems.append(in_case_file if common else replace(in_item, column=1, message=message))
 
 
-_LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
-
-
-def case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
+def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
     """The case for `item`: `template`, with what it leaves open filled in from the item.
 
     The message is `<<query>>` wherever the template puts it; without an `input` of its own it is
     the prompt. The template's words outrank the item's.
     """
-    data = dict(template)
-    data["id"] = item.id
-    own = data.get("vars")
+    data = {**template, "id": item.id}
+    own, tags, given = data.get("vars"), data.get("tags", []), data.get("input", {})
     known = {QUERY: item.query, **({"expected_output": item.expected} if item.expected else {})}
     data["vars"] = {**item.values, **known, **(own if isinstance(own, dict) else {})}
     if item.tags:
-        tags = data.get("tags", [])
         data["tags"] = [*(tags if isinstance(tags, list) else [tags]), *item.tags]
-    given = data.get("input", {})
     if not isinstance(given, dict):
         return data
     given = data["input"] = dict(given)
@@ -201,21 +201,299 @@ def case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
         given.setdefault("message_index", item.message_index)
     if _LEADS.isdisjoint(given):
         given["prompt"] = f"<<{QUERY}>>"
-    if item.expected is not None and "prompt" in given:
-        data.setdefault("expected_output", escape(item.expected))
-    elif item.expected is not None and isinstance(given.get("turns"), list):
-        given["turns"] = _with_expected(given["turns"], escape(item.expected))
+    if item.expected is None:
+        return data
+    expected, turns = escape(item.expected), given.get("turns")
+    if "prompt" in given:
+        data.setdefault("expected_output", expected)
+    for place, turn in enumerate(turns if isinstance(turns, list) else ()):
+        # The expected answer belongs to the message under test, unless it has its own.
+        full = turn if isinstance(turn, dict) else {"content": turn}
+        if isinstance(full.get("content"), str) and QUERY in written_in(full["content"]):
+            answered = {"expected_output": expected, **full}
+            given["turns"] = [*turns[:place], answered, *turns[place + 1 :]]
+            break
     return data
 
 
-def _with_expected(turns: list[Any], expected: str) -> list[Any]:
-    """The expected answer belongs to the message under test, unless the template has its own."""
-    for place, turn in enumerate(turns):
-        full = turn if isinstance(turn, dict) else {"content": turn}
-        content = full.get("content")
-        if isinstance(content, str) and QUERY in written_in(content):
-            return [*turns[:place], {"expected_output": expected, **full}, *turns[place + 1 :]]
-    return turns
+# From a file to items, in the forms that are found.
 
 
-# From a file to items.
+@dataclass(frozen=True, slots=True)
+class DatasetItem:
+    """One item."""
+
+    id: str
+    line: int
+    query: str
+    expected: str | None = None
+    system: str | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """As a case's `input.history`."""
+    message_index: int | None = None
+    tags: list[str] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
+    """Its texts and numbers by name: `input` first, then `metadata`."""
+
+
+class NotAnItemError(Exception):
+    """A value that no case can be made of: what is wrong with it, and what would be right."""
+
+
+def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
+    """The items in the file at `path`, archived ones left out; what is wrong goes to `problems`.
+
+    Raises InvalidFilesError for a file that is no JSON.
+    """
+    before = len(problems)
+    items: list[DatasetItem] = []
+    without_text: list[int] = []
+    for line, value in _json_values(read_text(path), path):
+        if isinstance(value, dict) and str(value.get("status", "")).upper() == "ARCHIVED":
+            continue
+        try:
+            items.append(read_item(value, line, f"{path.stem}-{len(items) + 1}"))
+        except NotAnItemError as error:
+            problems.append(Problem(path, line, 1, "item", *error.args))
+            continue
+        if items[-1].expected is None and _expected_output(value) not in (None, "", {}, []):
+            without_text.append(line)
+    if without_text:
+        where = f"in {len(without_text)} of {len(items)} items"
+        what = f"no text is found in `expected_output`: it is no check ({where})"
+        fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
+        problems.append(Problem(path, without_text[0], 1, "item", what, fix, "warning"))
+    if not items and len(problems) == before:
+        problems.append(Problem(path, 1, 1, "", "there is no item in it", "add one a line"))
+    return items
+
+
+def _json_values(text: str, path: Path) -> list[tuple[int, Any]]:
+    """The elements of a list, of an object's `items` or `data`, or the values one after another.
+
+    Each with its line. Raises InvalidFilesError with the place where what is no JSON begins.
+    """
+    decoder = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=unique_keys)
+    offset = len(text) - len(text.lstrip())
+    is_list = text[offset : offset + 1] == "["
+    offset += is_list
+    found: list[tuple[int, Any]] = []
+    while True:
+        offset += len(re.match(r"[\s,]*", text[offset:])[0])  # type: ignore[index]
+        if text[offset : offset + 1] == ("]" if is_list else ""):
+            break
+        try:
+            value, following = decoder.raw_decode(text, offset)
+        except (ValueError, RecursionError) as error:
+            deep = isinstance(error, RecursionError)
+            what = "nested too deeply" if deep else getattr(error, "msg", None) or str(error)
+            what = "the list has no end" if offset == len(text) else what
+            fix = "an item is an object; a file holds a list of them, or one a line"
+            refuse(path, f"not JSON: {what}", fix, *line_and_column(text, offset))
+        found.append((text.count("\n", 0, offset) + 1, value))
+        offset = following
+    if len(found) == 1 and not is_list and isinstance(only := found[0][1], dict):
+        listed = only.get("items", only.get("data"))
+        if isinstance(listed, list):
+            return [(1, value) for value in listed]
+    return found
+
+
+def no_constant(constant: str) -> NoReturn:
+    """For JSON's decoder: NaN and the infinities are refused."""
+    raise ValueError(f"{constant} is no value of JSON")
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For JSON's decoder: a key that is given twice is refused."""
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in made:
+            raise ValueError(f"the key `{name}` is there twice")
+        made[name] = value
+    return made
+
+
+def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
+    """The item that `value` holds. Raises NotAnItemError."""
+    if not isinstance(value, dict) or "input" not in value:
+        fix = 'write {"input": {"query": …}, …}; other tools\' suites: skillup import'
+        raise NotAnItemError("an item without `input`", fix)
+    given, metadata = value["input"], value.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    item_id = default_id if value.get("id") is None else value["id"]
+    if not isinstance(item_id, str | int) or isinstance(item_id, bool) or not str(item_id).strip():
+        raise NotAnItemError(
+            "its `id` is neither a text nor a whole number", "write a text, or none"
+        )
+    fields = given if isinstance(given, dict) else {}
+    query = given if isinstance(given, str) else _first_text(fields, MESSAGE)
+    raw = given if isinstance(given, list) else _first(fields, HISTORY)
+    history, beside = _messages_of(raw or []), query is not None and raw is not None
+    if query is None:
+        # The last user message is the one under test; what stands before it is history.
+        place = _last_user(history)
+        query = history[place]["content"] if place < len(history) else None
+        history = history[:place]
+    if query is None or not query.strip():
+        raise NotAnItemError(
+            "there is no user message in `input`", f"looked for in {', '.join(MESSAGE)}"
+        )
+    earlier = _first(metadata, HISTORY)
+    history = history if earlier is None else _messages_of(earlier)
+    expected = _expected_text(_expected_output(value))
+    index = metadata.get("message_index")
+    if not isinstance(index, int) or isinstance(index, bool):
+        is_past = earlier is not None or beside
+        index = _place_of(history, query, expected) if is_past else None
+    system = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
+    systems = (_first_text(fields, SYSTEM), _first_text(system, ("content", "text")))
+    tags = metadata.get("tags", [])
+    of_expected = _texts_of(_expected_output(value))
+    return DatasetItem(
+        id=str(item_id),
+        line=line,
+        query=query,
+        expected=expected,
+        system=next(filter(None, systems), None) or _first_text(metadata, SYSTEM),
+        history=history,
+        message_index=index,
+        tags=[str(tag) for tag in tags] if isinstance(tags, list) else [str(tags)],
+        values={
+            **{f"expected_output.{name}": text for name, text in of_expected.items()},
+            **_texts_of(metadata),
+            **_texts_of(given),
+        },
+    )
+
+
+def _expected_output(item: dict[str, Any]) -> Any:
+    return item.get("expected_output", item.get("expectedOutput"))
+
+
+def _expected_text(value: Any) -> str | None:
+    """The expected answer as text; None: there is none."""
+    if isinstance(value, dict):
+        found = _first({name: _scalar(value.get(name)) for name in EXPECTED}, EXPECTED)
+        return _scalar(*value.values()) if found is None and len(value) == 1 else found
+    if isinstance(value, list):
+        answers = [m["content"] for m in _messages_of(value) if m["role"] == "assistant"]
+        value = answers[-1] if answers else None
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str | None:
+    """A text, a number or a truth value, as text."""
+    if isinstance(value, str):
+        return value if value.strip() else None
+    return json.dumps(value) if isinstance(value, bool | int | float) else None
+
+
+def _first(value: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((value[name] for name in names if value.get(name) is not None), None)
+
+
+def _first_text(value: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    texts = (value.get(name) for name in names)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
+
+
+def _texts_of(section: Any) -> dict[str, str]:
+    """The texts and numbers in it that a variable can be named after."""
+    pairs = section.items() if isinstance(section, dict) else ()
+    texts = ((name, value if isinstance(value, str) else _scalar(value)) for name, value in pairs)
+    return {name: text for name, text in texts if text is not None and _NAME.match(name)}
+
+
+# The messages of an item in the wire forms that are found, as a case's `input.history`.
+
+_ROLES = {
+    "user": "user", "human": "user", "customer": "user",
+    "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
+    "agent": "assistant", "tool": "tool", "function": "tool",
+}  # fmt: skip
+_PAIRS = (
+    ("user", ("query", "question", "user", "human", "input")),
+    ("assistant", ("response", "answer", "assistant", "ai", "output")),
+)
+OF_A_MESSAGE = frozenset(
+    {"role", "type", "sender", "content", "text", "message", "message_index", "index"}
+    | {"tool_call_id", "call_id", "tool_calls", *_PAIRS[0][1], *_PAIRS[1][1]}
+)
+"""All the keys of a message that are looked at."""
+
+
+def _messages_of(value: Any) -> list[dict[str, Any]]:
+    """Messages with a role, or pairs of a question and an answer; others are passed over."""
+    if not isinstance(value, list):
+        raise NotAnItemError("the history is not a list", "write a list of {role, content}")
+    found: list[dict[str, Any]] = []
+    for entry in value:
+        if isinstance(entry, list):
+            entry = dict(zip(("user", "assistant"), entry, strict=False))
+        if not isinstance(entry, dict):
+            continue
+        index = entry.get("message_index", entry.get("index"))
+        placed = {"message_index": index} if isinstance(index, int) else {}
+        role = _ROLES.get(str(_first(entry, ("role", "type", "sender"))).casefold())
+        if role is not None:
+            found.append({**_message(role, entry), **placed})
+            continue
+        for kind, names in _PAIRS:
+            if (text := _first_text(entry, names)) is not None:
+                found.append({"role": kind, "content": text, **placed})
+    return found
+
+
+def _message(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    content = _first(entry, ("content", "text", "message"))
+    if isinstance(content, list):  # of blocks
+        texts = [block.get("text") if isinstance(block, dict) else block for block in content]
+        content = "\n\n".join(text for text in texts if isinstance(text, str))
+    if not isinstance(content, str | None):
+        content = json.dumps(content, ensure_ascii=False)
+    message: dict[str, Any] = {"role": role, "content": content or ""}
+    call_id = _first(entry, ("tool_call_id", "call_id"))
+    if role == "tool" and call_id:
+        message["call_id"] = str(call_id)
+    calls = entry.get("tool_calls")
+    for call in calls if role == "assistant" and isinstance(calls, list) else ():
+        # As OpenAI's chat API writes it, or as a case does.
+        inner = call.get("function", call) if isinstance(call, dict) else {}
+        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+            continue
+        arguments = inner.get("arguments", inner.get("input", {}))
+        if isinstance(arguments, str):
+            with suppress(ValueError):
+                arguments = json.loads(arguments)
+        arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
+        made = {"id": str(call["id"])} if call.get("id") else {}
+        made |= {"name": inner["name"], "arguments": arguments}
+        message.setdefault("tool_calls", []).append(made)
+    return message
+
+
+def _last_user(messages: Sequence[Mapping[str, Any]]) -> int:
+    places = [n for n, message in enumerate(messages) if message["role"] == "user"]
+    return places[-1] if places else len(messages)
+
+
+def _place_of(messages: list[dict[str, Any]], query: str, expected: str | None) -> int | None:
+    """The `message_index` of the message under test among those before it; None: it is not there.
+
+    It is the last user message if that says the same, or the last one with the expected answer
+    right behind it; a short message that was said in another place, too, is none.
+    """
+
+    def says(message: Mapping[str, Any] | None, text: str | None) -> bool:
+        given = message is not None and text is not None
+        return given and message["content"].split() == text.split()  # type: ignore[index,union-attr]
+
+    for place in reversed(range(len(messages))):
+        message = messages[place]
+        answer = next((m for m in messages[place + 1 :] if m["role"] != "tool"), None)
+        is_under_test = place == _last_user(messages) or says(answer, expected)
+        if message["role"] == "user" and says(message, query) and is_under_test:
+            index: int = message.get("message_index", place)
+            return index
+    return None

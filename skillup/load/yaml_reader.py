@@ -194,7 +194,7 @@ _WORDS: dict[str, Scalar] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }  # fmt: skip
 _NUMBER = re.compile(
-    r"(?P<int>0|-?[1-9][0-9]*)"
+    r"(?P<int>-?0|-?[1-9][0-9]*)"
     r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?)"
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
@@ -113,39 +113,38 @@ values = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=40)
 @given(values, st.sampled_from([None, 0, 2, "\t"]))
 def test_reads_what_the_standard_library_writes(value: Any, indent: Any) -> None:
     assert parse_json(json.dumps(value, indent=indent), HERE).data == value
 
 
 def test_every_value_has_its_place() -> None:
-    found = parse_json('{\n\t"a": [1,\n    {"b": "\\ud83d\\ude00"}], "c": {}\n}', HERE)
+    found = parse_json('{\n\t"a": [1,\n    {"b": "\\ud83d\\ude00"}], \n "c": {}\n}', HERE)
     assert found.data["a"][1] == {"b": "\U0001f600"}
     assert found.locate(("a", 1, "b")) == (3, 11)
     assert found.locate(("a", 1, "b"), key=True) == (3, 6)
-    assert found.locate(("c", "b", 3)) == (3, 34), "the nearest place around one that is not there"
+    assert found.locate(("c", "b", 3)) == (4, 7), "the nearest place around one that is not there"
 
 
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ('{"a": 1,\n}', None, ""),
-        ("[1 2]", 1, "delimiter"),
-        ("[1,", 1, "value"),
-        ("", 1, "value"),
-        ('{"a": 1} x', 1, "extra data"),
-        ('{"b": {},\n "a": 1, "a": 2}', 2, 'the key "a" is given twice'),
-        ('["\\ud800"]', 1, "surrogate"),
-        ("[\n1, NaN]", 2, "no number"),
+        ("[1 2]", 1, "not JSON: Expecting ',' delimiter"),
+        ("", 1, "not JSON: Expecting value"),
+        ('{"a": 1} x', 1, "not JSON: Extra data"),
+        ('{"b": {},\n "a": 1, "a": 2}', 2, "the key `a` was given already"),
+        ('["\\ud800"]', 1, "half of a surrogate pair"),
+        ("[\n1, NaN]", 1, "NaN is no value of JSON"),
         ('["a\nb"]', 1, "control character"),
-        ("[" * 200 + "]" * 200, 1, "deeper"),
-        ("1" * 5000, 1, "too long"),
+        ("[" * 200 + "]" * 200, 1, "levels of nesting"),
+        ("[" * 100_000, 1, "nested too deeply"),
+        ("1" * 5000, 1, "Exceeds the limit"),
     ],
 )
-def test_what_is_not_json_is_refused_with_its_place(text: str, line: int | None, said: str) -> None:
+def test_what_is_not_json_is_refused_with_its_place(text: str, line: int, said: str) -> None:
     with pytest.raises(InvalidFilesError) as refused:
         parse_json(text, HERE)
     (problem,) = refused.value.problems
-    assert line in (problem.line, None)
-    assert "not JSON" in problem.message
-    assert said in problem.message.casefold()
+    assert problem.line == line
+    assert said in problem.message

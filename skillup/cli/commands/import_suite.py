@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,7 +67,7 @@ def _as_dict(item: Imported) -> dict[str, Any]:
         "cases": [
             {"id": case.id, "file": shown_path(suite / name)} for case, name in item.output.cases
         ],
-        "notes": [note.as_dict(shown_path(note.file)) for note in item.notes],
+        "notes": [asdict(note) | {"file": shown_path(note.file)} for note in item.notes],
     }
 
 
