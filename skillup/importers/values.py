@@ -19,7 +19,8 @@ from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.importers.source import Kind, Loc, SourceFile
+from skillup.importers.source import Kind, SourceFile
+from skillup.load.yaml_reader import Loc
 from skillup.schema.templates import escape
 
 

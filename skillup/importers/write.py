@@ -296,6 +296,8 @@ def write_files(
         raise UsageError(
             f"already there: {shown}{more}", hint="choose another --out, or replace with --force"
         )
+    if folder := next((path for path in there if path.is_dir() and not path.is_symlink()), None):
+        raise UsageError(f"cannot write {folder}: it is a directory", hint="choose another --out")
     with ExitStack() as undo:
         try:
             for path, content in files.items():

@@ -191,7 +191,8 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
         data["tags"] = [*(tags if isinstance(tags, list) else [tags]), *item.tags]
     if not isinstance(given, dict):
         return data
-    given = data["input"] = dict(given)
+    given = dict(given)
+    data["input"] = given
     if item.system is not None:
         given.setdefault("system", escape(item.system))
     if item.history:
@@ -204,9 +205,10 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
     if item.expected is None:
         return data
     expected, turns = escape(item.expected), given.get("turns")
+    turns = turns if isinstance(turns, list) else []
     if "prompt" in given:
         data.setdefault("expected_output", expected)
-    for place, turn in enumerate(turns if isinstance(turns, list) else ()):
+    for place, turn in enumerate(turns):
         # The expected answer belongs to the message under test, unless it has its own.
         full = turn if isinstance(turn, dict) else {"content": turn}
         if isinstance(full.get("content"), str) and QUERY in written_in(full["content"]):
@@ -467,7 +469,7 @@ def _message(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
             with suppress(ValueError):
                 arguments = json.loads(arguments)
         arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
-        made = {"id": str(call["id"])} if call.get("id") else {}
+        made: dict[str, Any] = {"id": str(call["id"])} if call.get("id") else {}
         made |= {"name": inner["name"], "arguments": arguments}
         message.setdefault("tool_calls", []).append(made)
     return message
