@@ -6,8 +6,7 @@ import fnmatch
 import os
 import re
 import shutil
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -17,58 +16,7 @@ from skillup.errors import UsageError
 from skillup.process import run_quiet
 from skillup.redaction.secrets import Secrets
 
-# Which links of a fixture would lead nowhere, because what they lead to is not copied. Pure.
-
-_MOST_HOPS = 40
-"""As many as systems follow."""
-
-
-def broken_links(files: Collection[str], links: Mapping[str, str]) -> list[str]:
-    """The links that arrive nowhere among `files`, sorted, and those that lead to such links.
-
-    `files` are all relative paths that are copied, links among them; `links` has what each says.
-    """
-    there = set(files)
-    broken: set[str] = set()
-    while True:
-        folders = {str(parent) for path in there for parent in PurePosixPath(path).parents}
-        found = {path for path in links.keys() & there if not _arrives(path, there, folders, links)}
-        if not found:
-            return sorted(broken)
-        broken |= found
-        there -= found
-
-
-def _arrives(
-    path: str, there: Collection[str], folders: Collection[str], links: Mapping[str, str]
-) -> bool:
-    """Follows `path` part by part, as a system does."""
-    ahead, reached, hops = deque(path.split("/")), list[str](), 0
-    while ahead:
-        part = ahead.popleft()
-        if part in ("", "."):
-            continue
-        if part == "..":
-            if not reached:
-                return False
-            reached.pop()
-            continue
-        reached.append(part)
-        place = "/".join(reached)
-        if place in links and place in there:
-            reached.pop()
-            ahead.extendleft(reversed(links[place].split("/")))
-            hops += 1
-            if hops > _MOST_HOPS:
-                return False
-        elif place not in there and place not in folders:
-            return False
-    return True
-
-
-# What of a workspace looks like a secret, by its name or by what is in it.
-
-_NAMES = (
+_SECRET_NAMES = (
     *(".env", ".env.*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd"),
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*"),
     *("id_ecdsa*", "id_ed25519*", "*credential*", "*secret*", "auth.json", ".git-credentials"),
@@ -91,36 +39,12 @@ _KEY = re.compile(
     ) | -----BEGIN\ (?:[A-Z0-9]+\ )*PRIVATE\ KEY""",
     re.VERBOSE,
 )
-
-
-def is_named_as_secret(path: str) -> bool:
-    """Whether a part of the relative `path` is a name that files with secrets have."""
-    for part in path.casefold().split("/"):
-        if any(fnmatch.fnmatchcase(part, harmless) for harmless in _HARMLESS):
-            continue
-        if any(fnmatch.fnmatchcase(part, secret) for secret in _NAMES):
-            return True
-    return False
-
-
-class KeyFinder:
-    """Knows a key when it sees one: by its form, or as the value of a credential variable."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._secrets = Secrets.from_environment(environment)
-
-    def is_in(self, file: Path) -> bool:
-        """Whether there is one in the file, which is read whole. Raises OSError."""
-        # As UTF-16 has it, too.
-        data = file.read_bytes().replace(b"\0", b"")
-        return _KEY.search(data) is not None or self._secrets.mask_bytes(data) != data
-
-
 _NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".skillup"})
 _LARGEST = 1 << 20
 _MOST_FILES = 5_000
 _MOST_BYTES = 50 << 20
 _GIT_SECONDS = 60.0
+_OWN_FIXTURE = "leave --with-fixture out, and give the case a fixture of your own"
 
 
 @dataclass(slots=True)
@@ -133,7 +57,6 @@ class Selected:
     """Relative paths, by the reason."""
 
     def leave(self, why: str, path: str) -> None:
-        """Note down what is not copied."""
         self.left_out.setdefault(why, []).append(path)
 
 
@@ -141,28 +64,22 @@ def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
     """Everything but what git ignores, what looks like a secret, links that lead out, large files.
 
     Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture;
-    or if it is relative: to what, a session does not tell.
+    or if it is relative: to what, a session does not say.
     """
     if not workspace.is_absolute():
-        raise UsageError(
-            f"the session tells no whole path of its workspace: {str(workspace)!r}",
-            hint="leave --with-fixture out, and give the case a fixture of your own",
-        )
+        what = f"the session has no whole path of its workspace: {str(workspace)!r}"
+        raise UsageError(what, hint=_OWN_FIXTURE)
     if not workspace.is_dir():
-        raise UsageError(
-            f"the session's workspace is not here any more: {workspace}",
-            hint="leave --with-fixture out, and give the case a fixture of your own",
-        )
+        what = f"the session's workspace is not here any more: {workspace}"
+        raise UsageError(what, hint=_OWN_FIXTURE)
     here = workspace.resolve()
     if here == Path(here.anchor) or here == Path(environment.get("HOME", here.anchor)).resolve():
-        raise UsageError(
-            f"the session was held in {workspace}: too much for a fixture",
-            hint="leave --with-fixture out, and give the case a fixture of your own",
-        )
-    selected, keys = Selected(), KeyFinder(environment)
+        what = f"the session was held in {workspace}: too much for a fixture"
+        raise UsageError(what, hint=_OWN_FIXTURE)
+    selected, secrets = Selected(), Secrets.from_environment(environment)
     size = 0
     for path in _candidates(here, environment, selected):
-        why = _why_not(here, path, keys)
+        why = _why_not(here, path, secrets)
         if why is not None:
             selected.leave(why, path)
             continue
@@ -173,13 +90,29 @@ def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
                 f"{workspace} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
                 hint="copy what the case needs by hand, and name it in `context.fixture`",
             )
-    links = {
-        path: str((here / path).readlink()) for path in selected.files if (here / path).is_symlink()
-    }
-    for path in broken_links(selected.files, links):
-        selected.files.remove(path)
-        selected.leave("a link to what is not copied", path)
+    _leave_broken_links(here, selected)
     return selected
+
+
+def _leave_broken_links(here: Path, selected: Selected) -> None:
+    """Links to what is not copied, and those that lead to such links."""
+    links = [path for path in selected.files if (here / path).is_symlink()]
+    while True:
+        there = set(selected.files)
+        folders = {str(parent) for path in there for parent in PurePosixPath(path).parents}
+        broken = []
+        for path in links:
+            target = (here / path).resolve().relative_to(here).as_posix()
+            step = os.path.normpath(Path(path).parent / (here / path).readlink())
+            lost = step in links and step not in there
+            if lost or (target not in there and target not in folders):
+                broken.append(path)
+        broken = [path for path in broken if path in there]
+        if not broken:
+            return
+        for path in broken:
+            selected.files.remove(path)
+            selected.leave("a link to what is not copied", path)
 
 
 def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: bool) -> None:
@@ -189,7 +122,8 @@ def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: boo
     """
     if os.path.lexists(fixture) and not force:
         raise UsageError(f"{fixture} is there already", hint="--force replaces the files it shares")
-    for place in _folders(selected, fixture):
+    inner = {fixture / parent for path in selected.files for parent in Path(path).parents}
+    for place in sorted({fixture.parent, fixture, *inner}):
         if place.is_symlink():
             raise UsageError(
                 f"{place} is a link: nothing is written through it",
@@ -207,25 +141,15 @@ def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: boo
         raise UsageError(f"cannot copy to {fixture}: {error.strerror or error}") from None
 
 
-def _folders(selected: Selected, fixture: Path) -> list[Path]:
-    """All that are written to, the outermost first."""
-    inner = {fixture / parent for path in selected.files for parent in Path(path).parents}
-    return sorted({fixture.parent, fixture, *inner})
-
-
 def _candidates(here: Path, environment: Mapping[str, str], selected: Selected) -> Iterator[str]:
     listed = anyio.run(_listed_by_git, here, environment)
     for path in sorted(listed) if listed is not None else _walked(here, selected):
-        bad = next((part for part in path.split("/") if part in _NEVER), None)
-        if bad is not None:
+        file = here / path
+        if any(part in _NEVER for part in path.split("/")):
             selected.leave("not part of a workspace", path)
-        elif os.path.lexists(here / path) and not _is_directory(here / path):
+        # A repository within the repository is a directory that git lists as one name.
+        elif os.path.lexists(file) and (file.is_symlink() or not file.is_dir()):
             yield path
-
-
-def _is_directory(path: Path) -> bool:
-    """Also a repository within the repository, which git lists as one name."""
-    return path.is_dir() and not path.is_symlink()
 
 
 def _walked(here: Path, selected: Selected) -> Iterator[str]:
@@ -248,23 +172,27 @@ async def _listed_by_git(here: Path, environment: Mapping[str, str]) -> list[str
     return [path for path in dict.fromkeys(done.stdout.split("\0")) if path]
 
 
-def _why_not(here: Path, path: str, keys: KeyFinder) -> str | None:
+def _why_not(here: Path, path: str, secrets: Secrets) -> str | None:
     file = here / path
-    if is_named_as_secret(path):
-        return "may hold secrets"
+    for part in path.casefold().split("/"):
+        if any(fnmatch.fnmatchcase(part, name) for name in _SECRET_NAMES) and not any(
+            fnmatch.fnmatchcase(part, name) for name in _HARMLESS
+        ):
+            return "may hold secrets"
     if file.is_symlink():
         try:
-            leads_to = file.resolve()
+            target = file.resolve()
             # Of links in a circle only versions before 3.13 make an error.
-            inside = leads_to.is_relative_to(here) and not leads_to.is_symlink()
+            inside = target.is_relative_to(here) and not target.is_symlink()
         except (OSError, RuntimeError):
             inside = False
-        absolute = file.readlink().is_absolute()
-        return None if inside and not absolute else "a link that leads out"
+        return None if inside and not file.readlink().is_absolute() else "a link that leads out"
     if not file.is_file():
         return "no regular file"
     if not os.access(file, os.R_OK):
         return "may not be read"
     if file.stat().st_size > _LARGEST:
         return f"over {_LARGEST >> 20} MiB"
-    return "holds what looks like a key" if keys.is_in(file) else None
+    data = file.read_bytes().replace(b"\0", b"")  # as UTF-16 has it, too
+    has_key = _KEY.search(data) is not None or secrets.mask_bytes(data) != data
+    return "holds what looks like a key" if has_key else None

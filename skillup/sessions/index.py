@@ -24,7 +24,7 @@ _HINT = "`skillup session list` shows the sessions that are here"
 
 @dataclass(frozen=True, slots=True)
 class SessionFile:
-    """One session, by what its directory entry tells."""
+    """One session, by its directory entry."""
 
     engine: str
     session_id: str
@@ -58,42 +58,45 @@ def session_files(homes: Mapping[str, Path]) -> list[SessionFile]:
     return sorted(found, key=lambda file: (-file.modified, file.session_id))
 
 
-def heads(
-    files: Sequence[SessionFile], project: Path | None = None
-) -> Iterator[tuple[SessionFile, SessionHead]]:
-    """Their heads, in order; with `project`, only of sessions held in it or below it.
-
-    Files that are gone, cannot be read or are no sessions are left out.
-    """
-    wanted = None if project is None else {str(project.absolute()), str(project.resolve())}
-    for file in files:
-        try:
-            if wanted is not None and not _may_be_of(file.path, wanted):
-                continue
-            head = read_head(file.path, file.size)
-        except OSError:
-            continue
-        if head.format is not None and (wanted is None or _is_below(head.summary.cwd, wanted)):
-            yield file, head
-
-
 def newest_heads(
     files: Sequence[SessionFile], project: Path | None, limit: int
 ) -> list[tuple[SessionFile, SessionHead]]:
-    """The first `limit` of :func:`heads`: no further file is opened."""
-    return list(islice(heads(files, project), limit))
+    """The first `limit` heads; with `project`, only of sessions held in it or below it.
+
+    Files that are gone, cannot be read or are no sessions are left out; no further one is opened.
+    """
+    return list(islice(_heads(files, project), limit))
+
+
+def _heads(
+    files: Sequence[SessionFile], project: Path | None
+) -> Iterator[tuple[SessionFile, SessionHead]]:
+    folders = set() if project is None else {str(project.absolute()), str(project.resolve())}
+
+    def is_below(cwd: str | None) -> bool:
+        return cwd is not None and any(
+            cwd == folder or cwd.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders
+        )
+
+    for file in files:
+        with suppress(OSError):
+            if folders:  # cheaper than to understand the head; an escaped name may be any
+                with file.path.open("rb") as stream:
+                    names = set(_CWD.findall(stream.read(HEAD_BYTES)))
+                if not any(b"\\" in name or is_below(os.fsdecode(name)) for name in names):
+                    continue
+            head = read_head(file.path, file.size)
+            if head.format is not None and (not folders or is_below(head.summary.cwd)):
+                yield file, head
 
 
 def count_sessions(files: Sequence[SessionFile]) -> int:
     """How many of them are sessions, by their first lines."""
-    return sum(map(_is_session, files))
-
-
-def _is_session(file: SessionFile) -> bool:
-    try:
-        return detect_format(file.path, HEAD_BYTES) is not None
-    except OSError:
-        return False
+    count = 0
+    for file in files:
+        with suppress(OSError):
+            count += detect_format(file.path, HEAD_BYTES) is not None
+    return count
 
 
 def find_session(reference: str, files: Sequence[SessionFile]) -> Path:
@@ -137,23 +140,7 @@ def session_format(path: Path) -> SessionFormat:
     return found
 
 
-def _may_be_of(path: Path, wanted: set[str]) -> bool:
-    """Whether the head names such a directory at all: cheaper than to understand it."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    names = {match[1] for match in _CWD.finditer(head)}
-    # An escaped name may be any.
-    return any(b"\\" in name or _is_below(os.fsdecode(name), wanted) for name in names)
-
-
-def _is_below(cwd: str | None, wanted: set[str]) -> bool:
-    return cwd is not None and any(
-        cwd == directory or cwd.startswith(directory.rstrip(os.sep) + os.sep)
-        for directory in wanted
-    )
-
-
 def revision_of(path: Path, format_: SessionFormat) -> str | None:
-    """Which revision the session began at; None if the beginning of the file does not tell."""
-    told = (format_.revision(row) for row in rows_of(path, 8 * HEAD_BYTES))
-    return next((" ".join(text.split()) for text in told if text), None)
+    """Which revision the session began at; None if the beginning of the file does not say."""
+    revisions = (format_.revision(row) for row in rows_of(path, 8 * HEAD_BYTES))
+    return next((" ".join(text.split()) for text in revisions if text), None)

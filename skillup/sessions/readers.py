@@ -70,9 +70,7 @@ class SessionHead:
     """None: it is no session, or its head does not say so."""
     summary: SessionSummary
     whole: bool
-    """The file is no longer than its head: the count of turns is that of the session.
-
-    Else it is that of the head, branches that were gone back from among them.
+    """The file is no longer than its head; else turns are counted in the head alone, branches too.
     """
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.sessions.readers import SessionTranscript
-from skillup.sessions.record import SessionTurns, turns_of
+from skillup.sessions.turns import SessionTurns, turns_of
 from tests.support.session_files import (
     claude_row,
     codex_meta,
