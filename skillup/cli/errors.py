@@ -81,7 +81,7 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
         shown = name if len(name) < 100 else f"{name[:60]}… ({len(name)} characters)"
         return UsageError(f"{shown}: the name is too long for this system")
     if defect.errno in (errno.EMFILE, errno.ENFILE):
-        hint = "raise `ulimit -n`, or hold fewer trials at once (-j)"
+        hint = "raise `ulimit -n`, or run fewer trials at once (-j)"
         return SkillupError("more files have to be open than are allowed", hint=hint)
     if sys.platform == "linux" and not Path("/proc/self/stat").exists():
         why = "what agents start is found there, so that it can be ended"

@@ -13,21 +13,19 @@ from typing import BinaryIO
 
 from skillup.errors import ExitCode, RunDirectoryError
 
-# What the operating system refuses becomes one error that says what to do.
-
+_NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space, then go on with --resume",
     errno.EDQUOT: "your disk quota is used up: free some space, then go on with --resume",
     errno.EFBIG: "files of that size are not allowed here: raise the limit, or use another --out",
-    errno.EACCES: "you may not write there: change its permissions, or choose another --out",
-    errno.EPERM: "you may not write there: change its permissions, or choose another --out",
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
     errno.EROFS: "the file system is read-only: choose another --out",
-    errno.EMFILE: "more open files are needed: raise `ulimit -n`, or hold fewer trials (-j)",
-    errno.ENFILE: "the machine has too many open files: hold fewer trials at once (-j)",
+    errno.EMFILE: "more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)",
+    errno.ENFILE: "the machine has too many open files: run fewer trials at once (-j)",
     errno.ENAMETOOLONG: "the path is too long for this file system: choose a shorter --out",
 }
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TEMPORARY_ENDING = ".skillup-tmp"
 
 
 @contextmanager
@@ -36,22 +34,20 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = _HINTS.get(error.errno or 0)
         reason = error.strerror or str(error)
+        hint = _HINTS.get(error.errno or 0)
         refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
-        if error.errno in _FULL:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             refused.exit_code = ExitCode.ERROR  # the machine's trouble, no wrong use
         raise refused from error
 
 
-_TEMPORARY_ENDING = ".skillup-tmp"
+def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replaces ``path`` by a file that holds ``data``; its directory must exist.
 
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Replaces ``path`` by a file that holds ``data``, synced; its directory must exist.
-
-    Raises RunDirectoryError if that fails; ``path`` is then as it was. Several writers may write
-    the same path at once: one of them is the last.
+    ``durable`` waits until it is on the disk; without, a crash of the machine, not of skillup, may
+    leave an empty file. Raises RunDirectoryError if writing fails; ``path`` is then as it was.
+    Several writers may write the same path at once: one of them is the last.
     """
     # In the same directory, because a rename across file systems is a copy.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_ENDING}")
@@ -59,21 +55,16 @@ def write_atomic(path: Path, data: bytes) -> None:
         try:
             with temporary.open("xb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):
                 temporary.unlink()
             raise
-        sync_directory(path.parent)
-
-
-def remove_file(path: Path) -> None:
-    """Removes ``path``, if it is there, for good. Raises RunDirectoryError."""
-    with disk_errors("remove", path), suppress(FileNotFoundError):
-        path.unlink()
-        sync_directory(path.parent)
+        if durable:
+            sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:
@@ -99,13 +90,14 @@ def remove_temporary_files(directory: Path) -> None:
 
 def make_directory(directory: Path) -> None:
     """Makes ``directory`` and its parents, and makes that last. Raises RunDirectoryError."""
-    missing = []
-    at = directory
-    while not at.is_dir() and at != at.parent:
-        missing.append(at)
-        at = at.parent
     with disk_errors("make", directory):
-        directory.mkdir(parents=True, exist_ok=True)
+        missing = []
+        at = directory
+        while not at.is_dir() and at != at.parent:
+            missing.append(at)
+            at = at.parent
+        if missing:
+            directory.mkdir(parents=True, exist_ok=True)
         for made in missing:
             sync_directory(made.parent)
 
@@ -113,20 +105,17 @@ def make_directory(directory: Path) -> None:
 def set_aside(path: Path, suffix: str) -> Path:
     """Renames ``path`` to ``<name>.<suffix>-<n>`` with the first free n from 1; returns that."""
     number = 1
-    while True:
-        target = path.with_name(f"{path.name}.{suffix}-{number}")
-        if not os.path.lexists(target):
-            with disk_errors("set aside", path):
-                path.rename(target)
-            return target
+    while os.path.lexists(target := path.with_name(f"{path.name}.{suffix}-{number}")):
         number += 1
-
-
-# Only regular files are read: a pipe in the place of one would keep whoever reads it for ever.
+    with disk_errors("set aside", path):
+        return path.rename(target)
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """The file, to be read. Raises OSError, also where it is none; links are followed."""
+    """The file, to be read; a pipe in its place would block for ever.
+
+    Raises OSError, also where it is no regular file; links are followed.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

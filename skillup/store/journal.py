@@ -1,4 +1,4 @@
-"""The journal of a run: one JSON object a line, only ever appended to.
+"""The journal of a run, one JSON object a line, only ever appended to; and JSON as we write it.
 
 It tells people and tools what happened when. Whether a trial has finished, its record says; that
 the record is the run's own, its SHA-256 in the journal.
@@ -21,8 +21,6 @@ from pydantic import BaseModel
 from skillup.schema.record import ON_DISK
 from skillup.store.files import disk_errors, open_regular
 
-# JSON as this project writes it: UTF-8, masked, and valid whatever an agent came up with.
-
 Mask = Callable[[str], str]
 """Returns the text with secrets replaced."""
 
@@ -37,7 +35,7 @@ def no_mask(text: str) -> str:
 
 
 def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None) -> bytes:
-    """``value`` as JSON text with a final newline.
+    """``value`` as JSON text with a final newline: UTF-8, masked, and valid whatever agents wrote.
 
     Every text in it, keys too, goes through ``mask``. That is done before quoting, so that a secret
     with a quotation mark or a newline is found, and a secret that looks like a number cannot break
@@ -48,46 +46,33 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
     if isinstance(value, BaseModel):
         # Not model_dump_json: it refuses lone surrogates.
         value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            text = mask(value)
+            if not text.isascii():
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    # By way of UTF-16: a pair of surrogates becomes the character it stands for.
+                    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            return text
+        if isinstance(value, Mapping):
+            return {clean(str(key)): clean(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [clean(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
     separators = (",", ":") if indent is None else None
-    clean = _clean(value, mask)
-    text = json.dumps(
-        clean, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators
-    )
-    return _OBEYED.sub(_escaped, text).encode() + b"\n"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
-
-
-def _clean(value: Any, mask: Mask) -> Any:
-    if isinstance(value, str):
-        return _encodable(mask(value))
-    if isinstance(value, Mapping):
-        return {_encodable(mask(str(key))): _clean(item, mask) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(item, mask) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _encodable(text: str) -> str:
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # By way of UTF-16, so that a pair of surrogates becomes the character it stands for.
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+    text = json.dumps(clean(value), ensure_ascii=False, indent=indent, separators=separators)
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
 
 class Journal:
     """Appends events; safe to use from several threads. One process at a time may append."""
 
     def __init__(self, path: Path, mask: Mask) -> None:
-        """Opens or makes the file, and repairs a last line that was cut short by a crash.
+        """Opens or makes the file; a last line that a crash cut short will cost only itself.
 
         Raises RunDirectoryError if it cannot be opened.
         """
@@ -96,7 +81,8 @@ class Journal:
         self._lock = threading.Lock()
         with disk_errors("open", path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            self._torn = not _ends_with_newline(self._file)
+            size = os.fstat(self._file).st_size
+            self._torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
 
     def append(self, event: str, *, durable: bool = False, **fields: Any) -> None:
         """Adds ``{"time": now, "event": event, **fields}``.
@@ -138,8 +124,3 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             if isinstance(event, dict):
                 yield event
-
-
-def _ends_with_newline(descriptor: int) -> bool:
-    size = os.fstat(descriptor).st_size
-    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"

@@ -1,4 +1,4 @@
-"""Where runs are kept unless the user says otherwise, and what they share."""
+"""Where runs are by default, the directory of a job, and whether a `run.json` can be one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from pydantic import BaseModel, ValidationError
+
 from skillup.errors import RunDirectoryError
 from skillup.store.files import disk_errors
 
 HOME_DIRECTORY = ".skillup"
+START_ANEW = "start the run anew"
 
 
 def new_run_id() -> str:
@@ -25,7 +28,7 @@ def new_run_id() -> str:
 
 
 def beginning_of_id(started: datetime) -> str:
-    """What the ids of runs begin with that were started at this time, which is in UTC."""
+    """The beginning of the ids of runs that were started at this time, which is in UTC."""
     part = started.microsecond * 4096 // 1_000_000
     return f"{started:%Y%m%dT%H%M%SZ}-{part:03x}"
 
@@ -41,7 +44,7 @@ def default_run_path(workspace_root: Path, run_id: str) -> Path:
 
 
 def runs_folder(workspace_root: Path) -> Path:
-    """``<root>/.skillup/runs``: the runs whose place nobody chose; nothing is made."""
+    """``<root>/.skillup/runs``: the runs without ``--out``; nothing is made."""
     return workspace_root / HOME_DIRECTORY / "runs"
 
 
@@ -88,17 +91,24 @@ def directory_of_job(job_id: str) -> str:
     dot, hence no part is ``.``, ``..`` or hidden. Different ids have different directories (only a
     file system that ignores case can disagree).
     """
-    return "/".join(_name(part) for part in job_id.split("/"))
+    names = []
+    for part in job_id.split("/"):
+        name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
+        if name.startswith(".") or is_reserved(name):
+            name = f"%{ord(name[0]):02X}{name[1:]}"
+        if len(name) > _LONGEST:
+            digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16]
+            name = f"{name[: _LONGEST - len(digest) - 1]}{_CUT}{digest}"
+        names.append(name)
+    return "/".join(names)
 
 
 def job_of_directory(directory: str) -> str | None:
     """The job id whose directory this is; None if a part was too long to be kept whole."""
     if _CUT in directory:
         return None
-    parts = directory.split("/")
-    return "/".join(
-        "" if part == _EMPTY else unquote(part, errors="surrogatepass") for part in parts
-    )
+    parts = ("" if part == _EMPTY else part for part in directory.split("/"))
+    return "/".join(unquote(part, errors="surrogatepass") for part in parts)
 
 
 def is_reserved(name: str) -> bool:
@@ -106,46 +116,28 @@ def is_reserved(name: str) -> bool:
     return name.partition(".")[0] in RESERVED
 
 
-def _name(part: str) -> str:
-    if not part:
-        return _EMPTY
-    name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E")
-    if name.startswith(".") or is_reserved(name):
-        name = f"%{ord(name[0]):02X}{name[1:]}"
-    if len(name) <= _LONGEST:
-        return name
-    digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16]
-    return f"{name[: _LONGEST - len(digest) - 1]}{_CUT}{digest}"
+class _SuiteShape(BaseModel):
+    gates: dict[str, Any] | None = None
+    cases: dict[str, Any] | None = None
 
 
-# Whether the contents of a `run.json` can be those of a run: its lists are lists, and so on.
+class _RequestShape(BaseModel):
+    paths: list[Any] | None = None
 
-START_ANEW = "start the run anew"
+
+class _RunShape(BaseModel):
+    run_id: str = ""
+    started_at: str = ""
+    jobs: list[str] | None = None
+    hidden_variables: list[str] | None = None
+    suites: dict[str, _SuiteShape] | None = None
+    references: dict[str, dict[str, str | None]] | None = None
+    request: _RequestShape | None = None
 
 
 def check_shape_of_run(info: Mapping[str, Any], file: Path) -> None:
     """Raises RunDirectoryError, which names `file`, if `info` has another shape than run.json."""
-    suites, references = info.get("suites") or {}, info.get("references") or {}
-    lists = [info.get(name) or [] for name in ("jobs", "hidden_variables")]
-    whole = all(isinstance(names, list) for names in lists)
-    whole = whole and all(isinstance(name, str) for names in lists for name in names)
-    whole = whole and all(isinstance(info.get(name, ""), str) for name in ("run_id", "started_at"))
-    whole = whole and isinstance(suites, dict) and all(map(_is_suite, suites.values()))
-    whole = whole and isinstance(references, dict) and all(map(_are_digests, references.values()))
-    if not (whole and _is_request(info.get("request") or {})):
-        raise RunDirectoryError(f"{file} is damaged", hint=START_ANEW)
-
-
-def _is_suite(about: object) -> bool:
-    if not isinstance(about, dict):
-        return False
-    parts = (about.get(name) or {} for name in ("gates", "cases"))
-    return all(isinstance(part, dict) for part in parts)
-
-
-def _are_digests(files: object) -> bool:
-    return isinstance(files, dict) and all(isinstance(sha, str | None) for sha in files.values())
-
-
-def _is_request(request: object) -> bool:
-    return isinstance(request, dict) and isinstance(request.get("paths") or [], list)
+    try:
+        _RunShape.model_validate(info, strict=True)
+    except ValidationError:
+        raise RunDirectoryError(f"{file} is damaged", hint=START_ANEW) from None

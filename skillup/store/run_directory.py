@@ -7,12 +7,15 @@ RUN/blobs/                   contents of workspace files, by their SHA-256
 RUN/judge-answers/           what models answered to judges, so that the run can be judged offline
 RUN/result.json              every grade
 RUN/scratch                  a link to where trials work while they run
-RUN/lock                     held by the process that writes
+RUN/lock                     locked by the process that writes
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
@@ -32,16 +35,15 @@ from skillup.store.files import (
     is_temporary,
     make_directory,
     read_regular,
-    remove_file,
     remove_temporary_files,
     set_aside,
+    sync_directory,
     write_atomic,
 )
 from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
-from skillup.store.lock import RunLock
-from skillup.store.places import START_ANEW
+from skillup.store.places import START_ANEW, directory_of_job
 from skillup.store.scratch import Scratch
-from skillup.store.trials import ChangedRecordError, DamagedRecordError, TrialPlace
+from skillup.store.trials import DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
 
 RUN_FILE = "run.json"
@@ -57,7 +59,7 @@ class RunDirectory:
     several threads. Whatever the disk refuses is a RunDirectoryError.
     """
 
-    def __init__(self, path: Path, lock: RunLock | None, mask: Mask) -> None:
+    def __init__(self, path: Path, lock: int | None, mask: Mask) -> None:
         self.path = path
         self.blobs = BlobStore(path / "blobs", None if mask is no_mask else masking_bytes(mask))
         self.judge_answers = path / "judge-answers"
@@ -68,6 +70,7 @@ class RunDirectory:
         self._journal = Journal(path / JOURNAL_FILE, mask) if lock is not None else None
         self._written: dict[tuple[str, str], set[str]] | None = None
         self._journal_size: int | None = 0
+        self._made: set[str] = set()
         self.set_aside: list[Path] = []
         """Records that were damaged, or not this run's own; as they are called now."""
 
@@ -88,14 +91,14 @@ class RunDirectory:
         path = path.absolute()
         check_free(path, beside)
         make_directory(path)
-        lock = RunLock(path / LOCK_FILE)
+        lock = take_lock(path / LOCK_FILE)
         try:
             check_free(path, beside)  # another process may have come and gone
             remove_temporary_files(path)
             write_atomic(path / RUN_FILE, to_json(run_info, mask, indent=2))
             run = cls(path, lock, mask)
         except BaseException:
-            lock.release()
+            os.close(lock)
             raise
         run.journal("run_created", durable=True)
         run.written("")
@@ -115,10 +118,10 @@ class RunDirectory:
             raise RunDirectoryError(f"{path} {what}", hint=hint)
         if not writable:
             return cls(path, None, mask)
-        lock = RunLock(path / LOCK_FILE)
+        lock = take_lock(path / LOCK_FILE)
         try:
-            held = trials.directories_with_records(path / "trials")
-            if not (path / JOURNAL_FILE).exists() and any(held):
+            recorded = trials.directories_with_records(path / "trials")
+            if not (path / JOURNAL_FILE).exists() and any(recorded):
                 raise RunDirectoryError(
                     f"{path / JOURNAL_FILE} is missing: it knows which records are the run's own",
                     hint="put it back, or start a new run; `skillup judge` shows what is recorded",
@@ -127,7 +130,7 @@ class RunDirectory:
             BlobStore(path / "blobs").remove_temporary_files()
             run = cls(path, lock, mask)
         except BaseException:
-            lock.release()
+            os.close(lock)
             raise
         run.journal("run_reopened")
         run.written("")  # an agent may remove the journal
@@ -149,7 +152,8 @@ class RunDirectory:
         if self._lock is not None and self._journal is not None:
             self._scratch.close()
             self._journal.close()
-            self._lock.release()
+            os.close(self._lock)
+            self._lock = None
 
     def run_info(self) -> dict[str, Any]:
         """What ``run.json`` says."""
@@ -177,9 +181,19 @@ class RunDirectory:
         """The journal, in order."""
         return read_journal(self.path / JOURNAL_FILE)
 
+    # Trials, from their beginning to their record.
+
     def trial_directory(self, job_id: str) -> Path:
         """``trials/<job>``: where the trial is or would be; nothing is made."""
-        return trials.trial_directory(self._trials, job_id)
+        return self._trials / directory_of_job(job_id)
+
+    def _made_directory(self, job_id: str) -> Path:
+        """That, made if need be, and once clean of what killed writers left."""
+        self._writing()
+        if job_id not in self._made:
+            trials.make_trial_directory(self._trials, job_id)
+            self._made.add(job_id)
+        return self.trial_directory(job_id)
 
     def begin_trial(self, job_id: str) -> TrialPlace:
         """Makes the trial's directories, empty, and journals ``trial_started``.
@@ -187,49 +201,54 @@ class RunDirectory:
         What an earlier, unfinished attempt left in ``raw`` and ``files`` is set aside
         (``raw.attempt-1``); its scratch is removed.
         """
-        self._writing()
-        directory = trials.make_trial_directory(self._trials, job_id)
-        place = TrialPlace(
-            directory, directory / "raw", directory / "files", self._scratch.directory(job_id)
-        )
+        self._made.discard(job_id)
+        directory = self._made_directory(job_id)
+        self._scratch.remove(job_id)
+        scratch = self._scratch.directory(job_id)
+        place = TrialPlace(directory, directory / "raw", directory / "files", scratch)
         trials.make_fresh(place.raw)
         trials.make_fresh(place.files)
-        trials.drop_checkpoint(directory)
-        self._scratch.remove(job_id)
-        self._scratch.directory(job_id)
+        self._remove(directory / trials.CHECKPOINT_FILE)
         self.journal("trial_started", job=job_id)
         return place
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
         """The directories of an unfinished trial, to go on with it; None if its scratch is gone."""
-        self._writing()
         scratch = self._scratch.existing(job_id)
         if scratch is None:
             return None
-        directory = trials.make_trial_directory(self._trials, job_id)
+        directory = self._made_directory(job_id)
         trials.make_fresh(directory / "files")
         make_directory(directory / "raw")
         return TrialPlace(directory, directory / "raw", directory / "files", scratch)
-
-    def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
-        """Stores ``checkpoint.json``, in place of an older one; gone when the trial finishes."""
-        self._writing()
-        directory = trials.make_trial_directory(self._trials, job_id)
-        trials.save_checkpoint(directory, checkpoint, self._mask)
-
-    def read_checkpoint(self, job_id: str) -> Checkpoint | None:
-        """How far an unfinished trial has come; None: nothing is known that could be used."""
-        return trials.load_checkpoint(self.trial_directory(job_id))
-
-    def set_checkpoint_aside(self, job_id: str) -> None:
-        """The trial is begun anew: its checkpoint is kept as ``checkpoint.json.unused-<n>``."""
-        self._writing()
-        trials.set_checkpoint_aside(self.trial_directory(job_id))
 
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""
         self._writing()
         return self._scratch.remove(job_id)
+
+    def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
+        """Stores ``checkpoint.json``, the trial as far as its last whole turn, for a resumed run.
+
+        Not at all if a variable of it has a secret: what is masked could not be sent any more. It
+        is gone when the trial finishes.
+        """
+        path = self._made_directory(job_id) / trials.CHECKPOINT_FILE
+        if any(self._mask(value) != value for value in checkpoint.variables.values()):
+            self._remove(path)
+        else:
+            write_atomic(path, to_json(checkpoint, self._mask, indent=None), durable=False)
+
+    def read_checkpoint(self, job_id: str) -> Checkpoint | None:
+        """How far an unfinished trial has come; None: nothing is known that could be used."""
+        return trials.load_checkpoint(self.trial_directory(job_id) / trials.CHECKPOINT_FILE)
+
+    def set_checkpoint_aside(self, job_id: str) -> None:
+        """The trial is begun anew: its checkpoint is kept as ``checkpoint.json.unused-<n>``."""
+        self._writing()
+        path = self.trial_directory(job_id) / trials.CHECKPOINT_FILE
+        if path.exists():
+            set_aside(path, "unused")
 
     def write_record(self, job_id: str, record: Record) -> None:
         """Stores a finished trial for good, then journals ``trial_finished``.
@@ -237,28 +256,25 @@ class RunDirectory:
         When this returns, record and blobs are on the disk. Raises RunDirectoryError if the trial
         has a record: records are never changed.
         """
-        self._writing()
-        path = trials.make_trial_directory(self._trials, job_id) / trials.RECORD_FILE
-        if path.exists() and self._whole_record(job_id, path) is not None:
+        path = self._made_directory(job_id) / trials.RECORD_FILE
+        if self.finished_record(job_id) is not None:
             raise RunDirectoryError(
-                f"{path} exists already: a trial is held once",
+                f"{path} exists already: a trial has one record",
                 hint="if two case ids differ in upper and lower case only, rename one of them",
             )
         self._set_result_aside()
         self._place_record(path, record, job_id)
         error = record.first_error()
         self.journal("trial_finished", job=job_id, error=error.kind if error else None)
-        trials.drop_checkpoint(path.parent)
+        self._remove(path.with_name(trials.CHECKPOINT_FILE))
 
     def write_attempt(self, job_id: str, record: Record) -> None:
-        """Keeps the record of an attempt that is tried again, as ``attempt-<n>.json``.
+        """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``.
 
         It is no result: the job stays unfinished until :meth:`write_record`. What an earlier start
         of the run has kept under that name becomes ``attempt-<n>.json.earlier-1``.
         """
-        self._writing()
-        directory = trials.make_trial_directory(self._trials, job_id)
-        path = directory / f"attempt-{record.attempt}.json"
+        path = self._made_directory(job_id) / f"attempt-{record.attempt}.json"
         if path.exists():
             set_aside(path, "earlier")
         self._place_record(path, record)
@@ -268,12 +284,11 @@ class RunDirectory:
         )
 
     def take_back(self, job_id: str, record: Record) -> None:
-        """A finished trial is to be held again: its record becomes an attempt, its grade goes.
+        """A finished trial is to be run again: its record becomes an attempt, its grade goes.
 
         `record` is its record; what the grade says of judging may have been added to it. Whenever
         this is killed, the trial is finished as before, or unfinished with its attempt kept.
         """
-        self._writing()
         self._set_result_aside()
         if not any(_is_same(record, kept) for kept in self._kept_attempts(job_id)):
             self.write_attempt(job_id, record)
@@ -281,21 +296,25 @@ class RunDirectory:
         # The grade before the record: it must never stand beside the one that comes next. A
         # checkpoint is left where skillup was killed right after the record was written.
         for name in (trials.CHECKPOINT_FILE, trials.GRADE_FILE, trials.RECORD_FILE):
-            remove_file(directory / name)
+            self._remove(directory / name)
+            with disk_errors("remove", directory / name):
+                sync_directory(directory)
 
     def attempts(self, job_id: str) -> Iterator[Record]:
-        """What was held of a trial and is not part of its record; damaged ones are left out.
+        """What was recorded of a trial and is not part of its record; damaged ones are left out.
 
         That is what :meth:`write_attempt` has kept, and unused checkpoints.
         """
-        directory = self.trial_directory(job_id)
         kept = self._kept_attempts(job_id)
         if kept:
             # One that was killed while it was taken back is both: the record counts.
             record = self.finished_record(job_id)
             yield from (one for one in kept if record is None or not _is_same(record, one))
-        for checkpoint in trials.unused_checkpoints(directory):
-            yield checkpoint.record
+        unused = f"{trials.CHECKPOINT_FILE}.unused-*"
+        for path in sorted(self.trial_directory(job_id).glob(unused)):
+            checkpoint = trials.load_checkpoint(path)
+            if checkpoint is not None:
+                yield checkpoint.record
 
     def _kept_attempts(self, job_id: str) -> list[Record]:
         found = []
@@ -306,8 +325,13 @@ class RunDirectory:
 
     def _set_result_aside(self) -> None:
         """That of an earlier start says other things of the trial that ends or begins now."""
+        self._writing()
         if (self.path / RESULT_FILE).exists():
             set_aside(self.path / RESULT_FILE, "earlier")
+
+    def _remove(self, path: Path) -> None:
+        with disk_errors("remove", path):
+            path.unlink(missing_ok=True)
 
     def sync_blobs(self) -> None:
         """Waits until all blobs are on the disk: a record that names them can follow at once."""
@@ -328,22 +352,26 @@ class RunDirectory:
             self._written.setdefault((event, job_id), set()).add(digest)
         self.journal(event, durable=durable, job=job_id, sha256=digest)
 
+    # Reading what has been written.
+
     def written(self, job_id: str, event: str = "trial_recorded") -> Collection[str] | None:
         """The SHA-256 of the records that this run has written for the job; `trial_graded`: grades.
 
         None: nobody knows, for the journal is gone.
         """
-        journal = self.path / JOURNAL_FILE
-        size = journal.stat().st_size if journal.exists() else None
-        if size is None and self._journal is None:
-            return None
-        # Whoever only reads a run may see it grow.
-        if self._written is None or (self._journal is None and size != self._journal_size):
-            self._written, self._journal_size = {}, size
-            for said in self.events():
-                if said.get("event") in ("trial_recorded", "trial_graded"):
-                    key = str(said["event"]), str(said.get("job"))
-                    self._written.setdefault(key, set()).add(str(said.get("sha256")))
+        if self._journal is None:
+            journal = self.path / JOURNAL_FILE
+            size = journal.stat().st_size if journal.exists() else None
+            if size is None:
+                return None
+            if size != self._journal_size:  # whoever only reads a run may see it grow
+                self._written, self._journal_size = None, size
+        if self._written is None:
+            self._written = {}
+            for entry in self.events():
+                if entry.get("event") in ("trial_recorded", "trial_graded"):
+                    key = str(entry["event"]), str(entry.get("job"))
+                    self._written.setdefault(key, set()).add(str(entry.get("sha256")))
         return self._written.get((event, job_id), ())
 
     def read_record(self, job_id: str) -> Record:
@@ -353,13 +381,13 @@ class RunDirectory:
             return trials.load_record(path, self.written(job_id))
         except DamagedRecordError as error:
             hint = "run the trial again with skillup run --resume"
-            raise RunDirectoryError(f"{path} {what_is_wrong(error)}", hint=hint) from None
+            raise RunDirectoryError(f"{path} {error.what}", hint=hint) from None
 
     def finished_jobs(self) -> set[str]:
         """The jobs that have a whole record; the journal is not asked.
 
         If the run is open for writing, damaged records are set aside as
-        ``record.json.damaged-<n>``, so that these trials can be held again.
+        ``record.json.damaged-<n>``, so that these trials can be run again.
         """
         return {job_id for job_id, _ in self.iter_records()}
 
@@ -368,17 +396,16 @@ class RunDirectory:
 
         Damaged ones are left out, as in :meth:`finished_jobs`.
         """
-        for job_id, directory in trials.directories_with_records(self._trials):
-            record = self._whole_record(job_id, directory / trials.RECORD_FILE)
+        for job_id, _ in trials.directories_with_records(self._trials):
+            record = self.finished_record(job_id)
             if record is not None:
                 yield job_id, record
 
     def finished_record(self, job_id: str) -> Record | None:
         """That of one trial; None: it is not finished. Damaged ones as in :meth:`finished_jobs`."""
         path = self.trial_directory(job_id) / trials.RECORD_FILE
-        return self._whole_record(job_id, path) if path.exists() else None
-
-    def _whole_record(self, job_id: str, path: Path) -> Record | None:
+        if not path.exists():
+            return None
         try:
             return trials.load_record(path, self.written(job_id))
         except DamagedRecordError:
@@ -390,11 +417,10 @@ class RunDirectory:
 
     def write_grade(self, job_id: str, grade: Grade) -> None:
         """Stores ``grading.json`` beside the record, in place of an older one."""
-        self._writing()
-        path = trials.make_trial_directory(self._trials, job_id) / trials.GRADE_FILE
+        path = self._made_directory(job_id) / trials.GRADE_FILE
         data = to_json(grade, self._mask, indent=2)
         self._note_written("trial_graded", job_id, data, durable=False)
-        write_atomic(path, data)
+        write_atomic(path, data, durable=False)  # it can be derived again from the record
 
     def read_grade(self, job_id: str) -> Grade | None:
         """The trial's grade; None if it has none that can be read and is this run's own."""
@@ -425,15 +451,8 @@ class RunDirectory:
         return self._journal
 
 
-def what_is_wrong(error: DamagedRecordError) -> str:
-    """Of a record: the rest of a sentence that begins with it."""
-    if isinstance(error, ChangedRecordError):
-        return "is not what the run has written: something else changed it or put it there"
-    return "is damaged"
-
-
 def _is_same(one: Record, other: Record) -> bool:
-    """Whether both tell of the same attempt."""
+    """Whether both are of the same attempt."""
     names = ("attempt", "session_id", "started_at", "duration_ms")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
@@ -451,3 +470,34 @@ def check_free(path: Path, beside: Collection[str] = ()) -> None:
     if any(name not in (LOCK_FILE, *beside) and not is_temporary(name) for name in names):
         hint = "choose a new or empty directory with --out"
         raise RunDirectoryError(f"{path} is not empty", hint=hint)
+
+
+def take_lock(path: Path) -> int:
+    """An exclusive lock on a file, until the descriptor is closed, by whatever end of the process.
+
+    A killed run can be resumed at once. The file stays; to remove it would let two processes lock
+    two files of the same name. Raises RunDirectoryError, naming its owner, if another one has it.
+    """
+    with disk_errors("lock", path):
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with disk_errors("write", path):
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    except BaseException as error:
+        pid = os.pread(file, 32, 0).decode(errors="replace").strip()
+        os.close(file)
+        if not isinstance(error, OSError):
+            raise
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise RunDirectoryError(
+                f"cannot lock {path}: {error.strerror}",
+                hint="this file system has no locks: choose a local directory with --out",
+            ) from error
+        owner = f"process {pid}" if pid else "another process"
+        raise RunDirectoryError(
+            f"{path.parent} is being written by {owner}",
+            hint=f"wait until {owner} has ended, or stop it, then try again",
+        ) from None
+    return file

@@ -1,4 +1,4 @@
-"""The runs of a folder, by the time at which they began."""
+"""The runs of a folder, by the time at which they began; and whether one is being written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from skillup.store.run_directory import LOCK_FILE, RUN_FILE
 _TIME_AS_NAME = re.compile(r"\d{8}T\d{6}Z-")
 _STARTED_AT = re.compile(rb'"started_at": "([^"]*)"')
 _HEAD_BYTES = 4096
-"""Of `run.json`: its start is told at once, and the thousand trials that it plans come later."""
+"""Of `run.json`: its start comes first, and the thousand trials that it plans later."""
+_CLOCKS_DIFFER_BY = 2.0
+"""Seconds: when a process began is known to a hundredth at best, and file systems round."""
 
 
 def is_run(path: Path) -> bool:
@@ -29,37 +31,31 @@ def is_run(path: Path) -> bool:
 def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
     """The names of the run directories in `folder`, the newest last; empty if there is none.
 
-    `counts` says what is one.
+    `counts` says what is one. Most runs are called by their time; one whose start is unknown comes
+    before all others.
     """
+
+    def began(path: Path) -> str:
+        if _TIME_AS_NAME.match(path.name):
+            return path.name
+        with suppress(OSError, ValueError), open_regular(path / RUN_FILE) as file:
+            started = _STARTED_AT.search(file.read(_HEAD_BYTES))
+            if started is not None:
+                return beginning_of_id(datetime.fromisoformat(started[1].decode()))
+        return ""
+
     try:
         found = [path for path in folder.iterdir() if counts(path)]
     except OSError:
         return []
-    return [path.name for path in sorted(found, key=lambda path: (_began(path), path.name))]
-
-
-def _began(path: Path) -> str:
-    """As in ids: most runs are called by theirs. One that does not tell comes before all others."""
-    if _TIME_AS_NAME.match(path.name):
-        return path.name
-    with suppress(OSError, ValueError), open_regular(path / RUN_FILE) as file:
-        told = _STARTED_AT.search(file.read(_HEAD_BYTES))
-        if told is not None:
-            return beginning_of_id(datetime.fromisoformat(told[1].decode()))
-    return ""
-
-
-# Whether a run is being written just now, asked without taking its lock.
-
-_CLOCKS_DIFFER_BY = 2.0
-"""Seconds: when a process began is known to a hundredth at best, and file systems round."""
+    return [path.name for path in sorted(found, key=lambda path: (began(path), path.name))]
 
 
 def writer_of(run: Path) -> int | None:
-    """The process that holds the lock of the run directory; None if there is none on this machine.
+    """The process that has locked the run directory; None if there is none on this machine.
 
-    The file keeps the number of its last holder. A process of that number that began after the
-    lock was taken is another one.
+    Asked without taking the lock: the file keeps the number of its last owner. A process of that
+    number that began after the lock was taken is another one.
     """
     import psutil
 

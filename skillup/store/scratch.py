@@ -34,7 +34,16 @@ class Scratch:
 
         Raises RunDirectoryError if it cannot be made.
         """
-        path = self._home() / _short_name(job_id)
+        with self._lock, disk_errors("make", self._link):
+            home = self._existing_home()
+            if home is None:
+                home = Path(tempfile.mkdtemp(prefix="skillup-")).resolve()
+                self._link.unlink(missing_ok=True)
+                self._link.symlink_to(home, target_is_directory=True)
+                # Not in the directory itself: agents would find the run by it.
+                note = user_directory("scratch") / home.name
+                note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
+        path = home / _short_name(job_id)
         with disk_errors("make", path):
             path.mkdir(mode=0o700, exist_ok=True)
         return path
@@ -64,28 +73,12 @@ class Scratch:
                 self._link.unlink()
                 (user_directory("scratch") / home.name).unlink()
 
-    def _home(self) -> Path:
-        with self._lock:
-            home = self._existing_home()
-            if home is None:
-                with disk_errors("make", self._link):
-                    home = Path(tempfile.mkdtemp(prefix="skillup-")).resolve()
-                    self._link.unlink(missing_ok=True)
-                    self._link.symlink_to(home, target_is_directory=True)
-                    # Not in the directory itself: agents would find the run by it.
-                    note = user_directory("scratch") / home.name
-                    note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
-            return home
-
     def _existing_home(self) -> Path | None:
         """What the link points to, if it is a directory that only we can have made."""
-        try:
+        with suppress(OSError):
             home = self._link.readlink()
-            status = home.lstat()
-        except OSError:
-            return None
-        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-        return home if ours and not status.st_mode & 0o077 else None
+            return home if _is_private(home) else None
+        return None
 
 
 def user_directory(name: str) -> Path:
@@ -110,34 +103,23 @@ def remove_orphaned() -> None:
             home, link = map(Path, note.read_text(encoding="utf-8").splitlines())
             if link.is_symlink() and link.readlink() == home:
                 continue
-            status = home.lstat() if home.exists() else None
-            if status is not None and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
-                continue
-            if home.name == note.name and home.name.startswith("skillup-") and remove_tree(home):
+            ours = home.name == note.name and home.name.startswith("skillup-")
+            if ours and (not home.exists() or (_is_private(home) and remove_tree(home))):
                 note.unlink()
 
 
 def remove_tree(path: Path) -> bool:
     """Removes a directory tree, read-only directories too; whether nothing is left of it.
 
-    Links are removed, never followed. What cannot be removed stays; that is no error.
+    Links are removed, never followed. What cannot be removed stays; that is no error. Each
+    directory is moved up to the top before its turn comes: however deep agents nest them, no path
+    gets too long for the system, and nothing recurses.
     """
     with suppress(OSError):
         if path.is_symlink() or not path.is_dir():
             path.unlink()
-        else:
-            _empty(path)
-            path.rmdir()
-    return not os.path.lexists(path)
-
-
-def _empty(root: Path) -> None:
-    """Removes what is below ``root``.
-
-    Each directory is moved up to the top before its turn comes: however deep agents nest them, no
-    path gets too long for the system, and nothing recurses.
-    """
-    waiting = [root]
+            return True
+    waiting = [path]
     while waiting:
         directory = waiting.pop()
         with suppress(OSError):
@@ -145,22 +127,25 @@ def _empty(root: Path) -> None:
             with os.scandir(directory) as scan:
                 entries = list(scan)
             for entry in entries:
-                moved = _remove_or_move(entry, root / f".removing-{secrets.token_hex(8)}")
-                if moved is not None:
-                    waiting.append(moved)
-            if directory != root:
+                with suppress(OSError):
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)  # noqa: PTH108 - many files, and Paths take time
+                        continue
+                    below = Path(entry.path)
+                    below.chmod(0o700)  # else its entry for the parent cannot be changed
+                    waiting.append(below.rename(path / f".removing-{secrets.token_hex(8)}"))
+            if directory != path:
                 directory.rmdir()
-
-
-def _remove_or_move(entry: os.DirEntry[str], place: Path) -> Path | None:
-    """Removes a file; moves a directory to ``place`` and returns that."""
     with suppress(OSError):
-        if not entry.is_dir(follow_symlinks=False):
-            Path(entry.path).unlink()
-            return None
-        Path(entry.path).chmod(0o700)  # else its entry for the parent cannot be changed
-        return Path(entry.path).rename(place)
-    return None
+        path.rmdir()
+    return not os.path.lexists(path)
+
+
+def _is_private(directory: Path) -> bool:
+    """Whether it is a directory of ours that nobody else may enter. Raises OSError."""
+    status = directory.lstat()
+    private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return private and not status.st_mode & 0o077
 
 
 def _short_name(job_id: str) -> str:

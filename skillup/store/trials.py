@@ -1,11 +1,10 @@
-"""The trials of a run on disk: where each is, and its record and grade."""
+"""The trials of a run on disk: where each is, and its record, grade and checkpoint."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,11 +22,11 @@ from skillup.store.files import (
     set_aside,
     write_atomic,
 )
-from skillup.store.journal import Mask, to_json
 from skillup.store.places import directory_of_job, is_reserved, job_of_directory
 
 RECORD_FILE = "record.json"
 GRADE_FILE = "grading.json"
+CHECKPOINT_FILE = "checkpoint.json"
 _JOB_ID_FILE = "job-id.txt"
 
 
@@ -47,6 +46,9 @@ class TrialPlace:
 class DamagedRecordError(Exception):
     """A record file that was cut short or is no record; ``path`` says which."""
 
+    what = "is damaged"
+    """The rest of a sentence that begins with the record."""
+
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
         self.path = path
@@ -54,6 +56,8 @@ class DamagedRecordError(Exception):
 
 class ChangedRecordError(DamagedRecordError):
     """A whole record, but not the one that the run has written there."""
+
+    what = "is not what the run has written: something else changed it or put it there"
 
 
 class ForeignRecordError(RunDirectoryError):
@@ -63,55 +67,45 @@ class ForeignRecordError(RunDirectoryError):
         self.version = version
         super().__init__(
             f"{path} is a {version}; this skillup reads {RECORD_VERSION}",
-            hint="use the version of skillup that held the run",
+            hint="use the version of skillup that made the run",
         )
-
-
-def trial_directory(trials: Path, job_id: str) -> Path:
-    """Where the trial is or would be; nothing is made."""
-    return trials / directory_of_job(job_id)
 
 
 def make_trial_directory(trials: Path, job_id: str) -> Path:
     """The trial's directory, made if need be, and clean of what killed writers left."""
-    directory = trial_directory(trials, job_id)
+    relative = directory_of_job(job_id)
+    directory = trials / relative
     make_directory(directory)
     remove_temporary_files(directory)
-    if job_of_directory(directory.relative_to(trials).as_posix()) is None:
+    if job_of_directory(relative) is None:
         write_atomic(directory / _JOB_ID_FILE, job_id.encode(errors="surrogatepass"))
     return directory
 
 
 def make_fresh(directory: Path) -> None:
     """Makes an empty directory; one with content (an earlier attempt's) is set aside."""
-    if directory.is_dir() and any(directory.iterdir()):
-        set_aside(directory, "attempt")
-    make_directory(directory)
+    with disk_errors("make", directory):
+        if directory.is_dir() and any(directory.iterdir()):
+            set_aside(directory, "attempt")
+        directory.mkdir(parents=True, exist_ok=True)
 
 
 def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
     """Job id and directory of all trials with a record file, damaged or not, in fixed order."""
     root = str(trials)
     for parent, names, files in os.walk(root):
-        if len(names) > 1:
-            names.sort(key=_natural)
-        names[:] = [name for name in names if not is_reserved(name)]
+        # Numbers by value (trial 10 comes after trial 9), before names.
+        names[:] = sorted(
+            (name for name in names if not is_reserved(name)),
+            key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name),
+        )
         if RECORD_FILE in files:
-            directory = Path(parent)
-            yield _job_id(parent[len(root) + 1 :] or ".", directory), directory
-
-
-def _job_id(relative: str, directory: Path) -> str:
-    job_id = job_of_directory(relative)
-    if job_id is not None:
-        return job_id
-    with disk_errors("read", directory / _JOB_ID_FILE):
-        return read_regular(directory / _JOB_ID_FILE).decode(errors="surrogatepass")
-
-
-def _natural(name: str) -> tuple[int, int, str]:
-    """Numbers by value (trial 10 comes after trial 9), before names."""
-    return (0, int(name), name) if name.isdecimal() else (1, 0, name)
+            job_id = job_of_directory(parent[len(root) + 1 :] or ".")
+            if job_id is None:
+                note = Path(parent, _JOB_ID_FILE)
+                with disk_errors("read", note):
+                    job_id = read_regular(note).decode(errors="surrogatepass")
+            yield job_id, Path(parent)
 
 
 def load_record(path: Path, written: Collection[str] | None = None) -> Record:
@@ -126,18 +120,20 @@ def load_record(path: Path, written: Collection[str] | None = None) -> Record:
         data = read_regular(path)
     try:
         record = Record.model_validate_json(data)
+        version = record.schema_version
     except ValidationError:
-        version = _version(data)
-        if version is not None and version != RECORD_VERSION:
-            raise ForeignRecordError(path, version) from None
-        raise DamagedRecordError(path) from None
-    if record.schema_version != RECORD_VERSION:
-        # That it looks like one of ours does not say that it means the same.
-        raise ForeignRecordError(path, record.schema_version)
-    for number, turn in enumerate(record.turns, start=1):
-        # Turns find their checks by their numbers: with others, checks would be lost or swapped.
-        if turn.turn_number != number:
-            raise DamagedRecordError(path)
+        try:
+            version = json.loads(data)["schema_version"]
+        except (ValueError, RecursionError, KeyError, TypeError, IndexError):
+            version = RECORD_VERSION
+        if version == RECORD_VERSION or not isinstance(version, str):
+            raise DamagedRecordError(path) from None
+    if version != RECORD_VERSION:
+        # Even if it looks like one of ours, it may not mean the same.
+        raise ForeignRecordError(path, version)
+    # Turns find their checks by their numbers: with others, checks would be lost or swapped.
+    if [turn.turn_number for turn in record.turns] != [*range(1, len(record.turns) + 1)]:
+        raise DamagedRecordError(path)
     if written is not None and sha256(data).hexdigest() not in written:
         raise ChangedRecordError(path)
     return record
@@ -160,58 +156,8 @@ def load_grade(path: Path, written: Collection[str] | None = None) -> Grade | No
     return grade if known else None
 
 
-def _version(data: bytes) -> str | None:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    version = value.get("schema_version") if isinstance(value, dict) else None
-    return version if isinstance(version, str) else None
-
-
-# ``trials/<job>/checkpoint.json``: an unfinished trial, as far as its last whole turn.
-
-CHECKPOINT_FILE = "checkpoint.json"
-_UNUSED = "unused"
-
-
-def save_checkpoint(directory: Path, checkpoint: Checkpoint, mask: Mask) -> None:
-    """Stores it in place of an older one; not at all if a variable of it holds a secret.
-
-    What is masked could not be sent any more. Raises RunDirectoryError.
-    """
-    if any(mask(value) != value for value in checkpoint.variables.values()):
-        drop_checkpoint(directory)
-        return
-    write_atomic(directory / CHECKPOINT_FILE, to_json(checkpoint, mask, indent=None))
-
-
-def load_checkpoint(directory: Path) -> Checkpoint | None:
+def load_checkpoint(path: Path) -> Checkpoint | None:
     """None if there is none that is whole and of this version."""
-    return _load(directory / CHECKPOINT_FILE)
-
-
-def unused_checkpoints(directory: Path) -> Iterator[Checkpoint]:
-    """Those that were set aside, as far as they are whole and of this version."""
-    for path in sorted(directory.glob(f"{CHECKPOINT_FILE}.{_UNUSED}-*")):
-        found = _load(path)
-        if found is not None:
-            yield found
-
-
-def drop_checkpoint(directory: Path) -> None:
-    """Removes it: the trial has finished, or is held anew."""
-    with disk_errors("remove", directory / CHECKPOINT_FILE), suppress(FileNotFoundError):
-        (directory / CHECKPOINT_FILE).unlink()
-
-
-def set_checkpoint_aside(directory: Path) -> None:
-    """Keeps it as ``checkpoint.json.unused-1``: the trial was not gone on with."""
-    if (directory / CHECKPOINT_FILE).exists():
-        set_aside(directory / CHECKPOINT_FILE, _UNUSED)
-
-
-def _load(path: Path) -> Checkpoint | None:
     try:
         found = Checkpoint.model_validate_json(read_regular(path))
     except (OSError, ValidationError):

@@ -69,7 +69,7 @@ def _full(what: str, advice: str) -> FullDiskError:
 def what_to_do(error: OSError) -> str:
     """About a file that a trial could not write."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return "more open files are needed: raise `ulimit -n`, or hold fewer trials at once (-j)"
+        return "more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)"
     return "see that the disk has room"
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from skillup.store import RunDirectory
 
-ROUNDS = 10
-JOBS = 300
+ROUNDS = 5
+JOBS = 120
 
 WRITER = """
 import sys

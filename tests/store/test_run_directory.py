@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,53 +11,49 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import TurnError, TurnRecord
 from skillup.store import RunDirectory
-from tests.support.stored import a_grade, a_record, a_result
+from tests.support.stored import a_checkpoint, a_grade, a_record, a_result
 
 JOB = "case/scripted/with_skill/1"
 
 
+def mask(text: str) -> str:
+    return text.replace("sk-1", "***")
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    with RunDirectory.create(tmp_path / "run", {"run_id": "r1"}) as made:
+    with RunDirectory.create(tmp_path / "run", {"run_id": "r1"}, mask=mask) as made:
         yield made
 
 
-def test_the_layout_is_as_documented(run: RunDirectory) -> None:
+def test_what_was_written_comes_back_and_the_layout_is_as_documented(run: RunDirectory) -> None:
     place = run.begin_trial(JOB)
     (place.raw / "turn-01.stdout.jsonl").touch()
-    run.write_record(JOB, a_record())
-    run.write_grade(JOB, a_grade())
-    run.write_result(a_result())
-    trial = run.path / "trials" / "case" / "scripted" / "with_skill" / "1"
-    assert place.directory == trial == run.trial_directory(JOB)
-    assert sorted(p.name for p in trial.iterdir()) == [
-        "files",
-        "grading.json",
-        "raw",
-        "record.json",
-    ]
-    top = {path.name for path in run.path.iterdir()}
-    assert {"run.json", "events.jsonl", "result.json", "trials"} <= top
-
-
-def test_what_was_written_comes_back(run: RunDirectory) -> None:
     run.write_record(JOB, a_record(response="Grüße"))
+    with pytest.raises(RunDirectoryError, match="exists already"):
+        run.write_record(JOB, a_record(response="second"))
     run.write_grade(JOB, a_grade(reason="first"))
     run.write_grade(JOB, a_grade(reason="second"))
     run.write_result(a_result())
+    trial = run.path / "trials" / "case" / "scripted" / "with_skill" / "1"
+    assert place.directory == trial == run.trial_directory(JOB)
+    names = sorted(path.name for path in trial.iterdir())
+    assert names == ["files", "grading.json", "raw", "record.json"]
+    top = {path.name for path in run.path.iterdir()}
+    assert {"run.json", "events.jsonl", "result.json", "trials"} <= top
+
     again = RunDirectory.open(run.path)
     assert again.run_info() == {"run_id": "r1"}
     assert again.read_record(JOB) == a_record(response="Grüße")
     assert again.read_grade(JOB) == a_grade(reason="second")
     assert again.read_result() == a_result()
     assert [event["event"] for event in again.events()] == [
-        "run_created",
-        "trial_recorded",
-        "trial_finished",
-        "trial_graded",
-        "trial_graded",
-        "result_written",
+        *("run_created", "trial_started", "trial_recorded", "trial_finished"),
+        *("trial_graded", "trial_graded", "result_written"),
     ]
+    with pytest.raises(RuntimeError, match="reading only"):
+        again.write_record(JOB, a_record())
+    run.remove_scratch(JOB)
 
 
 def test_what_the_run_has_not_written_is_no_record_and_no_grade_of_it(run: RunDirectory) -> None:
@@ -88,13 +83,6 @@ def test_a_trial_is_finished_by_its_record_and_not_by_the_journal(run: RunDirect
     run.write_record(JOB, a_record())
     (run.path / "events.jsonl").unlink()
     assert run.finished_jobs() == {JOB}
-
-
-def test_a_record_is_never_written_twice(run: RunDirectory) -> None:
-    run.write_record(JOB, a_record(response="first"))
-    with pytest.raises(RunDirectoryError, match="exists already"):
-        run.write_record(JOB, a_record(response="second"))
-    assert run.read_record(JOB).turns[0].response == "first"
 
 
 @pytest.mark.parametrize(
@@ -138,18 +126,12 @@ def test_a_damaged_record_is_set_aside_and_the_trial_can_be_held_again(
 def test_a_record_of_another_version_is_not_taken_for_damage(run: RunDirectory) -> None:
     run.write_record(JOB, a_record())
     path = run.trial_directory(JOB) / "record.json"
-    path.write_text(json.dumps({"schema_version": "skillup.record/9"}))
-    with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
-        run.finished_jobs()
-    assert path.exists()
-
-
-def test_a_record_that_says_to_be_of_another_version_is_not_read_as_one_of_ours(
-    run: RunDirectory,
-) -> None:
-    run.write_record(JOB, a_record().model_copy(update={"schema_version": "skillup.record/9"}))
-    with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
-        run.read_record(JOB)
+    like_ours = a_record().model_copy(update={"schema_version": "skillup.record/9"})
+    for text in ('{"schema_version": "skillup.record/9"}', like_ours.model_dump_json()):
+        path.write_text(text)
+        with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
+            run.finished_jobs()
+        assert path.exists()
 
 
 @pytest.mark.parametrize("numbers", [(2,), (0,), (-1,), (1, 1), (2, 1), (1, 3)])
@@ -183,21 +165,13 @@ def test_a_trial_begins_anew_beside_what_an_earlier_attempt_left(run: RunDirecto
     assert not list(first.directory.glob(".*"))
 
 
-def test_a_retried_attempt_is_kept_and_does_not_finish_the_trial(run: RunDirectory) -> None:
-    error = TurnError(kind="rate_limit", message="wait")
-    run.begin_trial(JOB)
-    run.write_attempt(JOB, a_record(error=error))
-    assert run.finished_jobs() == set()
-    assert (run.trial_directory(JOB) / "attempt-1.json").is_file()
-    assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"]
-
-
-def test_an_attempt_takes_the_place_of_none_that_an_earlier_start_has_kept(
-    run: RunDirectory,
-) -> None:
+def test_retried_attempts_are_kept_and_do_not_finish_the_trial(run: RunDirectory) -> None:
     run.begin_trial(JOB)
     for response in ("one", "two", "three"):
-        run.write_attempt(JOB, a_record(response=response))
+        error = TurnError(kind="rate_limit", message="wait")
+        run.write_attempt(JOB, a_record(response=response, error=error))
+    assert run.finished_jobs() == set()
+    assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"] * 3
     kept = sorted(path.name for path in run.trial_directory(JOB).glob("attempt-*"))
     assert kept == ["attempt-1.json", "attempt-1.json.earlier-1", "attempt-1.json.earlier-2"]
     assert {record.turns[0].response for record in run.attempts(JOB)} == {"one", "two", "three"}
@@ -215,9 +189,6 @@ def test_closing_leaves_no_scratch_behind(tmp_path: Path) -> None:
 
 
 def test_secrets_are_masked_in_every_file(tmp_path: Path) -> None:
-    def mask(text: str) -> str:
-        return text.replace("sk-1", "***")
-
     with RunDirectory.create(tmp_path / "run", {"key": "sk-1"}, mask=mask) as run:
         run.write_record(JOB, a_record(response="sk-1"))
         run.write_grade(JOB, a_grade(reason="sk-1"))
@@ -253,11 +224,6 @@ def test_open_refuses_what_is_no_run(tmp_path: Path, name: str) -> None:
         RunDirectory.open(tmp_path / name)
 
 
-def test_a_run_opened_for_reading_cannot_be_written(run: RunDirectory) -> None:
-    with pytest.raises(RuntimeError, match="reading only"):
-        RunDirectory.open(run.path).write_record(JOB, a_record())
-
-
 def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: RunDirectory) -> None:
     run.write_result(a_result())
     run.close()
@@ -268,3 +234,69 @@ def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: Run
         assert (run.path / "result.json.earlier-1").exists()
         again.write_result(a_result())
     assert RunDirectory.open(run.path).read_result() == a_result()
+
+
+def test_the_latest_checkpoint_is_read_until_the_trial_has_finished_or_begins_anew(
+    run: RunDirectory,
+) -> None:
+    assert run.read_checkpoint(JOB) is None
+    run.begin_trial(JOB)
+    run.write_checkpoint(JOB, a_checkpoint(messages=1))
+    run.write_checkpoint(JOB, a_checkpoint(messages=2))
+    assert run.read_checkpoint(JOB) == a_checkpoint(messages=2)
+    run.begin_trial(JOB)
+    assert run.read_checkpoint(JOB) is None
+    run.write_checkpoint(JOB, a_checkpoint())
+    run.write_record(JOB, a_record())
+    assert run.read_checkpoint(JOB) is None
+
+
+def test_a_trial_that_is_taken_back_goes_on_from_none(run: RunDirectory) -> None:
+    """It has one if skillup was killed right after its record was written."""
+    run.begin_trial(JOB)
+    run.write_record(JOB, a_record())
+    run.write_checkpoint(JOB, a_checkpoint())
+    run.take_back(JOB, run.read_record(JOB))
+    assert run.read_checkpoint(JOB) is None
+    assert [record.turns for record in run.attempts(JOB)] == [a_record().turns]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"schema_version": "other/9"}'])
+def test_a_checkpoint_that_is_not_whole_of_this_version_or_free_of_secrets_is_none(
+    run: RunDirectory, content: bytes
+) -> None:
+    run.write_checkpoint(JOB, a_checkpoint())
+    (run.trial_directory(JOB) / "checkpoint.json").write_bytes(content)
+    assert run.read_checkpoint(JOB) is None
+    run.write_checkpoint(JOB, a_checkpoint(schema_version="skillup.checkpoint/9"))
+    assert run.read_checkpoint(JOB) is None
+    run.write_checkpoint(JOB, a_checkpoint())
+    run.write_checkpoint(JOB, a_checkpoint(variables={"name": "my sk-1"}))
+    assert run.read_checkpoint(JOB) is None
+
+
+def test_a_trial_is_reopened_with_its_scratch_and_its_streams(run: RunDirectory) -> None:
+    assert run.reopen_trial(JOB) is None
+    place = run.begin_trial(JOB)
+    (place.scratch / "x").write_text("x")
+    (place.raw / "turn-01.stdout.jsonl").write_text("x")
+    (place.files / "old").write_text("x")
+    again = run.reopen_trial(JOB)
+    assert again is not None
+    assert (again.scratch / "x").exists()
+    assert (again.raw / "turn-01.stdout.jsonl").exists()
+    assert list(again.files.iterdir()) == []
+    run.remove_scratch(JOB)
+    assert run.reopen_trial(JOB) is None
+
+
+def test_checkpoints_that_were_not_used_are_among_the_attempts_as_far_as_they_are_whole(
+    run: RunDirectory,
+) -> None:
+    for response in ("one", "two", "three"):
+        run.write_checkpoint(JOB, a_checkpoint(record=a_record(response=response)))
+        run.set_checkpoint_aside(JOB)
+    run.set_checkpoint_aside(JOB)  # there is none
+    (run.trial_directory(JOB) / "checkpoint.json.unused-2").write_bytes(b"{")
+    run.write_checkpoint(JOB, a_checkpoint())  # may still be used
+    assert [kept.turns[0].response for kept in run.attempts(JOB)] == ["one", "three"]

@@ -25,7 +25,7 @@ from skillup.schema.case import Case
 from skillup.schema.record import RECORD_VERSION, FileState, Record
 from skillup.store import RunDirectory, trials
 from skillup.store.places import check_shape_of_run
-from skillup.store.run_directory import RUN_FILE, what_is_wrong
+from skillup.store.run_directory import RUN_FILE
 from skillup.workspace import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
@@ -201,7 +201,7 @@ def trial_reader(source: RecordSource) -> Callable[[str, Path], RecordSubject | 
         try:
             record = trials.load_record(directory / trials.RECORD_FILE, run.written(job_id))
         except trials.DamagedRecordError as error:
-            source.damaged[job_id] = f"its record {what_is_wrong(error)}"
+            source.damaged[job_id] = f"its record {error.what}"
             return None
         except trials.ForeignRecordError as error:
             source.damaged[job_id] = _foreign(error.version)

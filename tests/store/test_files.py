@@ -1,0 +1,185 @@
+"""Files that are written whole, the journal, and JSON as it is stored."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from skillup.errors import RunDirectoryError
+from skillup.schema.record import Record
+from skillup.store.files import make_directory, remove_temporary_files, set_aside, write_atomic
+from skillup.store.journal import Journal, no_mask, read_journal, to_json
+from tests.support.records import file_states, make_record, make_turn
+from tests.support.stored import a_record, a_result
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "a.json"
+    write_atomic(path, b"old", durable=durable)
+    write_atomic(path, b"new", durable=durable)
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_the_system_refuses_is_an_error_with_the_path_in_it(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match=r"cannot write .*nowhere/a"):
+        write_atomic(tmp_path / "nowhere" / "a", b"x")
+    (tmp_path / "file").touch()
+    with pytest.raises(RunDirectoryError, match="cannot make"):
+        make_directory(tmp_path / "file" / "below")
+
+
+def test_when_the_disk_takes_no_more_the_old_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(b"old")
+    # A limit on the size of files stands in for a full disk: both fail in the middle of a write.
+    program = f"""
+import resource
+from pathlib import Path
+from skillup.errors import RunDirectoryError
+from skillup.store.files import write_atomic
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_atomic(Path({str(path)!r}), b"x" * 100_000)
+except RunDirectoryError as error:
+    print(error.hint)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "limit" in done.stdout, done.stderr
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_readers_never_see_a_half_written_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    contents = [bytes([65 + n]) * 50_000 for n in range(4)]
+    write_atomic(path, contents[0])
+    writers = [threading.Thread(target=write_atomic, args=(path, c)) for c in contents * 3]
+    seen = set()
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        seen.add(path.read_bytes())
+    assert seen <= set(contents)
+
+
+def test_leftovers_of_killed_writers_go_and_names_set_aside_are_free_ones(tmp_path: Path) -> None:
+    (tmp_path / ".record.json.0123.skillup-tmp").write_bytes(b"half")
+    (tmp_path / ".keep").touch()
+    remove_temporary_files(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".keep"]
+    path = tmp_path / "record.json"
+    for number in (1, 2):
+        path.write_text(str(number))
+        assert set_aside(path, "damaged").name == f"record.json.damaged-{number}"
+    assert (tmp_path / "record.json.damaged-1").read_text() == "1"
+
+
+def test_events_come_back_in_order_masked_and_with_their_times(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    assert list(read_journal(path)) == []
+    journal = Journal(path, lambda text: text.replace("sk-1", "***"))
+    journal.append("one", job="a\nb")
+    journal.append("two", durable=True, message="key sk-1")
+    journal.close()
+    one, two = read_journal(path)
+    assert (one["event"], one["job"], two["message"]) == ("one", "a\nb", "key ***")
+    assert one["time"].endswith("Z")
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize("torn", [b'{"event": "tw', b"\x00\x00\x00", b"\xff\xfe"])
+def test_a_line_that_was_cut_short_costs_only_itself(tmp_path: Path, torn: bytes) -> None:
+    path = tmp_path / "events.jsonl"
+    Journal(path, no_mask).append("one")
+    with path.open("ab") as file:
+        file.write(torn)
+    assert [event["event"] for event in read_journal(path)] == ["one"]
+    Journal(path, no_mask).append("three")
+    assert [event["event"] for event in read_journal(path)] == ["one", "three"]
+
+
+def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    journal = Journal(path, no_mask)
+
+    def write(name: str) -> None:
+        for number in range(50):
+            journal.append(name, number=number, filler="x" * 5000)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    events = list(read_journal(path))
+    assert len(events) == 200
+    assert [e["number"] for e in events if e["event"] == "a"] == list(range(50))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
+def test_a_full_disk_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.symlink_to("/dev/full")
+    with pytest.raises(RunDirectoryError, match="No space left") as caught:
+        Journal(path, no_mask).append("one")
+    assert "free some space" in (caught.value.hint or "")
+
+
+def test_json_is_readable_valid_and_safe_for_a_terminal() -> None:
+    assert to_json({"a": "Grüße 你好"}, no_mask, indent=None) == '{"a":"Grüße 你好"}\n'.encode()
+    odd = {"a\udc80": "x\ud800y", "b": "\ud83d\ude00", "c": [float("nan"), float("inf"), 1.5]}
+    clean = {"a\ufffd": "x\ufffdy", "b": "😀", "c": [None, None, 1.5]}
+    assert json.loads(to_json(odd, no_mask, indent=None)) == clean
+    text = to_json(a_record(response="a\udcffb"), no_mask, indent=None)
+    assert Record.model_validate_json(text).turns[0].response == "a\ufffdb"
+    data = json.loads(to_json(a_result(), no_mask, indent=2))
+    assert data["summary"]["pass"] == 1
+    assert data["cases"][0]["session_id"] is None
+
+    texts = ["\x9b31mred", "\x1b]8;;x\x07", "user\u202etxt.exe", "a\u2028b", "\x7f", "müde 🙂"]
+    written = to_json({"texts": texts}, no_mask, indent=None)
+    assert json.loads(written) == {"texts": texts}
+    assert "müde 🙂" in written.decode()
+    assert not set(written.decode()) & set("\x9b\x1b\x07\u202e\u2028\x7f")
+
+
+def test_secrets_are_masked_in_values_and_keys_even_if_json_quotes_them() -> None:
+    for secret in ('se"cret\n1', "12345678"):
+        text = to_json(
+            {secret: [f"x{secret}"], "n": 12345678},
+            lambda text, secret=secret: text.replace(secret, "***"),
+            indent=None,
+        )
+        assert json.loads(text) == {"***": ["x***"], "n": 12345678}
+
+
+def test_lists_of_files_are_stored_as_their_changes_and_read_again_whole() -> None:
+    """F9: 30,000 files stood in the record once for each message."""
+    many = {f"{number:04}.txt": "x" for number in range(3000)}
+    changed = {**many, "0001.txt": "y", "new.txt": "z"}
+    gone = {"0002.txt": "x"}
+    turns = [
+        make_turn(files=many, follow_ups=[make_turn(files=changed)]),
+        make_turn().model_copy(update={"files": None}),
+        make_turn(files=gone),
+        *[make_turn(files=changed)] * 20,
+    ]
+    record = make_record(*turns, initial_files=file_states(many)).record
+
+    stored = to_json(record, no_mask, indent=None)
+
+    assert Record.model_validate_json(stored) == record
+    assert len(stored) < 4 * len(json.dumps(record.model_dump(mode="json")["initial_files"]))
+    written = json.loads(stored)["turns"]
+    assert written[0]["files_changed"] == {}
+    assert sorted(written[0]["follow_ups"][0]["files_changed"]) == ["0001.txt", "new.txt"]
+    assert written[1]["files_changed"] is None
+    assert written[2]["files_changed"]["new.txt"] is None
+    assert record.model_dump(mode="json")["turns"][2]["files"].keys() == gone.keys()

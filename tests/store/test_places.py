@@ -1,0 +1,149 @@
+"""Where runs are, in which order, who writes them, and job ids as directories."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillup.errors import RunDirectoryError
+from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.store.places import (
+    beginning_of_id,
+    check_shape_of_run,
+    directory_of_job,
+    job_of_directory,
+)
+from skillup.store.run_directory import take_lock
+from skillup.store.runs import runs_in, writer_of
+
+
+def test_runs_are_under_dot_skillup_and_git_does_not_see_them(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    path = default_run_path(tmp_path, new_run_id())
+    assert path.parent == tmp_path / ".skillup" / "runs"
+    RunDirectory.create(path, {}).close()
+    status = ["git", "-C", str(tmp_path), "status", "--porcelain"]
+    assert subprocess.run(status, capture_output=True, check=True).stdout == b""
+    ignore = tmp_path / ".skillup" / ".gitignore"
+    ignore.write_text("runs/\n")
+    default_run_path(tmp_path, "b")
+    assert ignore.read_text() == "runs/\n"
+
+
+def test_ids_are_different_and_begin_with_their_time() -> None:
+    before, ids, after = datetime.now(UTC), [new_run_id() for _ in range(20)], datetime.now(UTC)
+    assert len(set(ids)) == 20
+    assert all(beginning_of_id(before) <= one[:-3] <= beginning_of_id(after) for one in ids)
+
+
+def a_run(folder: Path, name: str, **info: object) -> str:
+    (folder / name).mkdir()
+    (folder / name / "run.json").write_text(json.dumps(info, indent=2), encoding="utf-8")
+    return name
+
+
+def test_runs_are_in_the_order_of_their_start_and_what_is_no_run_is_left_out(
+    tmp_path: Path,
+) -> None:
+    """As the nights of docs/nightly.md, which else would come after all runs by day."""
+    in_order = [
+        *(a_run(tmp_path, f"odd{n}", started_at=at) for n, at in enumerate(["", "soon", 3])),
+        a_run(tmp_path, "zzz"),
+        a_run(tmp_path, "20260101T000000Z-000aaa"),
+        a_run(tmp_path, "night", run_id="x", started_at="2026-01-01T00:00:00.500Z"),
+        a_run(tmp_path, "20260101T000000Z-900aaa"),
+        a_run(tmp_path, "another", run_id="y", started_at="2026-01-02T00:00:00.000Z"),
+        a_run(tmp_path, "20260103T000000Z-000aaa"),
+    ]
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "file").write_text("")
+    assert runs_in(tmp_path) == in_order
+    assert runs_in(tmp_path / "nowhere") == runs_in(tmp_path / "file") == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"jobs": "a"}, {"jobs": [1]}, {"run_id": 3}, {"suites": []}, {"suites": {"a": 1}}),
+        *({"suites": {"a": {"cases": []}}}, {"references": {"a": {"b": 1}}}, {"request": "run"}),
+    ],
+)
+def test_a_run_file_of_another_shape_is_damaged(damage: dict[str, object]) -> None:
+    check_shape_of_run({"jobs": ["a"], "suites": {"a": {"cases": {}}}, "more": 1}, Path("run.json"))
+    with pytest.raises(RunDirectoryError, match=r"run\.json is damaged"):
+        check_shape_of_run(damage, Path("run.json"))
+
+
+@pytest.mark.parametrize(
+    ("job", "directory"),
+    [
+        (
+            "Delete-with_confirmation.v2/x/with_skill/1",
+            "Delete-with_confirmation.v2/x/with_skill/1",
+        ),
+        *(("../x", "%2E./x"), (".", "%2E"), ("a b", "a%20b"), ("-rf", "-rf"), ("", "%")),
+        *(("/etc", "%/etc"), ("raw/files", "%72aw/%66iles"), ("~x", "%7Ex")),
+    ],
+)
+def test_odd_parts_of_job_ids_are_encoded(job: str, directory: str) -> None:
+    assert directory_of_job(job) == directory
+    assert job_of_directory(directory) == job
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=60))
+def test_every_job_id_has_a_safe_directory_and_short_ones_come_back(job: str) -> None:
+    directory = directory_of_job(job)
+    assert directory.isascii()
+    assert not directory.startswith("/")
+    parts = directory.split("/")
+    assert len(parts) == len(job.split("/"))
+    assert all(0 < len(part) <= 120 and not part.startswith(".") for part in parts)
+    assert ".." not in PurePosixPath(directory).parts
+    assert job_of_directory(directory) in (job, None)
+
+
+def test_long_parts_of_job_ids_are_cut_and_stay_different() -> None:
+    one, other = directory_of_job("x" * 500 + "1"), directory_of_job("x" * 500 + "2")
+    assert one != other
+    assert len(one) == len(other) == 120
+    assert job_of_directory(one) is None
+
+
+def test_the_second_writer_is_refused_by_name_and_a_killed_one_is_in_nobodys_way(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run"
+    program = (
+        "import sys; from pathlib import Path; from skillup.store import RunDirectory;"
+        f"run = RunDirectory.create(Path({str(path)!r}), {{}}); print(1, flush=True); input()"
+    )
+    assert writer_of(path) is None
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        with pytest.raises(RunDirectoryError, match="is being written") as caught:
+            RunDirectory.open(path, writable=True)
+        assert f"process {writer.pid}" in caught.value.message
+        assert f"process {writer.pid}" in (caught.value.hint or "")
+        assert RunDirectory.open(path).run_info() == {}
+        assert writer_of(path) == writer.pid
+        writer.kill()
+    with RunDirectory.open(path, writable=True):
+        with pytest.raises(RunDirectoryError, match="is being written"):
+            take_lock(path / "lock")
+        assert writer_of(path) == os.getpid()
+        os.utime(path / "lock", (1_000_000, 1_000_000))  # a process that began later is another
+        assert writer_of(path) is None
+    for content in ("", "x", "-1", "999999999", "1e9"):
+        (path / "lock").write_text(content)
+        assert writer_of(path) is None
