@@ -13,7 +13,7 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import Record
 from skillup.store.files import make_directory, remove_temporary_files, set_aside, write_atomic
-from skillup.store.journal import Journal, no_mask, read_journal, to_json
+from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
 from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
 
@@ -150,13 +150,13 @@ def test_json_is_readable_valid_and_safe_for_a_terminal() -> None:
     assert not set(written.decode()) & set("\x9b\x1b\x07\u202e\u2028\x7f")
 
 
+def mask_of(secret: str) -> Mask:
+    return lambda text: text.replace(secret, "***")
+
+
 def test_secrets_are_masked_in_values_and_keys_even_if_json_quotes_them() -> None:
     for secret in ('se"cret\n1', "12345678"):
-        text = to_json(
-            {secret: [f"x{secret}"], "n": 12345678},
-            lambda text, secret=secret: text.replace(secret, "***"),
-            indent=None,
-        )
+        text = to_json({secret: [f"x{secret}"], "n": 12345678}, mask_of(secret), indent=None)
         assert json.loads(text) == {"***": ["x***"], "n": 12345678}
 
 
