@@ -20,14 +20,14 @@ from skillup.sessions.index import (
 from tests.support.session_files import claude_row, codex_meta, said, write_rows
 
 
-def _claude(homes: dict[str, Path], session_id: str, when: int, cwd: str = "/p") -> Path:
+def add_claude(homes: dict[str, Path], session_id: str, when: int, cwd: str = "/p") -> Path:
     row = claude_row("user", f"words of {session_id}", "1", None, sessionId=session_id, cwd=cwd)
     path = write_rows(homes["claude_code"] / "-p" / f"{session_id}.jsonl", [row])
     os.utime(path, (when, when))
     return path
 
 
-def _codex(homes: dict[str, Path], thread_id: str, when: int, cwd: str = "/p") -> Path:
+def add_codex(homes: dict[str, Path], thread_id: str, when: int, cwd: str = "/p") -> Path:
     name = f"rollout-2026-01-02T03-04-05-{thread_id}.jsonl"
     rows = [codex_meta(thread_id, cwd), *said("user", f"words of {thread_id}")]
     path = write_rows(homes["codex"] / "2026" / "01" / "02" / name, rows)
@@ -41,7 +41,7 @@ def homes(tmp_path: Path) -> dict[str, Path]:
     return session_homes(given)
 
 
-def test_homes_are_those_that_the_clis_use(tmp_path: Path) -> None:
+def test_homes_are_those_that_the_clis_use() -> None:
     assert session_homes({"HOME": "/home/a"}) == {
         "claude_code": Path("/home/a/.claude/projects"),
         "codex": Path("/home/a/.codex/sessions"),
@@ -50,138 +50,94 @@ def test_homes_are_those_that_the_clis_use(tmp_path: Path) -> None:
     assert given == {"claude_code": Path("/c/projects"), "codex": Path("/x/sessions")}
 
 
-def test_sessions_of_both_come_newest_first(homes: dict[str, Path]) -> None:
-    _claude(homes, "b", 200)
-    _codex(homes, "0199aaaa-0000-7000-8000-00000000000a", 300)
-    _claude(homes, "a", 100)
-    found = session_files(homes)
-    assert [(file.engine, file.session_id) for file in found] == [
-        ("codex", "0199aaaa-0000-7000-8000-00000000000a"),
-        ("claude_code", "b"),
-        ("claude_code", "a"),
-    ]
-    assert [file.modified for file in found] == [300, 200, 100]
-
-
-def test_homes_that_are_not_there_hold_no_sessions(homes: dict[str, Path]) -> None:
-    assert session_files(homes) == []
-
-
-def test_files_of_sub_agents_and_other_files_are_no_sessions(
+def test_sessions_of_both_come_newest_first_without_sub_agents_and_other_files(
     homes: dict[str, Path],
 ) -> None:
-    path = _claude(homes, "a", 100)
+    assert session_files(homes) == []
+    path = add_claude(homes, "b", 200)
+    rollout = add_codex(homes, "t", 300)
+    add_claude(homes, "a", 100)
     for other in ("a/subagents/agent-1.jsonl", "agent-2.jsonl", "notes.txt"):
         target = path.parent / other
         target.parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(path, target)
-    rollout = _codex(homes, "t", 200)
     shutil.copy(rollout, rollout.with_name("history.jsonl"))
-    assert [file.session_id for file in session_files(homes)] == ["t", "a"]
+    # Pipes and devices would be read for ever.
+    os.mkfifo(path.with_name("fifo.jsonl"))
+    path.with_name("zero.jsonl").symlink_to("/dev/zero")
+    path.with_name("folder.jsonl").mkdir()
+    os.mkfifo(rollout.with_name(rollout.name.replace("-t.", "-pipe.")))
 
+    found = session_files(homes)
 
-def test_heads_tell_what_a_session_was_about(homes: dict[str, Path]) -> None:
-    _claude(homes, "a", 100)
-    _codex(homes, "t", 200)
-    found = newest_heads(session_files(homes), None, 10)
-    assert [(head.summary.first_words, head.summary.turns) for _, head in found] == [
+    assert [(file.engine, file.session_id, file.modified) for file in found] == [
+        ("codex", "t", 300),
+        ("claude_code", "b", 200),
+        ("claude_code", "a", 100),
+    ]
+    heads = [head.summary for _, head in newest_heads(found, None, 10)]
+    assert [(one.first_words, one.turns) for one in heads] == [
         ("words of t", 1),
+        ("words of b", 1),
         ("words of a", 1),
     ]
 
 
-def test_no_more_files_are_opened_than_are_asked_for(homes: dict[str, Path]) -> None:
-    for number in range(5):
-        _claude(homes, f"s{number}", 100 + number)
-    files = session_files(homes)
-    for file in files[2:]:
-        file.path.unlink()
-    assert [file.session_id for file, _ in newest_heads(files, None, 2)] == ["s4", "s3"]
-
-
-def test_files_that_went_away_or_are_no_sessions_are_left_out(
+def test_no_more_files_are_opened_than_are_asked_for_and_others_are_left_out(
     homes: dict[str, Path],
 ) -> None:
-    _claude(homes, "gone", 300)
-    files_before = session_files(homes)
-    write_rows(homes["claude_code"] / "-p" / "other.jsonl", [{"a": 1}])
-    _claude(homes, "gone", 300).unlink()
-    assert newest_heads([*files_before, *session_files(homes)], None, 9) == []
-
-
-def test_pipes_and_devices_are_no_sessions(homes: dict[str, Path]) -> None:
-    """They would be read for ever."""
-    path = _claude(homes, "a", 100)
-    os.mkfifo(path.with_name("fifo.jsonl"))
-    path.with_name("zero.jsonl").symlink_to("/dev/zero")
-    path.with_name("folder.jsonl").mkdir()
-    path.with_name("linked.jsonl").symlink_to(path)
-    rollout = _codex(homes, "t", 200)
-    os.mkfifo(rollout.with_name(rollout.name.replace("-t.", "-pipe.")))
-    files = session_files(homes)
-    assert {file.session_id for file in files} == {"a", "linked", "t"}
-    assert len(newest_heads(files, None, 10)) == 3
-
-
-def test_what_is_no_session_does_not_count_as_one(homes: dict[str, Path]) -> None:
-    _claude(homes, "a", 100)
+    for number in range(5):
+        add_claude(homes, f"s{number}", 100 + number)
     folder = homes["claude_code"] / "-p"
     write_rows(folder / "other.jsonl", [{"a": 1}])
     (folder / "empty.jsonl").touch()
     (folder / "bytes.jsonl").write_bytes(b"\0" * 500)
     files = session_files(homes)
-    assert (len(files), count_sessions(files)) == (4, 1)
+    assert (len(files), count_sessions(files)) == (8, 5)
+    for name in ("s2", "s1", "s0"):
+        (folder / f"{name}.jsonl").unlink()
+    assert [file.session_id for file, _ in newest_heads(files, None, 2)] == ["s4", "s3"]
+    assert len(newest_heads(files, None, 9)) == 2
 
 
-def test_only_sessions_of_a_project_and_what_is_below_it(homes: dict[str, Path]) -> None:
-    _claude(homes, "in", 100, "/work/app")
-    _codex(homes, "below", 200, "/work/app/src")
-    _claude(homes, "beside", 300, "/work/app2")
-    _codex(homes, "above", 400, "/work")
-    found = newest_heads(session_files(homes), Path("/work/app"), 10)
-    assert [file.session_id for file, _ in found] == ["below", "in"]
-
-
-def test_a_project_may_be_named_through_a_link(homes: dict[str, Path], tmp_path: Path) -> None:
+def test_only_sessions_of_a_project_and_what_is_below_it(
+    homes: dict[str, Path], tmp_path: Path
+) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (tmp_path / "link").symlink_to(real)
-    _claude(homes, "a", 100, str(real.resolve()))
-    found = newest_heads(session_files(homes), tmp_path / "link", 10)
-    assert [file.session_id for file, _ in found] == ["a"]
+    add_claude(homes, "in", 100, "/work/app")
+    add_codex(homes, "below", 200, "/work/app/src")
+    add_claude(homes, "beside", 300, "/work/app2")
+    add_codex(homes, "above", 400, "/work")
+    add_claude(homes, "linked", 500, str(real.resolve()))
+    add_claude(homes, "escaped", 600, '/work/"ä"\\x')
+    files = session_files(homes)
 
+    def of(project: Path) -> list[str]:
+        return [file.session_id for file, _ in newest_heads(files, project, 10)]
 
-def test_a_project_with_signs_that_json_escapes(homes: dict[str, Path]) -> None:
-    _claude(homes, "a", 100, '/work/"ä"\\x')
-    found = newest_heads(session_files(homes), Path('/work/"ä"\\x'), 10)
-    assert [file.session_id for file, _ in found] == ["a"]
+    assert of(Path("/work/app")) == ["below", "in"]
+    assert of(tmp_path / "link") == ["linked"]
+    assert of(Path('/work/"ä"\\x')) == ["escaped"]
 
 
 def test_a_session_is_named_by_its_id_the_beginning_of_it_or_its_path(
     homes: dict[str, Path],
 ) -> None:
-    path = _claude(homes, "abc-1", 100)
-    longer = _claude(homes, "abc-12", 200)
+    path, longer = add_claude(homes, "abc-1", 100), add_claude(homes, "abc-12", 200)
     files = session_files(homes)
     assert find_session("abc-12", files) == longer
     assert find_session("abc-1", files) == path  # whole ids come first
     assert find_session(str(path), files) == path
-
-
-def test_an_unknown_session_says_how_to_list_them(homes: dict[str, Path]) -> None:
     for wrong in ("zz", "", "/no/such/file.jsonl", "none.jsonl", "x" * 5000):
         with pytest.raises(UsageError) as refused:
-            find_session(wrong, session_files(homes))
-        assert refused.value.hint is not None
-        assert "session list" in refused.value.hint
-
-
-def test_a_beginning_of_several_ids_lists_them(homes: dict[str, Path]) -> None:
-    paths = [_claude(homes, f"abc-{number:02}", 100 + number) for number in range(12)]
-    with pytest.raises(UsageError) as refused:
-        find_session("abc", session_files(homes))
-    assert "may be any of 12 sessions" in refused.value.message
-    assert f"claude_code  abc-11  {paths[11]}" in refused.value.message
+            find_session(wrong, files)
+        assert "session list" in (refused.value.hint or "")
+    paths = [add_claude(homes, f"abd-{number:02}", 100 + number) for number in range(12)]
+    with pytest.raises(UsageError, match="may be any of 12 sessions") as refused:
+        find_session("abd", session_files(homes))
+    assert f"claude_code  abd-11  {paths[11]}" in refused.value.message
     assert "… and 2 more" in refused.value.message
 
 

@@ -1,15 +1,28 @@
-"""Which messages are one turn, and which are none."""
+"""Which messages are one turn, which are none, and which are the case's own history."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillup.sessions.readers import SessionTranscript
+import pytest
+
+from skillup.engines.claude_code.session import history_session
+from skillup.engines.codex.seeding import rollout_rows
+from skillup.judges import grade_record
+from skillup.schema.case import Case
+from skillup.schema.record import HistoryItem, Record
+from skillup.sessions.readers import SessionTranscript, detect_format
+from skillup.sessions.record import read_session, record_of_session
 from skillup.sessions.turns import SessionTurns, turns_of
+from skillup.trial.history import past_of
 from tests.support.session_files import (
+    TIME,
     claude_row,
     codex_meta,
+    done,
     event,
     format_named,
     item,
@@ -19,122 +32,85 @@ from tests.support.session_files import (
     write_rows,
 )
 
-_COMMAND = "<command-message>x</command-message><command-name>/{}</command-name>"
+COMMAND = "<command-message>x</command-message><command-name>/{}</command-name>"
+CALL = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}]
 
 
-def claude(tmp_path: Path, *said: tuple[str, Any]) -> SessionTurns:
-    """The turns of a session in which this was said, in a row."""
-    rows = []
-    for number, (kind, content) in enumerate(said):
-        parent = str(number - 1) if number else None
-        rows.append(claude_row(kind, content, str(number), parent))
+def found_in(tmp_path: Path, rows: list[Any], format_: str) -> SessionTurns:
     path = write_rows(tmp_path / "session.jsonl", rows)
-    return turns_of(SessionTranscript(path, format_named("claude_session")))
+    return turns_of(SessionTranscript(path, format_named(format_)))
 
 
-def told(found: SessionTurns) -> list[tuple[str, str]]:
-    return [(turn.content, turn.response) for turn in found.turns]
+@pytest.mark.parametrize(
+    ("spoken", "turns", "unanswered"),
+    [
+        (
+            ["u one", "a first", "a second", "u two", "a third"],
+            [("one", "second"), ("two", "third")],
+            [],
+        ),
+        (["u one", "u two", "a yes"], [("one\n\ntwo", "yes")], []),
+        (["u one", "u one", "a yes"], [("one", "yes")], []),
+        (["u one", "a yes", "u two"], [("one", "yes")], ["two"]),
+        (
+            [
+                "u " + COMMAND.format("clear"),
+                "u <local-command-stdout>cleared</local-command-stdout>",
+                "u one",
+                "a yes",
+            ],
+            [("one", "yes")],
+            ["/clear"],
+        ),
+        (
+            ["u " + COMMAND.format("review") + "<command-args>the diff\n</command-args>", "a fine"],
+            [("/review the diff", "fine")],
+            [],
+        ),
+        (["u one", CALL, "u two"], [("one", "")], ["two"]),
+        (
+            ["u one", "a I begin", "u [Request interrupted by user]", "u two", "a yes"],
+            [("one", "I begin"), ("two", "yes")],
+            [],
+        ),
+    ],
+)
+def test_messages_and_answers_as_turns(
+    tmp_path: Path, spoken: list[Any], turns: list[tuple[str, str]], unanswered: list[str]
+) -> None:
+    rows = []
+    for number, one in enumerate(spoken):
+        parent = str(number - 1) if number else None
+        kind = "assistant" if one is CALL or one.startswith("a ") else "user"
+        words = one if one is CALL else text(one[2:]) if kind == "assistant" else one[2:]
+        rows.append(claude_row(kind, words, str(number), parent))
+    found = found_in(tmp_path, rows, "claude_session")
+    assert [(turn.content, turn.response) for turn in found.turns] == turns
+    assert [turn.content for turn in found.unanswered] == unanswered
+    assert found.turns[0].command == turns[0][0].startswith("/")
+    assert found.turns[0].interrupted == (turns[0][1] == "I begin")
 
 
-def test_each_answered_message_is_a_turn(tmp_path: Path) -> None:
-    found = claude(
-        tmp_path,
-        ("user", "one"),
-        ("assistant", text("first")),
-        ("assistant", text("second")),
-        ("user", "two"),
-        ("assistant", text("third")),
-    )
-    assert told(found) == [("one", "second"), ("two", "third")]
-    assert [turn.numbers for turn in found.turns] == [[1], [2]]
-    assert found.unanswered == []
-
-
-def test_messages_that_were_answered_together_are_one_turn(tmp_path: Path) -> None:
-    found = claude(tmp_path, ("user", "one"), ("user", "two"), ("assistant", text("yes")))
-    assert told(found) == [("one\n\ntwo", "yes")]
-    assert found.turns[0].numbers == [1, 2]
-
-
-def test_a_message_that_was_sent_again_counts_once(tmp_path: Path) -> None:
-    found = claude(tmp_path, ("user", "one"), ("user", "one"), ("assistant", text("yes")))
-    assert told(found) == [("one", "yes")]
-
-
-def test_a_last_message_without_an_answer_is_no_turn(tmp_path: Path) -> None:
-    found = claude(tmp_path, ("user", "one"), ("assistant", text("yes")), ("user", "two"))
-    assert told(found) == [("one", "yes")]
-    assert [turn.content for turn in found.unanswered] == ["two"]
-
-
-def test_a_command_that_the_cli_ran_by_itself_is_no_turn(tmp_path: Path) -> None:
-    found = claude(
-        tmp_path,
-        ("user", _COMMAND.format("clear")),
-        ("user", "<local-command-stdout>cleared</local-command-stdout>"),
-        ("user", "one"),
-        ("assistant", text("yes")),
-    )
-    assert told(found) == [("one", "yes")]
-    assert [turn.content for turn in found.unanswered] == ["/clear"]
-
-
-def test_a_command_that_the_agent_answered_is_a_turn(tmp_path: Path) -> None:
-    command = _COMMAND.format("review") + "<command-args>the diff\n</command-args>"
-    found = claude(tmp_path, ("user", command), ("assistant", text("fine")))
-    assert told(found) == [("/review the diff", "fine")]
-    assert found.turns[0].command
-
-
-def test_a_tool_call_is_an_answer(tmp_path: Path) -> None:
-    call = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}]
-    found = claude(tmp_path, ("user", "one"), ("assistant", call), ("user", "two"))
-    assert told(found) == [("one", "")]
-    assert found.turns[0].items[0].tool_call is not None
-
-
-def test_an_interruption_is_noted(tmp_path: Path) -> None:
-    found = claude(
-        tmp_path,
-        ("user", "one"),
-        ("assistant", text("I begin")),
-        ("user", text("[Request interrupted by user]")),
-        ("user", "two"),
-        ("assistant", text("yes")),
-    )
-    assert [turn.interrupted for turn in found.turns] == [True, False]
-
-
-def test_branches_that_were_left_are_no_part(tmp_path: Path) -> None:
-    rows = [
+def test_turns_of_the_other_formats(tmp_path: Path) -> None:
+    left = [
         claude_row("user", "one", "1", None),
         claude_row("assistant", text("first"), "2", "1"),
         claude_row("user", "again", "3", None),
         claude_row("assistant", text("second"), "4", "3"),
     ]
-    path = write_rows(tmp_path / "session.jsonl", rows)
-    assert told(turns_of(SessionTranscript(path, format_named("claude_session")))) == [
-        ("again", "second")
+    answers = [
+        [
+            {"type": "turn.started"},
+            {"type": "item.completed", "item": one},
+            {"type": "turn.completed"},
+        ]
+        for one in (
+            {"id": "1", "type": "agent_message", "text": "one"},
+            {"id": "2", "type": "agent_message", "text": "two"},
+        )
     ]
-
-
-def test_a_recording_without_prompts_has_turns_without_messages(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"type": "thread.started", "thread_id": "t"},
-        {"type": "turn.started"},
-        {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "one"}},
-        {"type": "turn.completed"},
-        {"type": "turn.started"},
-        {"type": "item.completed", "item": {"id": "2", "type": "agent_message", "text": "two"}},
-        {"type": "turn.completed"},
-    ]
-    path = write_rows(tmp_path / "recording.jsonl", rows)
-    found = turns_of(SessionTranscript(path, format_named("codex_exec")))
-    assert told(found) == [("", "one"), ("", "two")]
-
-
-def test_a_rollout_of_codex(tmp_path: Path) -> None:
-    rows = [
+    recording = [{"type": "thread.started", "thread_id": "t"}, *answers[0], *answers[1]]
+    rollout = [
         codex_meta(),
         message("user", "<environment_context>…</environment_context>"),
         *said("user", "one"),
@@ -142,7 +118,92 @@ def test_a_rollout_of_codex(tmp_path: Path) -> None:
         *said("assistant", "yes"),
         event("token_count", info=None),
     ]
-    path = write_rows(tmp_path / "rollout.jsonl", rows)
-    found = turns_of(SessionTranscript(path, format_named("codex_rollout")))
-    assert told(found) == [("one", "yes")]
+    for rows, format_, expected in (
+        (left, "claude_session", [("again", "second")]),
+        (recording, "codex_exec", [("", "one"), ("", "two")]),
+        (rollout, "codex_rollout", [("one", "yes")]),
+    ):
+        found = found_in(tmp_path, rows, format_)
+        assert [(turn.content, turn.response) for turn in found.turns] == expected
     assert [entry.type for entry in found.turns[0].items] == ["reasoning", "message"]
+
+
+SESSION = "5d6a3c4e-0000-4000-8000-000000000000"
+SEED = {"role": "user", "content": "Seed."}
+HOW_MANY = {"role": "assistant", "content": "How many?"}
+PASTS: dict[str, list[dict[str, Any]]] = {
+    "answered": [
+        {"role": "user", "content": "I want to apply."},
+        {"role": "assistant", "content": "Which  stage?"},
+        SEED,
+        HOW_MANY,
+    ],
+    "with calls": [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": "I look.", "tool_calls": [{"kind": "shell"}]},
+        {"role": "tool", "content": "a.txt"},
+        {"role": "assistant", "content": "One file."},
+    ],
+    "begun by the assistant": [{"role": "assistant", "content": "Which stage?"}, SEED, HOW_MANY],
+    "cut off and repeated": [SEED, HOW_MANY, HOW_MANY, {"role": "user", "content": "Wait."}],
+}
+
+
+def case(past: list[dict[str, Any]]) -> Case:
+    turns = [{"content": "Twelve.", "assertions": [{"contains": "budget"}]}, {"content": "Ten."}]
+    return Case.model_validate(
+        {"id": "c", "input": {"history": past, "turns": turns}, "assertions": [{"contains": "end"}]}
+    )
+
+
+def claude_rows(history: Sequence[HistoryItem]) -> list[Any]:
+    past = history_session(history, SESSION, Path("/w"), "2.1.197")
+    rows = [json.loads(line) for line in past.lines()]
+    return [
+        *rows,
+        claude_row("user", "Twelve.", "n1", rows[-1]["uuid"]),
+        claude_row("assistant", text("And your budget?"), "n2", "n1"),
+        claude_row("user", "Ten.", "n3", "n2"),
+        claude_row("assistant", text("The end."), "n4", "n3"),
+    ]
+
+
+def codex_rows(history: Sequence[HistoryItem]) -> list[Any]:
+    past = rollout_rows(history, thread_id=SESSION, timestamp=TIME, cwd="/w", version="0.169.0")
+    return [
+        *past,
+        *(done("UserMessage", content=text("Twelve.")), message("user", "Twelve.")),
+        done("AgentMessage", content=text("And your budget?")),
+        message("assistant", "And your budget?"),
+        *(done("UserMessage", content=text("Ten.")), message("user", "Ten.")),
+        *(done("AgentMessage", content=text("The end.")), message("assistant", "The end.")),
+    ]
+
+
+def judged(path: Path, wanted: Case) -> Record:
+    format_ = detect_format(path)
+    assert format_ is not None
+    return record_of_session(read_session(path, format_), wanted, "suite")
+
+
+@pytest.mark.parametrize("rows", [claude_rows, codex_rows])
+@pytest.mark.parametrize("name", PASTS)
+def test_turn_1_of_the_case_is_the_first_live_turn(
+    tmp_path: Path, name: str, rows: Callable[[Sequence[HistoryItem]], list[Any]]
+) -> None:
+    wanted = case(PASTS[name])
+    history = past_of(wanted.input).items
+    record = judged(write_rows(tmp_path / "s.jsonl", rows(history)), wanted)
+    assert [turn.content for turn in record.turns] == ["Twelve.", "Ten."]
+    assert record.history == list(history)
+    assert record.notes == []
+    assert grade_record(record, lambda _: None).status == "PASS"
+
+
+def test_a_session_that_begins_otherwise_is_judged_from_its_first_turn(tmp_path: Path) -> None:
+    other = past_of(case(PASTS["with calls"]).input).items
+    path = write_rows(tmp_path / "s.jsonl", claude_rows(other))
+    record = judged(path, case(PASTS["answered"]))
+    assert [turn.content for turn in record.turns] == ["Look.", "Twelve."]
+    assert record.history == []
+    assert record.notes[0] == "the case begins with a history that the session does not begin with"

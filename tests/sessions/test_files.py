@@ -1,0 +1,141 @@
+"""Session files as they are on disk: which format, cut, garbled, and large."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillup.engines.session_files import lines_of
+from skillup.sessions.readers import HEAD_BYTES, SessionTranscript, detect_format, read_head
+from tests.support.session_files import (
+    claude_row,
+    codex_meta,
+    event,
+    format_named,
+    read,
+    text,
+    told,
+    write_rows,
+)
+
+HELLO = claude_row("user", "hello", "1", None)
+ANSWER = claude_row("assistant", text("hi"), "2", "1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([HELLO], "claude_session"),
+        ([{"type": "summary", "summary": "x", "leafUuid": "1"}], "claude_session"),
+        ([5, "x", {"other": 1}, HELLO], "claude_session"),
+        ([{"type": "user", "message": {"content": "x"}}], "claude_session"),
+        ([{"type": "system", "subtype": "init", "session_id": "s"}], "claude_stream"),
+        ([codex_meta()], "codex_rollout"),
+        ([event("user_message", message="x")], "codex_rollout"),
+        ([{"type": "thread.started", "thread_id": "t"}], "codex_exec"),
+        ([{"type": "item.completed", "item": {}}], "codex_exec"),
+        ([], None),
+        ([1, "x", None], None),
+        ([{"type": "user", "name": "of something else"}], None),
+        ([{"prompt": "x", "completion": "y"}], None),
+    ],
+)
+def test_the_content_says_the_format(tmp_path: Path, rows: list[Any], expected: str | None) -> None:
+    path = write_rows(tmp_path / "any.name", rows)
+    found = detect_format(path)
+    assert (found and found.name) == expected
+    assert read_head(path, path.stat().st_size).format == found
+
+
+WHOLE = b"".join(json.dumps(row).encode() + b"\n" for row in (HELLO, ANSWER))
+USER, AGENT = (1, "user", "hello"), (2, "assistant", "hi")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "truncated", "unknown"),
+    [
+        (WHOLE, [USER, AGENT], False, 0),
+        (WHOLE[:-20], [USER, (2, "notice", "the last line is cut off")], True, 0),
+        (WHOLE[:-1], [USER, AGENT], False, 0),
+        (
+            WHOLE.replace(b"\n", b'\n{"type": "assis\n\n', 1),
+            [USER, (2, "notice", 'unknown event: {"type": "assis'), (4, *AGENT[1:])],
+            False,
+            1,
+        ),
+        (WHOLE.replace(b"hello", b"hel\xfflo"), [(1, "user", "hel\ufffdlo"), AGENT], False, 0),
+        (WHOLE.replace(b"hello", b"\\ud83d"), [(1, "user", "\ufffd"), AGENT], False, 0),
+        (b"\xef\xbb\xbf" + WHOLE.replace(b"\n", b"\r\n"), [USER, AGENT], False, 0),
+    ],
+    ids=["whole", "cut", "no newline", "broken", "no UTF-8", "half a character", "windows"],
+)
+def test_lines_that_are_not_as_they_should_be(
+    tmp_path: Path, data: bytes, expected: list[Any], truncated: bool, unknown: int
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(data)
+    entries, summary = read(path)
+    assert [(entry.line, *told(entry)) for entry in entries] == expected
+    assert (summary.truncated, summary.unknown_lines) == (truncated, unknown)
+
+
+def test_of_a_line_of_unreasonable_length_there_is_only_the_beginning(tmp_path: Path) -> None:
+    long = claude_row("user", "x" * 5000, "2", "1")
+    path = write_rows(tmp_path / "s.jsonl", [HELLO, long, ANSWER])
+    first, second, third = lines_of(path, longest=1000)
+    assert (first.row, third.row) == (HELLO, ANSWER)
+    assert isinstance(second.row, str)
+    assert len(second.row) == 1000
+    assert [line.number for line in (first, second, third)] == [1, 2, 3]
+
+
+_WORDS = st.sampled_from(
+    [
+        "type", "message", "content", "payload", "item", "user", "assistant", "system", "text",
+        "tool_use", "tool_result", "attachment", "result", "subtype", "init", "input", "changes",
+        "response_item", "event_msg", "item_completed", "function_call", "arguments", "call_id",
+        "CommandExecution", "FileChange", "reasoning", "summary", "uuid", "parentUuid", "role",
+        "turn.failed", "item.completed", "error", "command_execution", "file_change", "{}",
+    ]
+)  # fmt: skip
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=5),
+    max_leaves=12,
+)
+_FORMATS = ("claude_session", "claude_stream", "codex_rollout", "codex_exec")
+
+
+@given(st.lists(_VALUES, max_size=6), st.sampled_from(_FORMATS))
+@settings(max_examples=150)
+def test_no_row_is_too_strange(rows: list[Any], format_: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_rows(Path(folder) / "s.jsonl", rows)
+        for entry in SessionTranscript(path, format_named(format_)):
+            assert isinstance(entry.text, str)
+            told(entry)
+
+
+def test_a_large_file_is_read_in_a_fraction_of_its_size_and_its_head_alone(tmp_path: Path) -> None:
+    rows = [claude_row("user", "x" * 5000, str(n), str(n - 1) if n else None) for n in range(1500)]
+    path = write_rows(tmp_path / "s.jsonl", [HELLO, *rows])
+    head = read_head(path, path.stat().st_size)
+    assert not head.whole
+    assert head.summary.first_words == "hello"
+    assert 1 < head.summary.turns < HEAD_BYTES / 5_000
+    assert (head.summary.truncated, head.summary.unknown_lines) == (False, 0)
+    tracemalloc.start()
+    try:
+        transcript = SessionTranscript(path, format_named("claude_session"))
+        assert sum(1 for _ in transcript) == 1501
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < path.stat().st_size / 5

@@ -1,0 +1,254 @@
+"""Claude Code's session files and recordings as entries, and which rows are the conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.session_files import claude_row, read, text, told, write_rows
+
+HELLO = claude_row("user", "hello", "0", None)
+
+
+def entries_after_hello(tmp_path: Path, *rows: Any) -> list[tuple[str, str]]:
+    entries, _ = read(write_rows(tmp_path / "s.jsonl", [HELLO, *rows]))
+    return [told(entry) for entry in entries][1:]
+
+
+def stream(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "session_id": "s1", **more}
+
+
+def test_a_session_and_its_blocks_in_their_order(tmp_path: Path) -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c1", "name": "mcp__files__find", "input": {"q": "x"}},
+    ]
+    result = [{"type": "tool_result", "tool_use_id": "c1", "content": "none", "is_error": True}]
+    rows = [
+        claude_row("user", "Count  the\nfiles", "0", None),
+        claude_row("assistant", blocks, "1", "0"),
+        claude_row("user", result, "2", "1"),
+        {"type": "ai-title", "sessionId": "s1", "aiTitle": "Counting"},
+        {"type": "queue-operation", "operation": "enqueue", "sessionId": "s1"},
+    ]
+    entries, summary = read(write_rows(tmp_path / "s.jsonl", rows))
+    assert [(entry.line, entry.turn, *told(entry)) for entry in entries] == [
+        (1, 1, "user", "Count  the\nfiles"),
+        (2, 1, "reasoning", "hm"),
+        (2, 1, "assistant", "I look."),
+        (2, 1, "tool_call", "files::find"),
+        (3, 1, "tool_result", "none"),
+    ]
+    call, given = entries[3].tool_call, entries[4].tool_result
+    assert call
+    assert given
+    assert (call.id, call.kind, call.arguments) == ("c1", "mcp", {"q": "x"})
+    assert (given.call_id, given.status) == ("c1", "error")
+    assert (summary.session_id, summary.cwd, summary.version) == ("s1", "/project", "2.1.0")
+    assert (summary.model, summary.title) == ("claude-x", "Counting")
+    assert summary.first_words == "Count the files"
+    assert summary.started == summary.ended == "2026-01-01T00:00:00.000Z"
+    assert (summary.turns, summary.unknown_lines, summary.truncated) == (1, 0, False)
+
+
+QUEUED = {"type": "queued_command", "prompt": "faster", "commandMode": "prompt"}
+SYNTHETIC = claude_row("assistant", text("You've hit your limit"), "1", "0")
+SYNTHETIC["message"]["model"] = "<synthetic>"
+SYSTEM = {"type": "system", "sessionId": "s1"}
+
+
+def of_user(content: Any, **more: Any) -> dict[str, Any]:
+    return claude_row("user", content, "1", "0", **more)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (of_user("go on"), [("user", "go on")]),
+        (of_user([{"type": "image"}, *text("this")]), [("user", "[image]\nthis")]),
+        (of_user([{"type": "image"}]), [("user", "[image]")]),
+        (of_user("context", isMeta=True), [("notice", "context")]),
+        (of_user("so far", isCompactSummary=True), [("notice", "so far")]),
+        (of_user("[Request interrupted by user]"), [("notice", "[Request interrupted by user]")]),
+        (of_user("<local-command-stdout>ok"), [("notice", "<local-command-stdout>ok")]),
+        (of_user("<command-name>/review"), [("user", "<command-name>/review")]),
+        (
+            of_user(text("<system-reminder>x") + text("the question")),
+            [("notice", "<system-reminder>x"), ("user", "the question")],
+        ),
+        (claude_row("attachment", None, "1", "0", attachment=QUEUED), [("user", "faster")]),
+        (
+            claude_row(
+                "attachment",
+                None,
+                "1",
+                "0",
+                attachment={**QUEUED, "commandMode": "task-notification"},
+            ),
+            [("notice", "faster")],
+        ),
+        (claude_row("attachment", None, "1", "0", attachment={"type": "skill_listing"}), []),
+        (SYNTHETIC, [("notice", "You've hit your limit")]),
+        ({**SYSTEM, "subtype": "compact_boundary"}, [("notice", "the conversation was compacted")]),
+        (
+            {**SYSTEM, "subtype": "api_error", "error": {"error": {"error": {"message": "busy"}}}},
+            [("notice", "API error: busy")],
+        ),
+        (
+            {**SYSTEM, "subtype": "api_retry", "attempt": 1, "max_retries": 9, "error_status": 529},
+            [("notice", "asked the model again (1 of 9): 529")],
+        ),
+        ({**SYSTEM, "subtype": "informational", "content": "new"}, [("notice", "new")]),
+        ({**SYSTEM, "subtype": "turn_duration", "durationMs": 5}, []),
+    ],
+)
+def test_who_wrote_a_row(tmp_path: Path, row: Any, expected: list[tuple[str, str]]) -> None:
+    assert entries_after_hello(tmp_path, row) == expected
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"type": "system", "subtype": "brand_new", "sessionId": "s1"},
+        {"type": "brand-new", "sessionId": "s1"},
+        {"type": "user", "sessionId": "s1", "message": {"role": "user"}},
+        {"type": "assistant", "sessionId": "s1", "message": {"content": 5}},
+        claude_row("assistant", [{"type": "brand_new"}, 7], "1", "0"),
+        [1],
+        "words",
+        None,
+    ],
+)
+def test_what_is_not_understood_is_counted_once_and_kept(tmp_path: Path, row: Any) -> None:
+    entries, summary = read(write_rows(tmp_path / "s.jsonl", [HELLO, row]))
+    assert summary.unknown_lines == 1
+    kept = entries[1:]
+    assert kept
+    assert all(e.role == "notice" and e.text.startswith("unknown event: ") for e in kept)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_sub_agents_are_named_but_in_a_file_of_their_own(tmp_path: Path, whole: bool) -> None:
+    rows = [
+        claude_row("user", "look", "1", None, isSidechain=True, agentId="a1"),
+        claude_row("assistant", text("seen"), "2", "1", isSidechain=True, agentId="a1"),
+    ]
+    entries, summary = read(write_rows(tmp_path / "s.jsonl", [HELLO, *rows] if whole else rows))
+    agent = "a1" if whole else None
+    assert [(e.role, e.agent, e.turn) for e in entries][-2:] == [
+        ("user", agent, 1),
+        ("assistant", agent, 1),
+    ]
+    assert (summary.turns, summary.agent) == (1, None if whole else "a1")
+
+
+INIT = stream("system", subtype="init", cwd="/w", model="m", claude_code_version="2.1.0")
+ANSWER = stream("assistant", message={"content": text("One."), "model": "m"})
+END = stream("result", subtype="success", result="One.", is_error=False)
+FAILED = stream("result", subtype="error_max_turns", is_error=True, errors=["too many"])
+PROMPT = stream("user", message={"role": "user", "content": text("Go")}, parent_tool_use_id=None)
+LIMIT = stream("rate_limit_event", rate_limit_info={"status": "rejected"})
+ONE = ("assistant", "One.")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([INIT, ANSWER, END, INIT, ANSWER, END], [(1, *ONE), (2, *ONE)]),
+        ([INIT, ANSWER, END, ANSWER, END], [(1, *ONE), (2, *ONE)]),
+        ([INIT, PROMPT, ANSWER], [(1, "user", "Go"), (1, *ONE)]),
+        ([INIT, {**END, "result": "Commands: /help"}], [(1, "assistant", "Commands: /help")]),
+        (
+            [INIT, LIMIT, FAILED],
+            [
+                (1, "notice", "rate limit: rejected"),
+                (1, "notice", "the turn ended with error_max_turns: too many"),
+            ],
+        ),
+    ],
+)
+def test_a_recording_has_turns_though_it_may_lack_the_prompts(
+    tmp_path: Path, rows: list[Any], expected: list[tuple[Any, ...]]
+) -> None:
+    entries, summary = read(write_rows(tmp_path / "r.jsonl", rows))
+    assert [(entry.turn, *told(entry)) for entry in entries] == expected
+    assert (summary.cwd, summary.model, summary.version) == ("/w", "m", "2.1.0")
+    assert summary.turns == expected[-1][0]
+
+
+def message(uuid: str, parent: str | None, kind: str = "user", **more: Any) -> dict[str, Any]:
+    content: Any = text(uuid) if kind == "assistant" else uuid
+    return claude_row(kind, content, uuid, parent, **more)
+
+
+def call(uuid: str, parent: str) -> dict[str, Any]:
+    block = {"type": "tool_use", "id": f"call_{uuid}", "name": "Bash", "input": {}}
+    row = claude_row("assistant", [block], uuid, parent)
+    row["message"]["id"] = "m1"
+    return row
+
+
+def result(uuid: str, parent: str) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": f"call_{parent}", "content": "ok"}
+    return claude_row("user", [block], uuid, parent)
+
+
+ASKED = [message("1", None), message("2", "1", "assistant")]
+PARALLEL = [message("1", None), call("2", "1"), call("3", "2")]
+NO_PARENT = message("1", None)
+del NO_PARENT["parentUuid"]
+BRANCHES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
+    "straight": (ASKED, []),
+    "gone back": (
+        [*ASKED, message("3", "2"), message("4", "3", "assistant"), message("6", "2")],
+        [3, 4],
+    ),
+    "to the first": ([*ASKED, message("3", None), message("4", "3", "assistant")], [1, 2]),
+    "asked again": ([*ASKED, message("3", "1", "assistant")], [2]),
+    "compacted": (
+        [
+            *ASKED,
+            {**SYSTEM, "subtype": "compact_boundary", "uuid": "3", "parentUuid": None}
+            | {"logicalParentUuid": "2"},
+            message("4", "3", isCompactSummary=True),
+            message("5", "4"),
+        ],
+        [],
+    ),
+    # Each result is a child of its call, so only one of them leads to the next message.
+    "results first, last": (
+        [*PARALLEL, result("5", "3"), result("4", "2"), message("6", "4", "assistant")],
+        [],
+    ),
+    "results last, first": (
+        [*PARALLEL, result("4", "2"), result("5", "3"), message("6", "5", "assistant")],
+        [],
+    ),
+    "no links": ([message(word, None) for word in "abc"], []),
+    "unknown parents": ([NO_PARENT, message("2", "not here", "assistant"), message("3", "2")], []),
+    "own parent": ([message("x", "x"), message("x", "x", "assistant")], []),
+    "sub-agents": (
+        [
+            message("1", None),
+            message("s1", None, isSidechain=True),
+            message("s2", "s1", "assistant", isSidechain=True),
+            message("2", "1", "assistant"),
+        ],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_the_branch_of_the_last_message_is_the_conversation(tmp_path: Path, name: str) -> None:
+    rows, left = BRANCHES[name]
+    entries, summary = read(write_rows(tmp_path / "s.jsonl", rows))
+    assert [entry.line for entry in entries if entry.left] == left
+    assert summary.left_entries == len(left)
+    if name == "gone back":
+        assert [entry.turn for entry in entries] == [1, 1, 2, 2, 2]
+        assert summary.turns == 2
