@@ -1,8 +1,8 @@
-"""Evaluating a check: the turns it looks at, whether it can, and what it finds."""
+"""Evaluating checks: the turns they look at, whether they can, what they find, what it scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,21 +15,60 @@ from skillup.checks.context import (
     listed,
     not_assertable,
 )
-from skillup.checks.describe import expected, key_and_spec, title, wanted
-from skillup.checks.registry import ASKING, COMBINING, LOOKING, NAMES_ITS_TURN, look
-from skillup.checks.scoring import weighted_mean
+from skillup.checks.describe import FOLLOW_UP, expected, key_and_spec, title, wanted
+from skillup.checks.registry import COMPOSITE, DETERMINISTIC, JUDGED, NAMES_ITS_TURN, look
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
-from skillup.schema.grade import CheckResult, CheckRole
+from skillup.schema.grade import CheckResult, CheckRole, deciding
 from skillup.schema.record import Record, TurnRecord
 from skillup.schema.templates import UnresolvedNameError
 
+Number = int | Literal["last"] | None
+CONVERSATION = "conversation"
 _MOST_KEPT = 4096
+
+# Scores, 0..1 (docs/verdicts.md).
+
+
+def weighted_mean(results: Sequence[CheckResult]) -> float:
+    """The weighted mean of the scores; 1.0 without checks, 0.0 if a required one failed.
+
+    If every weight is 0 the checks only inform: the score is 1.0.
+    """
+    if any(result.required and not result.passed for result in results):
+        return 0.0
+    total = sum([result.weight for result in results])
+    return sum([r.weight * r.score for r in results]) / total if total else 1.0
+
+
+def aggregate(scores: Sequence[float], how: Literal["mean", "min", "max"]) -> float:
+    """One score of several; 1.0 of none."""
+    if not scores:
+        return 1.0
+    return sum(scores) / len(scores) if how == "mean" else {"min": min, "max": max}[how](scores)
+
+
+def reaches(score: float, threshold: float) -> bool:
+    """Whether `score` is at least `threshold`, but for the rounding of sums."""
+    return score >= threshold - 1e-9
+
+
+def unmet(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """The checks that failed and count: one that weighs nothing only informs, unless required."""
+    return [r for r in results if not r.passed and r.evaluated and (r.weight or r.required)]
+
+
+def speaks_for_it(results: Iterable[CheckResult]) -> bool:
+    """Whether one that weighs something has passed: without that nothing is a success."""
+    return any(result.passed and result.weight for result in results)
+
+
+# What of a check follows from the case alone.
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCheck:
-    """One key of a check or of a set of checks, and all that follows from the case alone."""
+    """One key of a check or of a set of checks."""
 
     key: str
     spec: Any
@@ -41,58 +80,53 @@ class PreparedCheck:
     """None: as what it is part of."""
     templated: bool
     """Some text of it is a template: it has to be :meth:`filled`."""
-
-    @property
-    def turn(self) -> int | Literal["last"] | None:
-        """The turn that it names itself."""
-        if self.key in NAMES_ITS_TURN:
-            named: int = self.spec.turn
-            return named
-        return self.owner.turn if isinstance(self.owner, Check) else None
+    turn: Number
+    """The turn that it names itself."""
 
     def filled(self, variables: Mapping[str, str]) -> PreparedCheck:
         """With its templates filled in; raises UnresolvedNameError."""
         spec = templates.fill(self.key, self.spec, variables)
         if isinstance(self.owner, CheckSet):
-            return _prepared(self.owner, self.key, spec)
+            return _prepare(self.owner, self.key, spec)
         check = self.owner.model_copy(update={CHECK_FIELDS[self.key]: spec})
-        return _prepared(check, self.key, spec)
+        return _prepare(check, self.key, spec)
 
 
 # By identity, since to compare checks costs more than to describe them. The check is kept, too, so
 # that no other object can get its id.
-_prepared_checks: dict[int, tuple[Check | CheckSet, tuple[PreparedCheck, ...]]] = {}
+_prepared: dict[int, tuple[Check | CheckSet, tuple[PreparedCheck, ...]]] = {}
 
 
 def prepared(owner: Check | CheckSet) -> tuple[PreparedCheck, ...]:
     """The check, or one for each key of the set that is given, in the order of the schema."""
-    known = _prepared_checks.get(id(owner))
+    known = _prepared.get(id(owner))
     if known is None:
-        if len(_prepared_checks) >= _MOST_KEPT:
-            _prepared_checks.clear()
+        if len(_prepared) >= _MOST_KEPT:
+            _prepared.clear()
         given = [key_and_spec(owner)] if isinstance(owner, Check) else owner.given()
-        known = owner, tuple(_prepared(owner, key, spec) for key, spec in given)
-        _prepared_checks[id(owner)] = known
+        known = owner, tuple(_prepare(owner, key, spec) for key, spec in given)
+        _prepared[id(owner)] = known
     return known[1]
 
 
-def _prepared(owner: Check | CheckSet, key: str, spec: Any) -> PreparedCheck:
+def _prepare(owner: Check | CheckSet, key: str, spec: Any) -> PreparedCheck:
     case_sensitive: bool | None = owner.case_sensitive
+    turn: Number = None
     if isinstance(owner, Check):
         name = owner.name if owner.name is not None else title(key, expected(key, spec), owner)
+        turn = owner.turn
         if "case_sensitive" not in owner.model_fields_set:
             case_sensitive = None
     else:
         name = f"{key} {expected(key, spec)}"
     # What stands in a compound check is filled in by itself: it may look at another turn.
-    texts = () if owner.literal or key in COMBINING else templates.texts_of_check(key, spec)
+    texts = () if owner.literal or key in COMPOSITE else templates.texts_of_check(key, spec)
     templated = any(templates.has_templates(text, braces=braces) for text, braces in texts)
-    return PreparedCheck(key, spec, name, wanted(key, spec), owner, case_sensitive, templated)
+    turn = spec.turn if key in NAMES_ITS_TURN else turn
+    return PreparedCheck(key, spec, name, wanted(key, spec), owner, case_sensitive, templated, turn)
 
 
 # Which turns a check looks at, and whether they can be looked at.
-
-CONVERSATION = "conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,37 +142,32 @@ class TurnScope:
     """Why it cannot be looked at; None: it can."""
 
 
-def resolve(context: CheckContext, number: int | Literal["last"] | None) -> TurnScope:
+def resolve(context: CheckContext, number: Number) -> TurnScope:
     """The turn called `number`; without one, the context's turn; without that, all turns."""
-    record, turns = context.record, context.record.turns
-    if number == "last":
-        if not turns:
-            return TurnScope("last turn", (), None, "no turn was run")
-        return _every_answer(turns[-1], None)
-    if number is None or (context.turn is not None and context.turn.turn_number == number):
-        # The context's own object wins: while its gate is evaluated, it is not in the record yet.
-        if context.turn is None:
-            return _conversation(record)
-        label = f"turn {context.turn.turn_number}"
-        return TurnScope(label, (context.turn,), context.turn, _turn_problem(record, context.turn))
-    turn = next((turn for turn in turns if turn.turn_number == number), None)
-    if turn is None:
+    record, turns, own = context.record, context.record.turns, context.turn
+    if number is None and own is None:
+        return _conversation(record)
+    # The context's own object wins: while its gate is evaluated, it is not in the record yet.
+    if own is not None and number in (None, own.turn_number):
+        problem = _problem([own]) or _single_shot(record)
+        return TurnScope(f"turn {own.turn_number}", (own,), own, problem)
+    if number == "last" and not turns:
+        return TurnScope("last turn", (), None, "no turn was run")
+    named = [turn for turn in turns if turn.turn_number == number]
+    if number != "last" and not named:
         why = f"there is no turn {number}; turns in the record: {len(turns)}"
         return TurnScope(f"turn {number}", (), None, why)
-    return _every_answer(turn, _turn_problem(record, turn))
-
-
-def _every_answer(turn: TurnRecord, problem: str | None) -> TurnScope:
-    """A turn that is named from outside: with its follow-ups."""
+    # A turn that is named from outside: with its follow-ups.
+    turn = turns[-1] if number == "last" else named[0]
     steps = tuple(turn.executed())
-    return TurnScope(f"turn {turn.turn_number}", steps, turn, problem or _first_problem(steps))
+    problem = None if number == "last" else _problem([turn]) or _single_shot(record)
+    return TurnScope(f"turn {turn.turn_number}", steps, turn, problem or _problem(steps))
 
 
-def _turn_problem(record: Record, turn: TurnRecord) -> str | None:
-    problem = None if turn.status == "completed" else _problem(turn)
-    if problem is None and record.execution_mode == "single_shot":
-        return "the conversation was run as one message (single_shot): it has no turns"
-    return problem
+def _single_shot(record: Record) -> str | None:
+    if record.execution_mode != "single_shot":
+        return None
+    return "the conversation was run as one message (single_shot): it has no turns"
 
 
 def _conversation(record: Record) -> TurnScope:
@@ -149,24 +178,24 @@ def _conversation(record: Record) -> TurnScope:
         problem: str | None = f"the case was skipped: {record.skipped}"
     elif record.error is not None:
         problem = f"the case ended in an error ({record.error.kind}): {record.error.message}"
-    elif not turns:
-        problem = "no turn was run"
     else:
-        problem = _first_problem(turns)
+        problem = _problem(turns) if turns else "no turn was run"
     return TurnScope(CONVERSATION, tuple(turns), None, problem)
 
 
-def _first_problem(turns: Iterable[TurnRecord]) -> str | None:
-    return next((_problem(turn) for turn in turns if turn.status != "completed"), None)
-
-
-def _problem(turn: TurnRecord) -> str:
-    """Why a turn that was not completed cannot be looked at."""
+def _problem(turns: Iterable[TurnRecord]) -> str | None:
+    """Why the first turn that was not completed cannot be looked at; None: all were."""
+    turn = next((turn for turn in turns if turn.status != "completed"), None)
+    if turn is None:
+        return None
     if turn.status == "error":
         kind = f" ({turn.error.kind})" if turn.error is not None else ""
         return f"turn {turn.turn_number} ended in an error{kind}"
     how = "was skipped" if turn.status == "skipped" else "failed"
     return f"turn {turn.turn_number} {how}" + (f": {turn.reason}" if turn.reason else "")
+
+
+# One check.
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +204,9 @@ class _Mode:
 
     role: CheckRole = "assertion"
     negated: bool = False
-    """It should not hold (`none_of`, `failure`)."""
+    """It should fail (`none_of`, `failure`)."""
     case_sensitive: bool = False
-    turn: int | Literal["last"] | None = None
+    turn: Number = None
     """The turn that the parent names; None: the context's."""
 
 
@@ -186,14 +215,13 @@ def evaluate(
     context: CheckContext,
     *,
     role: CheckRole = "assertion",
-    required: bool = False,
     negated: bool = False,
 ) -> CheckResult:
     """Evaluate `check` on the context's turn, or the conversation. Never raises for what is found.
 
-    `required`: the result is, whatever the check says. `negated`: it is one that should fail.
+    `negated`: it is one that should fail.
     """
-    return _evaluate(prepared(check)[0], context, _Mode(role, negated), required)
+    return _evaluate(prepared(check)[0], context, _Mode(role, negated))
 
 
 def evaluate_set(
@@ -204,17 +232,13 @@ def evaluate_set(
 
 
 def _evaluate(
-    check: PreparedCheck, context: CheckContext, mode: _Mode, required: bool
+    check: PreparedCheck, context: CheckContext, mode: _Mode, required: bool = False
 ) -> CheckResult:
     key, owner = check.key, check.owner
-    if check.case_sensitive is not None or check.turn is not None:
-        mode = replace(
-            mode,
-            case_sensitive=mode.case_sensitive
-            if check.case_sensitive is None
-            else check.case_sensitive,
-            turn=mode.turn if check.turn is None else check.turn,
-        )
+    if check.case_sensitive is not None:
+        mode = replace(mode, case_sensitive=check.case_sensitive)
+    if check.turn is not None:
+        mode = replace(mode, turn=check.turn)
     scope = resolve(context, mode.turn)
     unresolved: str | None = None
     if check.templated and scope.problem is None:
@@ -222,22 +246,33 @@ def _evaluate(
             check = check.filled(_variables(context, scope, mode))
         except UnresolvedNameError as missing:
             unresolved = str(missing)
-    if key in COMBINING:
+    if key in COMPOSITE:
         finding = _combine(check, context, scope, mode)
-        check = _named_by_children(check, finding)
+        if any(prepared(child)[0].templated for child in check.spec):  # named as they were filled
+            names = "[" + "; ".join(child.name for child in finding.children) + "]"
+            own = isinstance(owner, Check) and owner.name is not None
+            check = replace(check, name=check.name if own else f"{key} {names}", expected=names)
     elif scope.problem is not None:
         finding = not_assertable(scope.problem)
     elif unresolved is not None:
         finding = broken(unresolved, "template")
-    elif key in LOOKING:
-        finding = _look(check, context, scope, mode)
-    elif key in ASKING and context.withheld is not None:
+    elif key in DETERMINISTIC:
+        subject = CheckSubject(context.record, scope.turns, context.read_file, mode.case_sensitive)
+        try:
+            finding = look(key, check.spec, subject, negated=mode.negated)
+        except CannotEvaluateError as trouble:
+            finding = broken(str(trouble))
+    elif key in JUDGED and context.withheld is not None:
         finding = Finding(False, context.withheld, assertable=False, evaluated=False)
-    elif key in ASKING and context.ask is not None:
+    elif key in JUDGED and context.ask is not None:
         # Of a turn with follow-ups the last answer stands, for judges as for every check.
-        about = None if scope.turn is None else scope.turns[-1]
-        return _ask(check, replace(context, turn=about), mode, required)
-    elif key in ASKING:
+        about = replace(context, turn=None if scope.turn is None else scope.turns[-1])
+        asked = check.owner
+        if not isinstance(asked, Check):
+            asked = Check.model_construct(**{CHECK_FIELDS[key]: check.spec})
+        update = {"role": mode.role, "required": True} if required else {"role": mode.role}
+        return context.ask(asked, about, mode.role).model_copy(update=update)
+    elif key in JUDGED:
         finding = broken("needs a judge that this version does not run")
     else:
         finding = broken("a follow-up is no check of its own: its checks are of the turn it makes")
@@ -274,78 +309,145 @@ def _variables(context: CheckContext, scope: TurnScope, mode: _Mode) -> dict[str
     return context.record.variables_after(scope.turn.turn_number - gated)
 
 
-def _look(check: PreparedCheck, context: CheckContext, scope: TurnScope, mode: _Mode) -> Finding:
-    subject = CheckSubject(context.record, scope.turns, context.read_file, mode.case_sensitive)
-    try:
-        return look(check.key, check.spec, subject, negated=mode.negated)
-    except CannotEvaluateError as trouble:
-        return broken(str(trouble))
-
-
-def _ask(check: PreparedCheck, context: CheckContext, mode: _Mode, required: bool) -> CheckResult:
-    owner = check.owner
-    if not isinstance(owner, Check):
-        owner = Check.model_construct(**{CHECK_FIELDS[check.key]: check.spec})
-    assert context.ask is not None
-    update = {"role": mode.role, "required": True} if required else {"role": mode.role}
-    return context.ask(owner, context, mode.role).model_copy(update=update)
-
-
-# Checks made of checks.
-
-
-def _named_by_children(check: PreparedCheck, finding: Finding) -> PreparedCheck:
-    """A compound check with templates in it, named as they were filled in."""
-    if not any(prepared(child)[0].templated for child in check.spec):
-        return check
-    names = "[" + "; ".join(child.name for child in finding.children) + "]"
-    own = isinstance(check.owner, Check) and check.owner.name is not None
-    return replace(check, name=check.name if own else f"{check.key} {names}", expected=names)
-
-
 def _combine(check: PreparedCheck, context: CheckContext, scope: TurnScope, mode: _Mode) -> Finding:
+    """A check made of checks."""
     # Of a conversation that cannot be looked at as a whole, single turns still can: so each child
     # is left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
         return not_assertable(scope.problem)
     if check.key == "none_of":
         mode = replace(mode, negated=not mode.negated)
-    children = tuple(_evaluate(prepared(one)[0], context, mode, False) for one in check.spec)
+    children = tuple(_evaluate(prepared(one)[0], context, mode) for one in check.spec)
     passed = [child for child in children if child.passed]
     failed = [child for child in children if not child.passed]
+    score, found, deciders = 0.0, "", list(children)
     if check.key == "any_of":
         score = max((child.score for child in children), default=0.0)
         if passed:  # outweighs another that could not be evaluated
             found, excerpt = f"passed: {passed[0].name}", passed[0].excerpt
             return Finding(True, found, excerpt, score=score, children=children)
-        return _failed(children, "none passed", children, score)
-    if check.key == "all_of":
+        found = "none passed"
+    elif check.key == "all_of":
         score = weighted_mean(children)
-        if failed:
-            return _failed(children, f"failed: {_names(failed)}", failed, score)
-        return Finding(True, "all passed", children[0].excerpt, score=score, children=children)
-    if passed:
-        return _failed(children, f"passed: {_names(passed)}", passed, 0.0)
+        if not failed:
+            return Finding(True, "all passed", children[0].excerpt, score=score, children=children)
+        found, deciders = f"failed: {listed(child.name for child in failed)}", failed
+    elif passed:
+        found, deciders = f"passed: {listed(child.name for child in passed)}", passed
     # What could not be looked at proves nothing.
-    if all(child.assertable and child.error is None for child in children):
+    elif all(child.assertable and child.error is None for child in children):
         return Finding(True, "none passed", children[0].excerpt, score=1.0, children=children)
-    return _failed(children, "", children, 0.0)
-
-
-def _failed(
-    children: tuple[CheckResult, ...], found: str, shown: Sequence[CheckResult], score: float
-) -> Finding:
     wrong = next((child for child in children if child.error is not None), None)
     if wrong is not None:
         error, kind = f"{wrong.name}: {wrong.error}", wrong.error_kind
         return Finding(False, found, error=error, error_kind=kind, children=children)
     absent = next((child for child in children if not child.assertable), None)
     if absent is None:
-        return Finding(False, found, shown[0].excerpt, score=score, children=children)
+        return Finding(False, found, deciders[0].excerpt, score=score, children=children)
     found = f"{found}; {absent.found}" if found else absent.found
-    finding = Finding(False, found, assertable=False, score=score, children=children)
-    return replace(finding, evaluated=absent.evaluated)
+    return Finding(
+        False, found, assertable=False, evaluated=absent.evaluated, score=score, children=children
+    )
 
 
-def _names(children: Sequence[CheckResult]) -> str:
-    return listed(child.name for child in children)
+# A turn's checks and their follow-ups. A check may carry follow-ups of its own, and a `prompt` may
+# stand alone. When a check fails, the follow-ups are sent in this order: those of failing checks,
+# in the order of the checks, then those that stand alone. Each answer has checks again. A follow-up
+# that passes heals what failed, but for required checks. The same rules apply while the
+# conversation goes on (`on_turn_failure`) and when it is graded.
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUpResult:
+    """One follow-up's answer and the results of its checks."""
+
+    label: str
+    answer: TurnRecord
+    results: tuple[CheckResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """The first answer's results, and those of its follow-ups in the order they were sent."""
+
+    results: tuple[CheckResult, ...]
+    follow_ups: tuple[FollowUpResult, ...]
+
+    @property
+    def passed_on(self) -> str | None:
+        """The label of the follow-up that the turn passed on; None: there is none."""
+        if not unmet(self.results):
+            return None
+        every = [*self.results, *(r for one in self.follow_ups for r in one.results)]
+        if any(result.required and not result.passed for result in every):
+            return None
+        return next((one.label for one in self.follow_ups if passes(one.results)), None)
+
+    @property
+    def deciding(self) -> list[CheckResult]:
+        """The results that the turn passes or fails by."""
+        follow_ups = [(one.label, one.results) for one in self.follow_ups]
+        return deciding(self.results, follow_ups, self.passed_on)
+
+
+def passes(results: Sequence[CheckResult]) -> bool:
+    """Whether a follow-up's own checks heal what failed before it."""
+    return speaks_for_it(results) and not unmet(results)
+
+
+def evaluate_checks(checks: Sequence[Check], context: CheckContext) -> list[CheckResult]:
+    """The results of `checks`, in order; prompts that stand alone have none."""
+    return [evaluate(check, context) for check in checks if not _stands_alone(check)]
+
+
+def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext) -> TurnResult:
+    """`turn` and its follow-ups, by the turn's `checks` and those nested in them.
+
+    `context` is the conversation's.
+    """
+    follow_ups = []
+    for number, (answer, nested) in enumerate(_answers(checks, turn), start=1):
+        word = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
+        results = tuple(evaluate_checks(nested, context.about(answer)))
+        follow_ups.append(FollowUpResult(f"{word} follow-up", answer, results))
+    return TurnResult(tuple(evaluate_checks(checks, context.about(turn))), tuple(follow_ups))
+
+
+def follow_ups(
+    checks: Sequence[Check], results: Sequence[CheckResult]
+) -> Iterator[tuple[int, Check]]:
+    """What is sent next, in order, each with its place in `checks`; nothing if no check failed.
+
+    `results` are those of :func:`evaluate_checks`. A check that could not be evaluated sends
+    nothing: that is trouble of ours, not the agent's.
+    """
+    own = [(place, check) for place, check in enumerate(checks) if not _stands_alone(check)]
+    failed = [
+        placed
+        for placed, result in zip(own, results, strict=True)
+        if not result.passed and result.error is None
+    ]
+    if failed:
+        yield from ((place, check) for place, check in failed if check.prompt is not None)
+        yield from ((n, check) for n, check in enumerate(checks) if _stands_alone(check))
+
+
+def _stands_alone(check: Check) -> bool:
+    """Whether it is a prompt without a check beside it."""
+    return check.prompt is not None and prepared(check)[0].key == FOLLOW_UP
+
+
+def _answers(
+    checks: Sequence[Check], turn: TurnRecord
+) -> Iterator[tuple[TurnRecord, Sequence[Check]]]:
+    """Every follow-up and the checks of its answer, in the order they were sent.
+
+    One that is no longer in the case has none.
+    """
+    for answer in turn.follow_ups:
+        place = answer.asked_by[-1] if answer.asked_by else len(checks)
+        nested = checks[place].assertions if 0 <= place < len(checks) else None
+        yield answer, nested or []
+        yield from _answers(nested or [], answer)

@@ -69,7 +69,7 @@ def _exit_code(spec: int, subject: CheckSubject) -> Finding:
     return Finding(process.exit_code == spec, f"exit code {process.exit_code}")
 
 
-LOOKING: dict[str, Callable[[Any, CheckSubject], Finding]] = {
+DETERMINISTIC: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "contains": _text_set,
     "not_contains": _none,
     "matches": text.matches,
@@ -128,9 +128,9 @@ NAMES_ITS_TURN = frozenset(
     }
 )
 """Checks whose arguments have a `turn` of their own."""
-COMBINING = frozenset({"any_of", "all_of", "none_of"})
+COMPOSITE = frozenset({"any_of", "all_of", "none_of"})
 """Checks made of checks."""
-ASKING = frozenset(
+JUDGED = frozenset(
     {"script", "rubric", "similar", "expected_output", "relevance", "answer_quality"}
 )
 """Checks that need a judge."""
@@ -141,7 +141,7 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
 
     `negated`: it stands in `none_of` or in `failure`, where the two change places.
     """
-    ask = LOOKING[key]
+    ask = DETERMINISTIC[key]
     if key not in OF_ANSWERS:
         found = ask(spec, subject)
         nothing = _forbids(key, spec) != negated and found.passed != negated

@@ -14,12 +14,17 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from skillup.checks.scoring import weighted_mean
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.judges.agent.answer import AskedCriteria, numbered
+from skillup.judges.agent.judge import result_of_agent
+from skillup.judges.agent.question import numbered
 from skillup.judges.evaluate import Judge, JudgeRequest
 from skillup.judges.usage import UsageTracker
+<<<<<<< HEAD
 from skillup.load.compat import read_case
+=======
+from skillup.judges.voting import Vote
+from skillup.load.file_text import read_text
+>>>>>>> e8d565b (Judges and checks: fewer, fuller modules; one scoring for agents and their mocks; spans of quotations)
 from skillup.load.problems import near_miss, problems_from
 from skillup.load.yaml_reader import Document, read_text
 from skillup.schema.case import Case
@@ -280,53 +285,28 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
     """The judge's result; a criterion that the file says nothing of makes it an error."""
     # By id; by its text, as older files have it; else by place, where no entry names anything.
     named = any("criterion_id" in entry or "criterion" in entry for entry in results)
-    children: list[CheckResult] = []
+    votes: dict[str, list[Vote]] = {}
     missing: list[str] = []
-    for place, asked in enumerate(numbered(judge.criteria)):
-        about = {"criterion_id": asked.id, "criterion": asked.criterion.outcome}.items()
+    for place, (name, criterion) in enumerate(numbered(judge.criteria).items()):
+        about = {"criterion_id": name, "criterion": criterion.outcome}.items()
         entry = next((e for e in results if any(e.get(k) == v for k, v in about)), None)
         if entry is None and not named and place < len(results):
             entry = results[place]
         if entry is None:
-            missing.append(asked.id)
-        else:
-            children.append(_child(asked, entry))
-    score = round(weighted_mean(children), 6) if children else 0.0
-    threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
-    met = sum(child.passed for child in children)
-    refused = any(child.required and not child.passed for child in children)
-    unmet = next((child for child in children if not child.passed), None)
-    why = "" if unmet is None else f"; {unmet.name}: {unmet.found}".removesuffix(": ")
-    error = f"`mock_results` has nothing for {', '.join(missing)}" if missing else None
-    return CheckResult(
-        name=judge.id or "agent_judge",
-        kind="agent_judge",
-        passed=error is None and score >= threshold and not refused,
-        score=score,
-        role="judge",
-        found=f"{met} of {len(children)} criteria met, score {score:.2f} of {threshold:.2f}{why}",
-        notes=["answered by the file's `mock_results`: no agent was asked"],
-        error=error,
-        children=children,
-    )
-
-
-def _child(asked: AskedCriteria, entry: Mapping[str, Any]) -> CheckResult:
-    passed = entry.get("passed") is True
-    evidence = entry.get("evidence", entry.get("reason", ""))
-    failures = entry.get("failures") or []
-    return CheckResult(
-        name=asked.criterion.outcome,
-        kind="criterion",
-        passed=passed,
-        score=float(passed),
-        weight=asked.criterion.weight,
-        required=asked.criterion.required,
-        role="judge",
-        expected=asked.criterion.outcome,
-        found="; ".join(map(str, failures)) or _joined(evidence),
-        excerpt=_joined(evidence),
-    )
+            missing.append(name)
+            continue
+        passed = entry.get("passed") is True
+        evidence = _joined(entry.get("evidence", entry.get("reason", "")))
+        reason = "; ".join(map(str, entry.get("failures") or [])) or evidence
+        quotes = (evidence,) if evidence else ()
+        votes[name] = [Vote(float(passed), passed, reason, quotes)]
+    notes = ["answered by the file's `mock_results`: no agent was asked"]
+    name = judge.id or "agent_judge"
+    blank = CheckResult(name=name, kind="agent_judge", passed=False, score=0.0, role="judge")
+    if missing:
+        error = f"`mock_results` has nothing for {', '.join(missing)}"
+        return blank.model_copy(update={"error": error, "notes": notes})
+    return result_of_agent(judge, blank, votes, notes, None)
 
 
 def _joined(evidence: Any) -> str:

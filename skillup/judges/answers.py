@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks.context import around, quoted
+from skillup.checks.context import Span, around, quoted
 from skillup.judges.material import Part
+from skillup.schema.grade import EvidenceSpan
 
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.S | re.I)
@@ -92,6 +94,18 @@ ENOUGH = 8
 """Characters of a quotation that is to support a pass, where the whole text is not shorter."""
 
 
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A quotation as it is shown."""
+
+    excerpt: str
+    """With its speaker and surroundings; empty: it is nowhere."""
+    note: str | None = None
+    """What a reader should know of it."""
+    spans: tuple[EvidenceSpan, ...] = ()
+    """Where it stands in the record."""
+
+
 class Quotations:
     """Looks for quotations in the texts that were judged, which are read as they are needed."""
 
@@ -100,38 +114,35 @@ class Quotations:
         self._unread = iter(parts)
         self._read: list[tuple[Part, str]] = []
 
-    def look_up(self, quotation: str, *, passed: bool) -> tuple[str, str | None]:
-        """The quotation with its speaker and surroundings; and a note if it is not there, or does
-        not support a pass: only what the agent said or did supports one.
+    def look_up(self, quotation: str, *, passed: bool) -> Quoted:
+        """The quotation, with a note if it is nowhere, or does not support the pass it is to: only
+        what the agent said or did supports one.
         """
         pieces = [_plain(piece.strip(_AROUND_QUOTATIONS)) for piece in _LEFT_OUT.split(quotation)]
         pieces = [piece for piece in pieces if piece]
-        found = self._find(pieces) if pieces else None
-        if found is None:
-            return "", f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
-        part, start, end = found
-        why = None
-        if passed and part.kind not in _OF_THE_AGENT:
-            why = "the agent did not say it"
-        elif passed and end - start < min(ENOUGH, len(part.text.strip())):
-            why = f"{quoted(part.text[start:end])} is too short"
-        note = None if why is None else f"the judge's quotation does not support this pass: {why}"
-        return f"{part.label}: {around(part.text, (start, end))}", note
+        for part, plain in self._texts() if pieces else ():
+            place = _find(pieces, part.text, plain)
+            if place is None:
+                continue
+            start, end = place
+            why = None
+            if passed and part.kind not in _OF_THE_AGENT:
+                why = "the agent did not say it"
+            elif passed and end - start < min(ENOUGH, len(part.text.strip())):
+                why = f"{quoted(part.text[start:end])} is too short"
+            note = (
+                None if why is None else f"the judge's quotation does not support this pass: {why}"
+            )
+            spans = [part.span] if part.span is not None else []
+            if part.span is not None and part.recorded is not None:
+                there = _find(pieces, part.recorded, _plain(part.recorded))
+                update = {} if there is None else {"start": there[0], "end": there[1]}
+                spans = [part.span.model_copy(update=update)] if update else []
+            return Quoted(f"{part.label}: {around(part.text, place)}", note, tuple(spans))
+        note = f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
+        return Quoted("", note)
 
-    def _find(self, pieces: list[str]) -> tuple[Part, int, int] | None:
-        for part, plain in self._texts():
-            first = end = -1
-            for piece in pieces:
-                start = plain.find(piece, max(end, 0))
-                if start < 0:
-                    break
-                first, end = (start if first < 0 else first), start + len(piece)
-            else:
-                places = _places(part.text)
-                return part, places[first], places[end - 1] + 1
-        return None
-
-    def _texts(self) -> Iterable[tuple[Part, str]]:
+    def _texts(self) -> Iterator[tuple[Part, str]]:
         yield from self._read
         for part in self._unread:
             self._read.append((part, _plain(part.text)))
@@ -148,9 +159,15 @@ def _plain(text: str) -> str:
     return " ".join(text.translate(_PLAIN).casefold().split())
 
 
-def _places(text: str) -> list[int]:
-    """For each character of the plain text, where it comes from."""
-    places: list[int] = []
+def _find(pieces: Sequence[str], text: str, plain: str) -> Span | None:
+    """Where the `pieces` stand in `text`, one after the other; `plain` is its plain form."""
+    first = end = -1
+    for piece in pieces:
+        start = plain.find(piece, max(end, 0))
+        if start < 0:
+            return None
+        first, end = (start if first < 0 else first), start + len(piece)
+    places: list[int] = []  # for each character of the plain text, where it comes from
     space = True
     for place, character in enumerate(text.translate(_LIKE)):
         if text[place] in _MARKUP:
@@ -160,4 +177,4 @@ def _places(text: str) -> list[int]:
         elif not space:
             places.append(place)
         space = character.isspace()
-    return places
+    return places[first], places[end - 1] + 1

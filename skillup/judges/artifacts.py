@@ -7,7 +7,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,40 @@ from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
 from skillup.judges.llm.subject import exchanges_of, parts_of
 from skillup.judges.material import Part
+from skillup.judges.models.cache import AnswerCache
+from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.schema.grade import CheckResult
+from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.workspace.diff import unified_diff
 from skillup.workspace.failures import path_problem
 from skillup.workspace.trees import list_tree
+
+ReadFile = Callable[[FileState], bytes | None]
+Files = Mapping[str, FileState]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlace:
+    """What judges that start programs need to know of where they run."""
+
+    environment: Mapping[str, str]
+    """The user's own environment."""
+    mask: Callable[[str], str]
+    """Hides the secrets of a text that will be kept or shown."""
+    scratch: Path
+    """An empty directory of this judging alone; whoever made it removes it."""
+    profiles: Callable[[str | None], Profile]
+    """A profile by its name; None: the record's own. Raises UsageError if there is none."""
+    suite_root: Path
+    """What the paths of the case are relative to; it need not be there any more."""
+    rate_limiter: RateLimiter
+    """The ways to the providers of agents, shared with whoever else asks them."""
+    answers: AnswerCache | None = None
+    """What agents have answered; None: nothing is kept."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, nor the raw streams of its agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +62,13 @@ class JudgedPart:
     number: int | None
     """The turn's; None: the conversation."""
     turns: tuple[TurnRecord, ...]
-    """Everything that was held up to the point in question, follow-ups too, in order."""
-    files: Mapping[str, FileState]
+    """Everything that was run up to the point in question, follow-ups too, in order."""
+    files: Files
     """The workspace at that point."""
     notes: tuple[str, ...] = ()
 
     @property
-    def before(self) -> Mapping[str, FileState]:
+    def before(self) -> Files:
         """The workspace at the start."""
         return self.record.initial_files or {}
 
@@ -57,14 +87,26 @@ class NothingToJudge:
     broken: bool = False
     """True: that is a fault of the record, not of the agent."""
 
+    def result(self, blank: CheckResult) -> CheckResult:
+        """`blank` as an error, or as failed for want of something to look at."""
+        update = {"error": self.why} if self.broken else {"found": self.why, "assertable": False}
+        return blank.model_copy(update=update)
+
 
 def judged_part(context: CheckContext) -> JudgedPart | NothingToJudge:
-    """The subject of `context`: its turn with all that came before it, or the conversation."""
+    """What `context` is about: its turn with all that came before it, or the conversation."""
     scope = resolve(context, None)
     if scope.problem is not None:
         return NothingToJudge(scope.label, scope.problem)
     record, turn = context.record, context.turn
-    turns = scope.turns if turn is None else (*_before(record, turn), turn)
+    turns = scope.turns
+    if turn is not None:
+        place = (turn.turn_number, turn.asked_by)
+        steps = [step for recorded in record.turns for step in recorded.executed()]
+        # The turn may be a follow-up, or not be in the record yet.
+        ends = (i for i, s in enumerate(steps) if (s.turn_number, s.asked_by) == place)
+        later = (i for i, s in enumerate(steps) if s.turn_number > turn.turn_number)
+        turns = (*steps[: next(ends, next(later, len(steps)))], turn)
     number = None if turn is None else turn.turn_number
     files = turns[-1].files
     if files is not None:
@@ -75,51 +117,58 @@ def judged_part(context: CheckContext) -> JudgedPart | NothingToJudge:
     return NothingToJudge(scope.label, NO_SNAPSHOT, broken=True)
 
 
-def _before(record: Record, turn: TurnRecord) -> list[TurnRecord]:
-    """What was held before `turn`, which may be a follow-up, or not be in the record yet."""
-    before: list[TurnRecord] = []
-    for held in record.turns:
-        for step in held.executed():
-            place = (step.turn_number, step.asked_by)
-            if place == (turn.turn_number, turn.asked_by) or place[0] > turn.turn_number:
-                return before
-            before.append(step)
-    return before
-
-
 # What changed in the workspace from the start to the point in question, and what is in it.
 
 _TEXT_BYTES = 1 << 20
 """Larger files are only named in a diff."""
 
-ReadFile = Callable[[FileState], bytes | None]
 
-
-def diff_lines(
-    before: Mapping[str, FileState], after: Mapping[str, FileState], read_file: ReadFile
-) -> Iterator[str]:
+def diff_lines(before: Files, after: Files, read_file: ReadFile) -> Iterator[str]:
     """A unified diff, line by line without newlines; binary and large files are only named."""
+
+    def text(state: FileState | None) -> str | None:
+        if state is None:
+            return ""
+        if state.link is not None or state.size > _TEXT_BYTES or not state.kept:
+            return None
+        content = read_file(state)
+        try:
+            return None if content is None or b"\0" in content else content.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def described(state: FileState | None) -> str:
+        if state is None:
+            return "nothing"
+        return f"link to {state.link}" if state.link is not None else f"{state.size} bytes"
+
     for path in sorted({*before, *after}):
         old, new = before.get(path), after.get(path)
         if _same(old, new):
             continue
         yield f"--- {_header(f'a/{path}') if old is not None else '/dev/null'}"
         yield f"+++ {_header(f'b/{path}') if new is not None else '/dev/null'}"
-        old_text, new_text = _text(old, read_file), _text(new, read_file)
+        old_text, new_text = text(old), text(new)
         if old_text is None or new_text is None:
-            yield f"[{_described(old)} → {_described(new)}; not shown: no text, large or not kept]"
+            yield f"[{described(old)} → {described(new)}; not shown: no text, large or not kept]"
         else:
             yield from unified_diff(old_text, new_text)
 
 
-def file_list(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> str:
+def file_list(before: Files, after: Files) -> str:
     """A line for each file, deleted ones too: what happened to it, its size, its path."""
     lines = []
     for path in sorted({*before, *after}):
         old, new = before.get(path), after.get(path)
-        state = new or old
-        size = state.size if state is not None else 0
-        lines.append(f"{_happened(old, new):<10}{size:>10}  {_header(path)}{_about(state)}")
+        what = "deleted" if new is None else "added" if old is None else "modified"
+        state, about = new or old, ""
+        assert state is not None
+        if state.link is not None:
+            about = f" -> {state.link}"
+        elif not state.kept:
+            about = " (too large to be kept)"
+        what = "unchanged" if _same(old, new) else what
+        lines.append(f"{what:<10}{state.size:>10}  {_header(path)}{about}")
     return "\n".join(lines) + "\n" if lines else "the workspace has no files\n"
 
 
@@ -128,57 +177,27 @@ def _header(path: str) -> str:
     return path if path.isprintable() else ascii(path)
 
 
-def _happened(old: FileState | None, new: FileState | None) -> str:
-    if new is None:
-        return "deleted"
-    if old is None:
-        return "added"
-    return "unchanged" if _same(old, new) else "modified"
-
-
-def _about(state: FileState | None) -> str:
-    if state is None or (state.link is None and state.kept):
-        return ""
-    return f" -> {state.link}" if state.link is not None else " (too large to be kept)"
-
-
 def _same(old: FileState | None, new: FileState | None) -> bool:
     if old is None or new is None:
         return old is new
     return (old.sha256, old.link, old.size) == (new.sha256, new.link, new.size)
 
 
-def _text(state: FileState | None, read_file: ReadFile) -> str | None:
-    if state is None:
-        return ""
-    if state.link is not None or state.size > _TEXT_BYTES or not state.kept:
-        return None
-    content = read_file(state)
-    if content is None or b"\0" in content:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _described(state: FileState | None) -> str:
-    if state is None:
-        return "nothing"
-    return f"link to {state.link}" if state.link is not None else f"{state.size} bytes"
-
-
 # The conversation: as texts, as JSON in skill-up's form for programs, as Markdown for readers.
 
 
-def texts_of(subject: JudgedPart) -> Iterator[Part]:
+def texts_of(judged: JudgedPart) -> Iterator[Part]:
     """All that was said and done, also as it stands within arguments; each with its speaker."""
-    for exchange in exchanges_of(subject.record.model_copy(update={"turns": []}), None):
-        yield from (Part(p.kind, f"{exchange.label} · {p.label}", p.text) for p in exchange.parts)
-    for turn in subject.turns:
+    for exchange in exchanges_of(judged.record.model_copy(update={"turns": []}), None):
+        yield from (
+            replace(part, label=f"{exchange.label} · {part.label}") for part in exchange.parts
+        )
+    numbers: dict[int, int] = {}
+    for turn in judged.turns:
         place = f"turn {turn.turn_number}"
-        for part in parts_of(turn):
-            yield Part(part.kind, f"{place} · {part.label}", part.text)
+        follow_up = numbers[turn.turn_number] = numbers.get(turn.turn_number, -1) + 1
+        for part in parts_of(turn, follow_up):
+            yield replace(part, label=f"{place} · {part.label}")
         for item in turn.transcript:
             if item.tool_call is not None:
                 values = "\n".join(str(value) for value in item.tool_call.arguments.values())
@@ -274,32 +293,33 @@ class WorkspaceCopy:
 
     def notes(self) -> list[str]:
         """For the reader of a grade."""
-        said = []
-        if self.not_kept:
-            said.append(f"not shown, because too large to be kept: {listed(self.not_kept)}")
-        if self.left_out:
-            said.append(f"not shown, links out of the workspace: {listed(self.left_out)}")
-        return said
+        kinds = (("too large to be kept", self.not_kept),
+                 ("links out of the workspace", self.left_out))  # fmt: skip
+        return [f"not shown, {why}: {listed(paths)}" for why, paths in kinds if paths]
 
 
-def copy_of(
-    files: Mapping[str, FileState],
-    read_file: Callable[[FileState], bytes | None],
-    destination: Path,
-) -> WorkspaceCopy:
+def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCopy:
     """Writes `files` to the new directory `destination`: contents, executable bits, links.
 
     Raises LostFilesError if a content that should be stored is not, OSError where the disk does.
     """
     destination.mkdir(parents=True)
     not_kept: list[str] = []
-    links: list[tuple[str, str]] = []
-    for path, state in files.items():
+    left_out: list[str] = []
+    # Links last: no file may be written through one.
+    for path, state in sorted(files.items(), key=lambda file: file[1].link is not None):
         problem = path_problem(path)
         if problem is not None:
             raise LostFilesError(f"{path!r} is no path of a workspace: {problem}")
+        target = destination / path
         if state.link is not None:
-            links.append((path, state.link))
+            inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))
+            if state.link.startswith("/") or inside == ".." or inside.startswith("../"):
+                left_out.append(path)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # Not through Path: it would change the target's spelling (`./a` to `a`).
+            os.symlink(state.link, target)  # noqa: PTH211
             continue
         if not state.kept or state.sha256 is None:
             not_kept.append(path)
@@ -307,41 +327,18 @@ def copy_of(
         content = read_file(state)
         if content is None:
             raise LostFilesError(f"the stored content of {path} is missing from the run")
-        target = destination / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
         target.chmod(0o755 if state.executable else 0o644)
-    # Links last: no file may be written through one.
-    left_out = [path for path, target in links if not _link(destination, path, target)]
     return WorkspaceCopy(destination, tuple(not_kept), tuple(left_out))
 
 
-def _link(root: Path, path: str, target: str) -> bool:
-    inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-    if target.startswith("/") or inside == ".." or inside.startswith("../"):
-        return False
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    # Not through Path: it would change the target's spelling (`./a` to `a`).
-    os.symlink(target, place)  # noqa: PTH211
-    return True
-
-
-def make_read_only(root: Path) -> None:
-    """Takes the right to write from every file and directory at and below `root`."""
-    _change_modes(root, lambda mode: mode & ~0o222)
-
-
-def make_removable(root: Path) -> None:
-    """Gives the owner back the right to write."""
-    _change_modes(root, lambda mode: mode | stat.S_IWUSR)
-
-
-def _change_modes(root: Path, change: Callable[[int], int]) -> None:
-    for entry in list_tree(root):
-        if entry.kind in ("file", "directory"):
-            (root / entry.path).chmod(change(stat.S_IMODE(entry.status.st_mode)))
-    root.chmod(change(stat.S_IMODE(root.stat().st_mode)))
+def set_writable(root: Path, *, writable: bool) -> None:
+    """Gives the owner the right to write at and below `root`, or takes everybody's."""
+    paths = [root / e.path for e in list_tree(root) if e.kind in ("file", "directory")]
+    for path in [*paths, root]:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode | stat.S_IWUSR if writable else mode & ~0o222)
 
 
 def listed(paths: Sequence[str]) -> str:

@@ -39,70 +39,6 @@ class JudgeRequest:
     """A whole judge (`script`, `agent_judge`) is asked instead of `checks`."""
 
 
-class PendingJudgements:
-    """What judges have answered in one evaluation, and what they are still to be asked."""
-
-    def __init__(self, case: Case | None = None) -> None:
-        """`case`: what is judged by; None: the case in the record."""
-        self.open: dict[_Key, JudgeRequest] = {}
-        self._case = case
-        self._checks: dict[tuple[_Key, str], CheckResult] = {}
-        self._judges: dict[_Key, list[CheckResult]] = {}
-
-    def ask(self, check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
-        """The judge's answer; while it is not known, an error, and the check is `open`."""
-        turn = context.turn
-        place = ("conversation",) if turn is None else (turn.turn_number, *turn.asked_by)
-        key = (role, *place)
-        known = self._checks.get((key, _digest(check)))
-        if known is not None:
-            return known
-        request = self.open.get(key) or self._request(key, context, role)
-        if check not in request.checks:
-            request.checks.append(check)
-        return _open_result(check.key, role)
-
-    def judge(self, number: int, judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
-        """The results of the case's judge `number`, a script or an agent."""
-        key = ("judge", number)
-        known = self._judges.get(key)
-        if known is not None:
-            return known
-        self._request(key, context, "judge").judge = judge
-        return [_open_result(judge.type or "rule_based", "judge")]
-
-    async def settle(self, judge: Judge, usage: UsageTracker) -> None:
-        """Asks `judge` all that is open, at the same time."""
-        requests, self.open = self.open, {}
-
-        async def one(key: _Key, request: JudgeRequest) -> None:
-            results = list(await judge.answer(request, usage))
-            if request.judge is not None:
-                self._judges[key] = results
-                return
-            for check, result in zip(request.checks, results, strict=True):
-                self._checks[key, _digest(check)] = result
-
-        async with anyio.create_task_group() as group:
-            for key, request in requests.items():
-                group.start_soon(one, key, request)
-
-    def _request(self, key: _Key, context: CheckContext, role: CheckRole) -> JudgeRequest:
-        case = self._case or Case.model_validate(context.record.case)
-        request = self.open[key] = JudgeRequest(context, role, case)
-        return request
-
-
-def _digest(check: Check) -> str:
-    """Tells checks apart that ask something else."""
-    return check.model_dump_json(exclude_unset=True, by_alias=True)
-
-
-def _open_result(kind: str, role: CheckRole) -> CheckResult:
-    error = "not answered yet"
-    return CheckResult(name=kind, kind=kind, passed=False, score=0.0, role=role, error=error)
-
-
 class Judge(Protocol):
     """Answers requests. What goes wrong is in the results (`error`), never raised."""
 
@@ -116,6 +52,69 @@ class Judge(Protocol):
         What it took goes into `usage`.
         """
         ...
+
+
+class PendingJudgements:
+    """What judges have answered in one evaluation, and what they are still to be asked."""
+
+    def __init__(self, case: Case | None = None) -> None:
+        """`case`: what is judged by; None: the case in the record."""
+        self.open: dict[_Key, JudgeRequest] = {}
+        self._case = case
+        self._answers: dict[_Key, list[CheckResult]] = {}
+        """By request and check, or by whole judge."""
+
+    def ask(self, check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
+        """The judge's answer; while it is not known, an error, and the check is `open`."""
+        turn = context.turn
+        place = ("conversation",) if turn is None else (turn.turn_number, *turn.asked_by)
+        key = (role, *place)
+        if (known := self._answers.get((key, _digest(check)))) is not None:
+            return known[0]
+        request = self._request(key, context, role)
+        if check not in request.checks:
+            request.checks.append(check)
+        return error_result(check.key, role, "not answered yet")
+
+    def judge(self, number: int, judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
+        """The results of the case's judge `number`, a script or an agent."""
+        key = ("judge", number)
+        if (known := self._answers.get(key)) is not None:
+            return known
+        self._request(key, context, "judge").judge = judge
+        return [error_result(judge.type or "rule_based", "judge", "not answered yet")]
+
+    def _request(self, key: _Key, context: CheckContext, role: CheckRole) -> JudgeRequest:
+        if key not in self.open:
+            case = self._case or Case.model_validate(context.record.case)
+            self.open[key] = JudgeRequest(context, role, case)
+        return self.open[key]
+
+    async def settle(self, judge: Judge, usage: UsageTracker) -> None:
+        """Asks `judge` all that is open, at the same time."""
+        requests, self.open = self.open, {}
+
+        async def one(key: _Key, request: JudgeRequest) -> None:
+            results = list(await judge.answer(request, usage))
+            if request.judge is not None:
+                self._answers[key] = results
+                return
+            for check, result in zip(request.checks, results, strict=True):
+                self._answers[key, _digest(check)] = [result]
+
+        async with anyio.create_task_group() as group:
+            for key, request in requests.items():
+                group.start_soon(one, key, request)
+
+
+def _digest(check: Check) -> str:
+    """Tells checks apart that ask something else."""
+    return check.model_dump_json(exclude_unset=True, by_alias=True)
+
+
+def error_result(kind: str, role: CheckRole, error: str) -> CheckResult:
+    """The result of what could not be evaluated."""
+    return CheckResult(name=kind, kind=kind, passed=False, score=0.0, role=role, error=error)
 
 
 async def evaluate(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from skillup.schema.grade import EvidenceSpan
 
 # Control characters become their pictures.
 _SHOWN: dict[int, str] = (
@@ -27,10 +28,8 @@ _INVISIBLE = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]+"
 )
-_EMOJI_STYLE = re.compile("[\ufe0e\ufe0f]?\u200d?")
-_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
-_JOINED_SCRIPTS = range(0x600, 0x18B0)
-"""Arabic to Mongolian: there the two joiners are part of how words are written."""
+_STYLES = frozenset(("\u200c", "\u200d", "\ufe0e", "\ufe0f", "\ufe0f\u200d"))
+"""What emoji and joined scripts are made of: one such between two characters hides nothing."""
 
 
 def harmless(text: str) -> str:
@@ -44,32 +43,10 @@ def harmless(text: str) -> str:
 
 
 def _named(found: re.Match[str]) -> str:
-    run, text = found[0], found.string
-    before = text[found.start() - 1 : found.start()]
-    after = text[found.end() : found.end() + 1]
-    if (
-        (
-            _EMOJI_STYLE.fullmatch(run)
-            and _is_symbol(before)
-            and ("\u200d" not in run or _is_symbol(after))
-        )
-        or (run == "\ufe0f" and after == "\u20e3")
-        or (before == "🏴" and _FLAG.fullmatch(run))
-        or (run in ("\u200c", "\u200d") and _is_joined(before) and _is_joined(after))
-    ):
+    run, before = found[0], found.string[: found.start()][-1:]
+    if run in _STYLES and before and not (before.isascii() and before not in "#*0123456789"):
         return run
     return f"[U+{ord(run):04X}]" if len(run) == 1 else f"[{len(run)} invisible characters]"
-
-
-def _is_symbol(character: str) -> bool:
-    """An emoji, its skin colour, or one of the signs that have a coloured form."""
-    return bool(character) and (
-        unicodedata.category(character) in ("So", "Sk", "Sm") or character in "‼⁉"
-    )
-
-
-def _is_joined(character: str) -> bool:
-    return bool(character) and ord(character) in _JOINED_SCRIPTS
 
 
 def code_for(texts: Sequence[str]) -> str:
@@ -117,6 +94,10 @@ class Part:
     label: str
     """Who or what, in a few words: `user`, `tool call 1: Bash (shell)`."""
     text: str
+    span: EvidenceSpan | None = None
+    """Where in the record it is; None: no place that a span can name."""
+    recorded: str | None = None
+    """The text as it is recorded there; None: the span means the whole."""
 
 
 LONGEST: dict[PartKind, int] = {
@@ -151,50 +132,36 @@ class Material:
 def material_of(parts: Sequence[Part]) -> Material:
     """As much of `parts` as there is room for."""
     parts = [replace(p, label=harmless(p.label), text=harmless(p.text)) for p in parts]
+    kept, gone, notes = list(parts), list[int](), list[str]()
     for halvings in range(_MOST_HALVINGS + 1):
-        cuts = [_shortened(part.text, LONGEST[part.kind] >> halvings) for part in parts]
-        kept = [replace(part, text=text) for part, (text, _) in zip(parts, cuts, strict=True)]
+        kept, gone = [], []
+        for part in parts:
+            longest = LONGEST[part.kind] >> halvings
+            text, head, count = part.text, longest * 2 // 3, len(part.text) - longest
+            if count > 0:
+                gone.append(count)
+                end = text[head - longest :]
+                text = f"{text[:head]}\n[… {count:,} characters are left out here …]\n{end}"
+            kept.append(replace(part, text=text))
         if _size(kept) <= LONGEST_IN_ALL:
             break
-    gone = [count for _, count in cuts if count]
-    notes = []
     if gone:
         texts = "1 long text" if len(gone) == 1 else f"{len(gone)} long texts"
         notes.append(f"the judge saw {texts} without the middle: {sum(gone):,} characters left out")
     if _size(kept) > LONGEST_IN_ALL:
-        kept, dropped = _without_middle(kept)
+        # The first quarter and the last three quarters of what fits.
+        first = last = 0
+        while _size(kept[: first + 1]) <= LONGEST_IN_ALL // 4:
+            first += 1
+        room = LONGEST_IN_ALL - _size(kept[:first])
+        while _size(kept[len(kept) - last - 1 :]) <= room:
+            last += 1
+        dropped = len(kept) - first - last
+        note = Part("message", "left out", f"[… {dropped} texts are left out here …]")
+        kept = [*kept[:first], note, *kept[len(kept) - last :]]
         notes.append(f"the judge did not see {dropped} texts in the middle of the conversation")
     code = code_for([text for part in kept for text in (part.label, part.text)])
     return Material(tuple(kept), code, tuple(notes))
-
-
-def _shortened(text: str, longest: int) -> tuple[str, int]:
-    """`text` without its middle if it is longer than `longest`, and how many characters went."""
-    gone = len(text) - longest
-    if gone <= 0:
-        return text, 0
-    head = longest * 2 // 3
-    end = text[head - longest :]
-    return f"{text[:head]}\n[… {gone:,} characters are left out here …]\n{end}", gone
-
-
-def _without_middle(parts: Sequence[Part]) -> tuple[list[Part], int]:
-    """The first quarter and the last three quarters of what fits."""
-    head: list[Part] = []
-    tail: list[Part] = []
-    for part in parts:
-        if _size([*head, part]) > LONGEST_IN_ALL // 4:
-            break
-        head.append(part)
-    room = LONGEST_IN_ALL - _size(head)
-    for part in reversed(parts[len(head) :]):
-        room -= _size([part])
-        if room < 0:
-            break
-        tail.insert(0, part)
-    dropped = len(parts) - len(head) - len(tail)
-    note = Part("message", "left out", f"[… {dropped} texts are left out here …]")
-    return [*head, note, *tail], dropped
 
 
 def _size(parts: Sequence[Part]) -> int:

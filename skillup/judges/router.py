@@ -1,4 +1,8 @@
-"""Where requests arrive: each goes to whoever can answer it, a model, a script or an agent."""
+"""Where requests arrive: each goes to whoever can answer it, a model, a script or an agent.
+
+Nothing is raised for what goes wrong: a judge that could not judge is a result with an `error`,
+which makes the case an ERROR of kind `judge`.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,33 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from skillup.checks import describe
+from skillup.checks.context import beginning
+from skillup.checks.describe import expected, key_and_spec
 from skillup.errors import SkillupError
-from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.agent.judge import DEFAULT_SECONDS as AGENT_SECONDS
+from skillup.judges.agent.judge import judge_by_agent, problem_of_agent
+from skillup.judges.artifacts import JudgedPart, JudgePlace, NothingToJudge, judged_part
+from skillup.judges.evaluate import JudgeRequest, error_result
 from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
 from skillup.judges.llm.reading import defect_message
 from skillup.judges.models.client import Models
 from skillup.judges.models.endpoint import embedding_model
-from skillup.judges.programs import judge_by_program, problem_of, read_scripts
-from skillup.judges.scratch import JudgePlace, judge_scratch
+from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
+from skillup.judges.script import ScriptProblemError, command_of, judge_by_script
 from skillup.judges.usage import UsageTracker
 from skillup.load.model import all_checks
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
 from skillup.schema.grade import CheckResult
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.patterns import outside_suite
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record, TurnError
+from skillup.schema.templates import UnresolvedNameError, fill
+from skillup.trial.artifacts import script_paths
 from skillup.workspace.failures import refuse_full_disk
-
-# Which models a case needs, known before anything is asked.
 
 NO_MODEL = (
     "`{key}` is read by a model, and none is named: write `judge: {{model: …}}` in eval.yaml, "
@@ -107,21 +119,18 @@ class JudgeRouter:
         """Why `case` could not be judged, found before its first turn; nobody is asked."""
         location = self._options.case_location(case)
         why = self._model_problem(case, location.suite_root if location is not None else Path())
-        if why is not None:
-            return TurnError(kind="judge", message=self._options.mask(why))
-        if location is None:
-            return None
-        # Nothing is started, so nothing is written to the scratch directory.
-        scratch = Path(tempfile.gettempdir())
-        return problem_of(case, self._place(location.suite_root, location.profile, scratch))
+        if why is None and location is not None:
+            # Nothing is started, so nothing is written to the scratch directory.
+            scratch = Path(tempfile.gettempdir())
+            return problem_of(case, self._place(location.suite_root, location.profile, scratch))
+        return TurnError(kind="judge", message=self._options.mask(why)) if why else None
 
     def _model_problem(self, case: Case, suite_root: Path) -> str | None:
         model = case.judge_model
         for check in checks_of(case):
             if check.similar is not None and check.similar.embedding_model is not None:
-                wanted = embedding_model(check.similar.embedding_model, model)
-                why = self.models.problem(wanted, suite_root, embeddings=True)
-                if why is not None:
+                named = embedding_model(check.similar.embedding_model, model)
+                if why := self.models.problem(named, suite_root, embeddings=True):
                     return why
         read = first_read(case)
         if read is None:
@@ -138,21 +147,25 @@ class JudgeRouter:
         """
         scripts = [check for check in request.checks if check.key == "script"]
         read = [check for check in request.checks if check.key != "script"]
+        found = {}
         try:
             if request.judge is not None or scripts:
-                with judge_scratch() as scratch:
+                # What a judge leaves there, whoever owns it, is no reason to lose the verdict.
+                with tempfile.TemporaryDirectory(
+                    prefix="skillup-judge-", ignore_cleanup_errors=True
+                ) as scratch:
                     record = request.context.record
                     root = self._options.suite_root(record)
                     place = self._place(root, record.engine.profile, Path(scratch).resolve())
                     if request.judge is not None:
                         return [await judge_by_program(request, usage, place)]
-                    of_scripts = iter(await read_scripts(replace(request, checks=scripts), place))
-            else:
-                of_scripts = iter(())
-            of_models = iter(await self._read(replace(request, checks=read), usage) if read else ())
-            return [
-                next(of_scripts if check.key == "script" else of_models) for check in request.checks
-            ]
+                    found["script"] = iter(
+                        await read_scripts(replace(request, checks=scripts), place)
+                    )
+            if read:
+                found["read"] = iter(await self._read(replace(request, checks=read), usage))
+            of = ["script" if check.key == "script" else "read" for check in request.checks]
+            return [next(found[kind]) for kind in of]
         except SkillupError:
             raise
         except Exception as defect:  # noqa: BLE001  a defect of ours must not become a verdict
@@ -162,21 +175,15 @@ class JudgeRouter:
             kinds = [check.key for check in request.checks]
             if request.judge is not None:
                 kinds = [request.judge.type or "judge"]
-            return [
-                CheckResult(
-                    name=kind, kind=kind, passed=False, score=0.0, role=request.role, error=error
-                )
-                for kind in kinds
-            ]
+            return [error_result(kind, request.role, error) for kind in kinds]
 
     async def _read(self, request: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
         record = request.context.record
         place = (record.run_id, record.suite_root, record.case_id, record.engine.profile)
-        trial = "\n".join([*place, record.variant, str(record.trial), str(record.attempt)])
         asker = self.models.seen_from(
             self._options.suite_root(record),
             suite=record.suite_root,
-            trial=trial,
+            trial="\n".join([*place, record.variant, str(record.trial), str(record.attempt)]),
             of_grade=usage.of_grade,
             resumed=usage.resumed,
         )
@@ -193,3 +200,93 @@ class JudgeRouter:
             answers=self.models.answers,
             secrets=self._options.secrets,
         )
+
+
+# Judges that are programs: scripts, and agents.
+
+
+def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
+    """What is known before the first turn: a script that is not there, an agent that is not."""
+
+    def problems() -> Iterator[str]:
+        for path in script_paths(case):
+            if outside := outside_suite(path):
+                yield f"{outside}: put it into the suite"
+            try:
+                command_of(place.suite_root / path)
+            except ScriptProblemError as problem:
+                yield str(problem)
+        for judge in case.all_judges():
+            if judge.type == "agent_judge" and (why := problem_of_agent(judge, place)):
+                yield f"{judge.id or 'agent_judge'}: {why}"
+
+    first = next(problems(), None)
+    return None if first is None else TurnError(kind="judge", message=place.mask(first))
+
+
+async def judge_by_program(
+    request: JudgeRequest, usage: UsageTracker, place: JudgePlace
+) -> CheckResult:
+    """What a `script` or `agent_judge` (`request.judge`) says of the conversation."""
+    judge, context = request.judge, request.context
+    assert judge is not None
+    agent, path = judge.type == "agent_judge", judge.script_path or ""
+    part = judged_part(context)
+    blank = CheckResult(
+        name=judge.id or ("agent_judge" if agent else f"script: {path}"),
+        kind=judge.type or "script",
+        passed=False,
+        score=0.0,
+        role="judge",
+        scope=part.label,
+        expected=path,
+    )
+    if isinstance(part, NothingToJudge):
+        return part.result(blank)
+    seconds = judge.timeout_seconds
+    case, limit = request.case, request.case.timeout_seconds
+    if case.timeout_covers_judges and limit is not None:
+        left = limit - context.record.duration_ms / 1000
+        if left <= 0:
+            error = f"the case's {limit:g} s were used up before it; raise them"
+            return blank.model_copy(update={"error": error})
+        seconds = min(seconds or (AGENT_SECONDS if agent else SCRIPT_SECONDS), left)
+    if not agent:
+        judge = judge.model_copy(update={"timeout_seconds": seconds})
+        return await judge_by_script(path, part, context.read_file, place, blank, judge)
+    try:
+        criteria = fill("criteria", judge.criteria, context.record.variables_after(None))
+    except UnresolvedNameError as missing:
+        return blank.model_copy(update={"error": str(missing), "error_kind": "template"})
+    judge = judge.model_copy(update={"timeout_seconds": seconds, "criteria": criteria})
+    outcomes = beginning("; ".join(criterion.outcome for criterion in judge.criteria))
+    blank = blank.model_copy(update={"expected": outcomes})
+    return await judge_by_agent(judge, part, context.read_file, usage, place, blank)
+
+
+async def read_scripts(request: JudgeRequest, place: JudgePlace) -> list[CheckResult]:
+    """A result for each of the request's `script` checks, in order."""
+    part = judged_part(request.context)
+    results = []
+    for check in request.checks:
+        key, spec = key_and_spec(check)
+        blank = CheckResult(
+            name=check.name or describe(check),
+            kind=key,
+            passed=False,
+            score=0.0,
+            weight=check.weight,
+            required=check.required,
+            role=request.role,
+            scope=part.label,
+            expected=expected(key, spec),
+        )
+        if isinstance(part, JudgedPart):
+            judge = JudgeConfig(
+                type="script", script_path=spec.path, timeout_seconds=spec.timeout_seconds
+            )
+            read_file = request.context.read_file
+            results.append(await judge_by_script(spec.path, part, read_file, place, blank, judge))
+        else:
+            results.append(part.result(blank))
+    return results

@@ -50,13 +50,11 @@ class UsageTracker:
         """For a grade or a record; None if nobody was asked."""
         if not self.calls:
             return None
+        usage, cost = total_usage(self.usages), total_cost(self.costs)
         return Judging(
-            calls=self.calls,
-            cached_calls=self.cached_calls,
-            models=self.models,
-            usage=total_usage(self.usages),
-            cost_usd=total_cost(self.costs),
-        )
+            calls=self.calls, cached_calls=self.cached_calls, models=self.models, usage=usage,
+            cost_usd=cost,
+        )  # fmt: skip
 
 
 def since(total: Judging | None, before: Judging | None) -> Judging | None:

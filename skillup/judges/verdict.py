@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillup.checks.describe import in_words
-from skillup.checks.scoring import aggregate, reaches, speaks_for_it, unmet, weighted_mean
+from skillup.checks.evaluate import aggregate, reaches, speaks_for_it, unmet, weighted_mean
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
 from skillup.schema.record import Record, TurnError
@@ -15,7 +15,7 @@ from skillup.schema.record import Record, TurnError
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of the trial."""
+    """Status, score 0..1, and why, in one line."""
 
     status: CaseStatus
     score: float
@@ -30,55 +30,117 @@ class Judged:
     record: Record
     turns: Sequence[TurnGrade]
     """Those that the case writes down, or all of a conversation that a simulated user led."""
-    unheld: Sequence[TurnGrade]
+    missing: Sequence[TurnGrade]
     """Those that the case writes down and the record lacks, as if they had been skipped."""
     conversation: Sequence[CheckResult]
     """Results of the gate `expect`, of the conversation's checks and of its judges."""
 
     def deciding(self) -> list[tuple[str, CheckResult]]:
-        """All results that the case stands or falls by, and where each stands."""
-        turns = [*self.turns, *self.unheld]
+        """All results that the case passes or fails by, and where each stands."""
+        turns = [*self.turns, *self.missing]
         found = [(f"turn {t.turn_number}: ", c) for t in turns for c in t.deciding_checks()]
         return [*found, *(("", check) for check in self.conversation)]
 
 
 def decide(judged: Judged, error: TurnError | None) -> Verdict:
-    """The first that applies."""
+    """The first rule that applies."""
     case, record = judged.case, judged.record
     if error is not None:
         return Verdict("ERROR", 0.0, f"{error.kind}: {error.message}")
     if record.skipped is not None:
         return Verdict("SKIP", 0.0, record.skipped)
-    score = reported_score(judged)
-    deciding = judged.deciding()
+    score, deciding = _reported_score(judged), judged.deciding()
     failed = [(where, check) for where, check in deciding if unmet([check])]
     closed = next((turn for turn in judged.turns if _closed(turn)), None)
     for where, check in failed:
         # After a gate that ended the conversation, what looked at nothing is what SKIP says.
         gate = check.role == "post_condition"
         if check.required and not gate and (check.assertable or closed is None):
-            return Verdict("FAIL", score, f"{where}{_why(check)}")
+            return Verdict("FAIL", score, f"{where}{in_words(check.name, check.found)}")
     if closed is not None:
         return _at_the_gate(case, closed, score)
     if not deciding:
         return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
-    short = _without_evidence(deciding) or _not_held(judged) or _falls_short(judged, bool(failed))
-    if short is not None:
-        if not failed:
-            return Verdict("FAIL", score, short)
-        (where, check), more = failed[0], len(failed) - 1
-        others = f" (and {more} more)" if more else ""
-        return Verdict("FAIL", score, f"{where}{_why(check)}{others}")
-    return Verdict("PASS", score, _success(judged, deciding))
+    if (short := _falls_short(judged, deciding, bool(failed))) is not None:
+        if failed:
+            (where, check), more = failed[0], len(failed) - 1
+            short = f"{where}{in_words(check.name, check.found)}"
+            short += f" (and {more} more)" if more else ""
+        return Verdict("FAIL", score, short)
+    passed, checks = sum(check.passed for _, check in deciding), len(deciding)
+    reason = f"{passed} of {checks} {'check' if checks == 1 else 'checks'} passed"
+    healed = [f"turn {t.turn_number} ({t.passed_on})" for t in judged.turns if t.passed_on]
+    return Verdict("PASS", score, reason + (f"; passed on {', '.join(healed)}" if healed else ""))
+
+
+def _reported_score(judged: Judged) -> float:
+    """Over turns and conversation; a turn without checks is 1, one that was not run 0."""
+    case, scores = judged.case, [turn.score for turn in judged.turns]
+    if case.input.turns is None:  # no turn has checks of its own
+        complete = judged.turns and all(turn.status == "completed" for turn in judged.turns)
+        scores = [] if complete else [0.0]
+    else:
+        # In a single shot the turns were one message: only those with checks lack an answer.
+        one = judged.record.execution_mode == "single_shot"
+        scores += [0.0 for turn in judged.missing if turn.checks or not one]
+    if judged.conversation:
+        scores.append(weighted_mean(judged.conversation))
+    return round(aggregate(scores, case.aggregation or "mean"), 6)
+
+
+def _falls_short(
+    judged: Judged, deciding: Sequence[tuple[str, CheckResult]], failed: bool
+) -> str | None:
+    """Why it is no PASS: no evidence, a turn that was not run, or too low a score; None: it is.
+
+    Without a `pass_threshold` every check has to pass, or the score of what was checked to be full:
+    a graded check, such as `similar` from 0.8, passes with less than its full score.
+    """
+    if not speaks_for_it(check for _, check in deciding):
+        return "no check of a weight above 0 passed: there is no evidence to pass on"
+    turn = next((turn for turn in judged.turns if turn.status != "completed"), None)
+    if turn is None and judged.record.execution_mode != "single_shot":
+        turn = next(iter(judged.missing), None)
+    if turn is not None:
+        return turn.reason or f"turn {turn.turn_number} was not run"
+    threshold = judged.case.pass_threshold
+    if threshold is None and not failed:
+        return None
+    scores = [
+        turn.score
+        for turn in [*judged.turns, *judged.missing]
+        if any(check.weight for check in turn.deciding_checks())
+    ]
+    if any(check.weight for check in judged.conversation):
+        scores.append(weighted_mean(judged.conversation))
+    score = aggregate(scores, judged.case.aggregation or "mean")
+    least = 1.0 if threshold is None else threshold
+    return None if reaches(score, least) else f"score {score:.2f} < {least:.2f}"
+
+
+def _closed(turn: TurnGrade) -> bool:
+    """Whether its gate was evaluated and failed; that of a turn never sent was not."""
+    return turn.post_condition_passed is False and turn.status != "skipped"
+
+
+def _at_the_gate(case: Case, turn: TurnGrade, score: float) -> Verdict:
+    """The gate's verdict, as the case says now: an edited case may have another gate."""
+    failed = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
+    why = f"turn {turn.turn_number}: post-condition not met: {in_words(failed.name, failed.found)}"
+    gate = case.input.all_turns()[turn.turn_number - 1].post_condition
+    if gate is not None and gate.on_fail == "fail":
+        return Verdict("FAIL", score, why)
+    return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
+
+
+# The verdict without checks of whether the skill under test was used (Grade.status_apart). Those of
+# distractors stay: they are installed in both variants.
 
 
 def apart_from_skill_use(
     judged: Judged, error: TurnError | None
 ) -> CaseStatus | Literal["NONE"] | None:
-    """The verdict without checks of whether the skill under test was used (Grade.status_apart).
-
-    Those of distractors stay: they are installed in both variants.
-    """
+    """None: the same verdict; `NONE`: nothing is left that could decide."""
     beside = {s.name.casefold() for s in judged.record.skills if s.role == "distractor"}
 
     def rest(checks: Sequence[CheckResult]) -> list[CheckResult]:
@@ -94,13 +156,13 @@ def apart_from_skill_use(
     left = replace(
         judged,
         turns=[rest_of(turn) for turn in judged.turns],
-        unheld=[rest_of(turn) for turn in judged.unheld],
+        missing=[rest_of(turn) for turn in judged.missing],
         conversation=rest(judged.conversation),
     )
     if left == judged:
         return None
     deciding = [check for _, check in left.deciding()]
-    # What a gate about the skill kept from being asked would have said nobody knows.
+    # What a gate about the skill kept from being asked nobody knows.
     asked = all(check.evaluated for check in deciding) or any(
         check.role == "expect" and not check.passed for check in deciding
     )
@@ -114,8 +176,7 @@ def apart_from_skill_use(
 def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:
     """`check` without what it asks about the use of skills that are not `beside` the tested one."""
     if check.kind in ("skill_used", "skill_not_used"):
-        named = (check.skill or "").casefold()
-        return check if named in beside else None
+        return check if (check.skill or "").casefold() in beside else None
     if check.kind not in ("all_of", "any_of", "none_of"):
         return check
     left = [kept for child in check.children if (kept := _apart(child, beside)) is not None]
@@ -127,89 +188,3 @@ def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:
     passed = all(c.passed for c in left) if every else not any(c.passed for c in left)
     score = weighted_mean(left) if every else float(passed)
     return check.model_copy(update={"children": left, "passed": passed, "score": score})
-
-
-def reported_score(judged: Judged) -> float:
-    """Over turns and conversation; a turn without checks is 1, one that was not held 0."""
-    case, scores = judged.case, [turn.score for turn in judged.turns]
-    if case.input.turns is None:  # no turn has checks of its own
-        held = judged.turns and all(turn.status == "completed" for turn in judged.turns)
-        scores = [] if held else [0.0]
-    else:
-        # In a single shot the turns were one message: only those with checks lack an answer.
-        one = judged.record.execution_mode == "single_shot"
-        scores += [0.0 for turn in judged.unheld if turn.checks or not one]
-    if judged.conversation:
-        scores.append(weighted_mean(judged.conversation))
-    return round(aggregate(scores, case.aggregation or "mean"), 6)
-
-
-def _score_of_what_was_checked(judged: Judged) -> float:
-    """Over the turns with a check that weighs something, and the conversation if it has one."""
-    scores = [
-        turn.score
-        for turn in [*judged.turns, *judged.unheld]
-        if any(check.weight for check in turn.deciding_checks())
-    ]
-    if any(check.weight for check in judged.conversation):
-        scores.append(weighted_mean(judged.conversation))
-    return aggregate(scores, judged.case.aggregation or "mean")
-
-
-def _falls_short(judged: Judged, failed: bool) -> str | None:
-    """Without a `pass_threshold` every check has to pass, or the score to be full.
-
-    A graded check, such as `similar` from 0.8, passes with less than its full score.
-    """
-    threshold = judged.case.pass_threshold
-    if threshold is None and not failed:
-        return None
-    score, least = _score_of_what_was_checked(judged), 1.0 if threshold is None else threshold
-    return None if reaches(score, least) else f"score {score:.2f} < {least:.2f}"
-
-
-def _without_evidence(deciding: Sequence[tuple[str, CheckResult]]) -> str | None:
-    if speaks_for_it(check for _, check in deciding):
-        return None
-    return "no check of a weight above 0 passed: there is no evidence to pass on"
-
-
-def _not_held(judged: Judged) -> str | None:
-    """Which turn did not take place; None if all did.
-
-    What was never asked is no success, however well the rest scored.
-    """
-    turn = next((turn for turn in judged.turns if turn.status != "completed"), None)
-    if turn is None and judged.record.execution_mode != "single_shot":
-        turn = next(iter(judged.unheld), None)
-    if turn is None:
-        return None
-    return turn.reason or f"turn {turn.turn_number} was not held"
-
-
-def _closed(turn: TurnGrade) -> bool:
-    """Whether its gate was asked and did not open; that of a turn never sent was not asked."""
-    return turn.post_condition_passed is False and turn.status != "skipped"
-
-
-def _at_the_gate(case: Case, turn: TurnGrade, score: float) -> Verdict:
-    """The gate's verdict, as the case says now: an edited case may ask another than was held."""
-    failed = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
-    why = f"turn {turn.turn_number}: post-condition not met: {_why(failed)}"
-    gate = case.input.all_turns()[turn.turn_number - 1].post_condition
-    if gate is not None and gate.on_fail == "fail":
-        return Verdict("FAIL", score, why)
-    return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
-
-
-def _success(judged: Judged, deciding: Sequence[tuple[str, CheckResult]]) -> str:
-    passed, checks = sum(check.passed for _, check in deciding), len(deciding)
-    reason = f"{passed} of {checks} {'check' if checks == 1 else 'checks'} passed"
-    healed = [turn for turn in judged.turns if turn.passed_on]
-    helped = [f"turn {turn.turn_number} ({turn.passed_on})" for turn in healed]
-    return f"{reason}; passed on {', '.join(helped)}" if helped else reason
-
-
-def _why(check: CheckResult) -> str:
-    """The check and what it found, on one line: what it found may be a whole diff."""
-    return in_words(check.name, check.found)

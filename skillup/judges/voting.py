@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillup.checks.context import beginning
-from skillup.checks.scoring import reaches, weighted_mean
-from skillup.judges.answers import Quotations
+from skillup.checks.evaluate import reaches, weighted_mean
+from skillup.judges.answers import Quotations, Quoted
 from skillup.schema.grade import CheckResult
 
 LONGEST_REASON = 500
@@ -38,7 +38,8 @@ class Facet:
     name: str
     kind: str
     votes: Sequence[Vote]
-    quotations: Quotations
+    quotations: Quotations | None
+    """None: quotations are shown as they are."""
     weight: float = 1.0
     required: bool = False
     expected: str = ""
@@ -63,6 +64,15 @@ def by_weight(threshold: float) -> Outcome:
     return outcome
 
 
+def criteria_met(result: CheckResult) -> str:
+    """How many of a check's criteria are met, and why others are not."""
+    children = result.children
+    if len(children) == 1:
+        return children[0].found
+    unmet = [f"{child.name}: {child.found}" for child in children if not child.passed]
+    return "; ".join([f"{len(children) - len(unmet)} of {len(children)} criteria met", *unmet])
+
+
 def result_of(
     blank: CheckResult,
     facets: Sequence[Facet],
@@ -78,11 +88,17 @@ def result_of(
     """
     children = [_facet_result(facet, blank) for facet in facets]
     score, passed = outcome(children)
-    whole = [
-        _whole(children, votes, outcome)
-        for votes in zip(*(facet.votes for facet in facets), strict=True)
-    ]
+    whole = []  # the check as one of the answers alone would have had it
+    for votes in zip(*(facet.votes for facet in facets), strict=True):
+        error = next((vote.error for vote in votes if vote.error is not None), None)
+        alone = [
+            child.model_copy(update={"passed": vote.passed, "score": vote.score})
+            for child, vote in zip(children, votes, strict=True)
+        ]
+        own_score, own_passed = outcome(alone)
+        whole.append(Vote(round(own_score, 6), own_passed, error=error))
     error = next((child.error for child in children if child.error is not None), None)
+    deciders = [child for child in children if child.passed == passed]
     result = blank.model_copy(
         update={
             "passed": passed and error is None,
@@ -94,43 +110,17 @@ def result_of(
     )
     if error is not None:
         return result
-    excerpt = next((c.excerpt for c in children if c.excerpt and c.passed == passed), "")
-    return result.model_copy(update={"found": found(result), "excerpt": excerpt})
+    excerpt = next((child.excerpt for child in deciders if child.excerpt), "")
+    spans = [span for child in deciders for span in child.spans]
+    return result.model_copy(update={"found": found(result), "excerpt": excerpt, "spans": spans})
 
 
 def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
     """`blank` with the result of its only facet: a child would only say everything twice."""
     child = _facet_result(facet, blank)
-    return blank.model_copy(
-        update={
-            **child.model_dump(
-                include={"passed", "score", "found", "excerpt", "error", "votes", "agreement"}
-            ),
-            "notes": list(dict.fromkeys([*notes, *child.notes])),
-        }
-    )
-
-
-def criteria_met(result: CheckResult) -> str:
-    """How many of a check's criteria are met, and why others are not."""
-    children = result.children
-    if len(children) == 1:
-        return children[0].found
-    unmet = [f"{child.name}: {child.found}" for child in children if not child.passed]
-    return "; ".join([f"{len(children) - len(unmet)} of {len(children)} criteria met", *unmet])
-
-
-def _whole(children: Sequence[CheckResult], votes: Sequence[Vote], outcome: Outcome) -> Vote:
-    """The whole check as one of the answers alone would have had it."""
-    error = next((vote.error for vote in votes if vote.error is not None), None)
-    if error is not None:
-        return Vote(error=error)
-    alone = [
-        child.model_copy(update={"passed": vote.passed, "score": vote.score})
-        for child, vote in zip(children, votes, strict=True)
-    ]
-    score, passed = outcome(alone)
-    return Vote(round(score, 6), passed)
+    taken = ("passed", "score", "found", "excerpt", "spans", "error", "votes", "agreement")
+    update = {name: getattr(child, name) for name in taken}
+    return blank.model_copy(update={**update, "notes": list(dict.fromkeys([*notes, *child.notes]))})
 
 
 def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
@@ -147,15 +137,15 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
         score = round(sum(vote.score for vote in votes) / len(votes), 6)
         passed = reaches(score, facet.threshold) and error is None
     speaker = next((vote for vote in given if vote.passed == passed), given[0] if given else Vote())
-    excerpts, notes = [], []
-    if error is None:
-        supported = passed and facet.needs_quotation
-        for quote in speaker.quotes:
-            excerpt, note = facet.quotations.look_up(quote, passed=supported)
-            excerpts += [excerpt] if excerpt else []
-            notes += [note] if note else []
+    quoted: list[Quoted] = []
+    if error is None and facet.quotations is None:
+        quoted = [Quoted(beginning(quote)) for quote in speaker.quotes]
+    elif error is None and facet.quotations is not None:
+        supported, look_up = passed and facet.needs_quotation, facet.quotations.look_up
+        quoted = [look_up(quote, passed=supported) for quote in speaker.quotes]
         if supported and not speaker.quotes:
-            notes.append("the judge quotes nothing for this pass")
+            quoted = [Quoted("", "the judge quotes nothing for this pass")]
+    notes = [one.note for one in quoted if one.note is not None]
     return CheckResult(
         name=facet.name,
         kind=facet.kind,
@@ -167,7 +157,8 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
         role=blank.role,
         expected=facet.expected,
         found="" if error else beginning(speaker.reason, LONGEST_REASON),
-        excerpt=" / ".join(excerpts),
+        excerpt=" / ".join(one.excerpt for one in quoted if one.excerpt),
+        spans=[span for one in quoted for span in one.spans],
         error=error,
         **_agreement(votes, passed, notes, by_score=facet.threshold is not None),
     )
@@ -182,12 +173,11 @@ def _agreement(
     given = [vote for vote in votes if vote.error is None]
     if not given:
         return {"notes": [*notes, f"asked {len(votes)} times, without an answer"]}
+    yes = sum(vote.passed for vote in given)
+    counts = {"pass": yes, "fail": len(given) - yes}
+    words = [f"{count} {word}" for word, count in counts.items() if count]
     if by_score:
         words = [f"{vote.score:.3g}" for vote in given]
-    else:
-        yes = sum(vote.passed for vote in given)
-        counts = {"pass": yes, "fail": len(given) - yes}
-        words = [f"{count} {word}" for word, count in counts.items() if count]
     if silent := len(votes) - len(given):
         words.append(f"{silent} without an answer")
     agreement = sum(vote.passed == passed for vote in given) / len(given)

@@ -11,8 +11,15 @@ import anyio.to_thread
 
 from skillup.checks import CheckContext, evaluate_set
 from skillup.checks.capture import capture
-from skillup.checks.scoring import reaches, unmet, weighted_mean
-from skillup.checks.turn_checks import evaluate_level, follow_ups, judge_turn, passes
+from skillup.checks.evaluate import (
+    evaluate_checks,
+    evaluate_turn,
+    follow_ups,
+    passes,
+    reaches,
+    unmet,
+    weighted_mean,
+)
 from skillup.engines.base import TurnRequest
 from skillup.schema import templates
 from skillup.schema.case import Turn
@@ -29,7 +36,7 @@ from skillup.trial.state_backup import StateBackup, note_down
 # Follow-ups: messages that are sent within a turn because a check of its answer failed.
 
 Look = Callable[[Sequence[Check], TurnRecord], Awaitable[Sequence[CheckResult]]]
-"""Evaluates a level of checks (:func:`skillup.checks.turn_checks.evaluate_level`) on an answer."""
+"""Evaluates a level of checks (:func:`skillup.checks.evaluate.evaluate_checks`) on an answer."""
 Send = Callable[[Check, list[int]], Awaitable[TurnRecord]]
 """Sends the check's `prompt` in the turn's session; also told its place."""
 
@@ -111,8 +118,8 @@ def turn_failure(
 
     `context` is the conversation's so far. Without a `threshold` every check must pass.
     """
-    outcome = judge_turn(turn.checks(), held, context)
-    asked = [*outcome.results, *(r for level in outcome.levels for r in level.results)]
+    outcome = evaluate_turn(turn.checks(), held, context)
+    asked = [*outcome.results, *(r for one in outcome.follow_ups for r in one.results)]
     broken = next((result for result in asked if result.error is not None), None)
     if broken is not None:
         text = f"the check `{broken.name}` could not be evaluated (on_turn_failure: stop)"
@@ -290,7 +297,7 @@ class LiveConversation:
         async def look(checks: Sequence[Check], answer: TurnRecord) -> list[CheckResult]:
             so_far = said[0].model_copy(update={"follow_ups": said[1:]})
             return await self._settle(
-                answer, lambda context: evaluate_level(checks, context), within=so_far
+                answer, lambda context: evaluate_checks(checks, context), within=so_far
             )
 
         held = await run_follow_ups(turn.checks(), said[0], look, send)

@@ -35,7 +35,7 @@ _IMPORTED = (
     "skillup.app.shown_trials",
     "skillup.app.validation",
     "skillup.engines.scripted.engine",
-    "skillup.judges.programs",
+    "skillup.judges.router",
     "skillup.reports.terminal.conversation",
     "skillup.reports.terminal.layout",
     "skillup.history.series",

@@ -12,9 +12,9 @@ import anyio
 
 from skillup.errors import UsageError
 from skillup.judges import grade
+from skillup.judges.artifacts import JudgePlace
 from skillup.judges.evaluate import JudgeRequest
-from skillup.judges.programs import judge_by_program, problem_of, read_scripts
-from skillup.judges.scratch import JudgePlace
+from skillup.judges.router import judge_by_program, problem_of, read_scripts
 from skillup.judges.usage import UsageTracker
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case

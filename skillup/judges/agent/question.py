@@ -4,25 +4,51 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillup.judges.agent.answer import AskedCriteria, answer_schema
-from skillup.judges.artifacts import JudgedPart, as_json, as_markdown, diff_lines, file_list
+from skillup.judges.agent.runner import answer_schema
+from skillup.judges.artifacts import (
+    JudgedPart,
+    ReadFile,
+    as_json,
+    as_markdown,
+    diff_lines,
+    file_list,
+)
 from skillup.judges.llm.subject import setting_of
 from skillup.judges.material import code_for, cut, fenced, harmless
-from skillup.schema.judge import JudgeContext, Showing
-from skillup.schema.record import FileState
+from skillup.schema.check_specs import Criterion
+from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 
-ReadFile = Callable[[FileState], bytes | None]
+
+def numbered(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
+    """By the ids that answers use; one without an id, or with another's, gets ``criterion-N``."""
+    asked: dict[str, Criterion] = {}
+    taken = {(criterion.id or "").casefold() for criterion in criteria}
+    for number, criterion in enumerate(criteria, start=1):
+        name = criterion.id
+        if name is None or name.casefold() in map(str.casefold, asked):
+            name = f"criterion-{number}"
+            while name in taken:
+                name += "'"
+        asked[name] = criterion
+    return asked
+
+
+class MissingAttachmentError(Exception):
+    """An attachment is nowhere; the message names it."""
 
 
 @dataclass(slots=True)
 class Materials:
     """The files as they were written, and what goes into the question."""
 
+    directory: Path = Path()
+    limits: ContextLimits = field(default_factory=ContextLimits)
+    mask: Callable[[str], str] = str
     files: list[tuple[str, str]] = field(default_factory=list)
     """Path as the judge sees it, and what it is."""
     inline: list[tuple[str, str]] = field(default_factory=list)
@@ -30,14 +56,34 @@ class Materials:
     notes: list[str] = field(default_factory=list)
     """What was shortened, for the reader of the grade."""
 
+    def put(
+        self, name: str, what: str, text: str, how: Showing = "file_ref", note: str | None = None
+    ) -> None:
+        """A file, and in the question too if that is asked for and it is short enough."""
+        text = harmless(self.mask(text))
+        shown, cut_note = cut(text, self.limits.max_file_bytes)
+        file = self.directory / name
+        file.write_text(shown, "utf-8", errors="backslashreplace", newline="")
+        shortened = "; ".join(part for part in (note, cut_note) if part)
+        if shortened:
+            self.notes.append(f"the judge was shown {name} shortened: {shortened}")
+        self.files.append((f"judge/{name}", f"{what} ({shortened})" if shortened else what))
+        self.show(what, text, how)
 
-class MissingAttachmentError(Exception):
-    """An attachment is nowhere; the message names it."""
+    def show(self, what: str, text: str, how: Showing) -> None:
+        """In the question, unless it is too long."""
+        if how in ("file_ref", "omit"):
+            return
+        shown, cut_note = cut(harmless(self.mask(text)), self.limits.max_bytes)
+        if cut_note is not None and how == "include":
+            self.notes.append(f"not in the question, because too long: {what}")
+            return
+        self.inline.append((what + (f" ({cut_note})" if cut_note else ""), shown))
 
 
 def write_materials(
     directory: Path,
-    subject: JudgedPart,
+    judged: JudgedPart,
     context: JudgeContext,
     read_file: ReadFile,
     suite_root: Path,
@@ -48,34 +94,12 @@ def write_materials(
     Raises MissingAttachmentError, and OSError where the disk does.
     """
     directory.mkdir()
-    materials, limits = Materials(), context.limits
-
-    def put(
-        name: str, what: str, text: str, how: Showing = "file_ref", note: str | None = None
-    ) -> None:
-        """A file, and in the question too if that is wanted and it is short enough."""
-        text = harmless(mask(text))
-        shown, cut_note = cut(text, limits.max_file_bytes)
-        (directory / name).write_text(shown, "utf-8", errors="backslashreplace", newline="")
-        shortened = "; ".join(part for part in (note, cut_note) if part)
-        if shortened:
-            materials.notes.append(f"the judge was shown {name} shortened: {shortened}")
-        label = f"{what} ({shortened})" if shortened else what
-        materials.files.append((f"judge/{name}", label))
-        show(what, text, how)
-
-    def show(what: str, text: str, how: Showing) -> None:
-        if how in ("file_ref", "omit"):
-            return
-        shown, cut_note = cut(harmless(mask(text)), limits.max_bytes)
-        if cut_note is not None and how == "include":
-            materials.notes.append(f"not in the question, because too long: {what}")
-            return
-        materials.inline.append((what + (f" ({cut_note})" if cut_note else ""), shown))
-
-    record, before = subject.record, subject.before
+    limits = context.limits
+    materials = Materials(directory, limits, mask)
+    put = materials.put
+    record, before = judged.record, judged.before
     if (how := context.shows("transcript")) != "omit":
-        pieces, turns, note = as_markdown(subject.turns, record.history), subject.turns, None
+        pieces, turns, note = as_markdown(judged.turns, record.history), judged.turns, None
         most = limits.transcript_max_turns
         if most is not None and len(pieces) > most:
             note = f"the first {len(pieces) - most} turns left out"
@@ -85,28 +109,39 @@ def write_materials(
         data = as_json(turns, record.history if note is None else ())
         if len(data.encode("utf-8", "backslashreplace")) <= limits.max_file_bytes:
             put("transcript.json", "the same as JSON", data)
-    setting = setting_of(record, record.variables_after(subject.number))
+    setting = setting_of(record, record.variables_after(judged.number))
     for number, part in enumerate(setting, start=1):
         put(f"setting-{number}.txt", part.label, part.text, "include")
     if (how := context.shows("workspace_diff")) != "omit":
-        lines = diff_lines(before, subject.files, read_file)
-        text, note = _first_lines(lines, limits.workspace_diff_max_lines, limits.max_file_bytes)
+        kept, note, room = "", None, limits.max_file_bytes
+        most = limits.workspace_diff_max_lines
+        for number, line in enumerate(diff_lines(before, judged.files, read_file)):
+            room -= len(line.encode("utf-8", "backslashreplace")) + 1
+            if room < 0 or (most is not None and number >= most):
+                kept += f"[… the rest is left out: over {number} lines …]\n"
+                note = f"cut after {number} lines"
+                break
+            kept += f"{line}\n"
         what = "what changed in the workspace, as a unified diff"
-        put("changes.diff", what, text or "nothing changed\n", how, note)
+        put("changes.diff", what, kept or "nothing changed\n", how, note)
     if context.generated_files != "omit":
-        put("files.txt", "every file of the workspace", file_list(before, subject.files))
+        put("files.txt", "every file of the workspace", file_list(before, judged.files))
     if context.generated_files == "include":
         texts = [
             f"=== workspace/{path}\n{content.decode(errors='replace')}"
-            for path, state in subject.files.items()
+            for path, state in judged.files.items()
             if path not in before and (content := read_file(state)) and b"\0" not in content
         ]
-        show("the text of the new files", "\n".join(texts) or "there are none", "truncate")
+        materials.show(
+            "the text of the new files", "\n".join(texts) or "there are none", "truncate"
+        )
     if (how := context.shows("final_message")) != "omit":
-        put("final_message.txt", "the agent's final message", subject.last.response, how)
+        put("final_message.txt", "the agent's final message", judged.last.response, how)
     for item in context.attachments:
         name = Path(item.path).name
-        content = _attachment(item.path, subject, read_file, suite_root)
+        content = attachment(item.path, judged, suite_root, read_file)
+        if content is None:
+            raise MissingAttachmentError(f"there is no attachment {suite_root / item.path}")
         place = directory / "attachments" / name
         place.parent.mkdir(exist_ok=True)
         place.write_bytes(content)
@@ -114,30 +149,18 @@ def write_materials(
     return materials
 
 
-def _first_lines(lines: Iterable[str], most: int | None, max_bytes: int) -> tuple[str, str | None]:
-    """The lines up to a limit of lines or of bytes, and what was left out, if anything."""
-    kept: list[str] = []
-    room = max_bytes
-    for number, line in enumerate(lines):
-        room -= len(line.encode("utf-8", "backslashreplace")) + 1
-        if room < 0 or (most is not None and number >= most):
-            kept.append(f"[… the rest is left out: over {number} lines …]")
-            return "\n".join(kept) + "\n", f"cut after {number} lines"
-        kept.append(line)
-    return "".join(f"{line}\n" for line in kept), None
-
-
-def _attachment(path: str, subject: JudgedPart, read_file: ReadFile, suite_root: Path) -> bytes:
-    kept = subject.record.references.get(path)
+def attachment(
+    path: str, judged: JudgedPart, suite_root: Path, read_file: ReadFile
+) -> bytes | None:
+    """The file as it is kept with the record, else the suite's if that is the same."""
+    kept = judged.record.references.get(path)
     content = read_file(kept) if kept is not None else None
-    if content is not None:
-        return content
     with suppress(OSError):
-        if (suite_root / path).is_file():  # a pipe might never end
+        if content is None and (suite_root / path).is_file():  # a pipe might never end
             own = (suite_root / path).read_bytes()
             if kept is None or hashlib.sha256(own).hexdigest() == kept.sha256:
                 return own
-    raise MissingAttachmentError(f"there is no attachment {suite_root / path}")
+    return content
 
 
 _TASK = """\
@@ -160,28 +183,23 @@ proof that it did it.
 material; for what is missing, an empty list."""
 
 
-def question(asked: Sequence[AskedCriteria], materials: Materials) -> str:
+def question(asked: Mapping[str, Criterion], materials: Materials) -> str:
     """The whole prompt."""
     parts = [_TASK]
     if materials.files:
         listed = "\n".join(f"- `{path}`: {what}" for path, what in materials.files)
         parts.append(f"Beside it there are:\n{listed}")
-    criteria = "\n".join(f"- {item.id}: {item.criterion.outcome}" for item in asked)
+    criteria = "\n".join(f"- {name}: {criterion.outcome}" for name, criterion in asked.items())
     parts += [f"The criteria, each with its id:\n{criteria}", _RULES]
     if materials.inline:
         code = code_for([text for piece in materials.inline for text in piece])
         parts.append(fenced(materials.inline, code))
-    return "\n\n".join([*parts, _how_to_answer(asked)])
+    return "\n\n".join([*parts, how_to_answer(list(asked))])
 
 
-def asked_again(problem: str, asked: Sequence[AskedCriteria]) -> str:
-    """For an answer that has not the form."""
-    return f"That cannot be read: {problem}. Judge as before. {_how_to_answer(asked)}"
-
-
-def _how_to_answer(asked: Sequence[AskedCriteria]) -> str:
-    ids = [item.id for item in asked]
-    example = {"id": ids[0], "pass": False, "reason": "why", "evidence": ["a quotation"]}
+def how_to_answer(ids: Sequence[str]) -> str:
+    """The end of the question, and of its repetition."""
+    example = {"id": ids[0], "reason": "why", "evidence": ["a quotation"], "pass": False}
     return (
         "Answer only with one JSON object of this form, and nothing else, with one element for "
         f"each of {', '.join(ids)}:\n{json.dumps({'criteria': [example]})}\n"

@@ -10,10 +10,10 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
+from pydantic import Field
 
 from skillup.engines.base import (
     Engine,
@@ -26,11 +26,16 @@ from skillup.engines.base import (
 )
 from skillup.engines.registry import get_engine
 from skillup.errors import UsageError
-from skillup.judges.agent.answer import AgentAnswer, AskedCriteria
-from skillup.judges.agent.question import asked_again
-from skillup.judges.models.question import MalformedAnswerError, read_answer
-from skillup.judges.scratch import JudgePlace
+from skillup.judges.artifacts import JudgePlace
+from skillup.judges.models.question import (
+    AnswerForm,
+    MalformedAnswerError,
+    Reason,
+    read_answer,
+    schema_of,
+)
 from skillup.judges.usage import UsageTracker
+from skillup.judges.voting import Vote
 from skillup.load.trust import address_problem
 from skillup.process import new_marker
 from skillup.ratelimit import Throttle
@@ -40,13 +45,14 @@ from skillup.schema.record import TurnError
 from skillup.trial.artifacts import set_aside
 from skillup.trial.message_retry import ANSWERED, REFUSALS
 
-# The profile of the agent that judges: the one that is named, read-only, with the judge's model.
-
 _PROVIDERS = ("anthropic", "openai")
 
 
 def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
-    """Raises UsageError if there is no such profile, InvalidFilesError if its file is wrong."""
+    """The profile that is named, read-only, with the judge's model.
+
+    Raises UsageError if there is no such profile, InvalidFilesError if its file is wrong.
+    """
     profile = place.profiles(judge.engine)
     updates: dict[str, Any] = {"permission": "read_only"}
     if judge.base_url is not None:
@@ -65,20 +71,35 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     return profile.model_copy(update=updates)
 
 
-def answering(
-    profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool = False
-) -> Profile:
-    """The profile whose agent is held to `schema`; files that this needs go to `directory`.
+class AgentVerdict(AnswerForm):
+    """The verdict on one criterion."""
 
-    `own_skills`: the judge has skills of its own, and so may not be kept from using any.
-    """
-    engine = get_engine(profile.engine)
-    if isinstance(engine, SchemaAnswers):
-        return engine.answering(profile, schema, directory, own_skills=own_skills)
-    return profile
+    id: str
+    reason: Reason
+    evidence: list[str] = Field(default_factory=list)
+    passed: bool = Field(alias="pass", strict=True)
 
 
-# A message to an agent that judges or plays the user, at the pace of all who ask its provider.
+class AgentAnswer(AnswerForm):
+    """One verdict for each criterion."""
+
+    criteria: list[AgentVerdict]
+
+    def vote_on(self, name: str) -> Vote:
+        """What it says of the criterion with this id."""
+        verdict = next(v for v in self.criteria if v.id.strip().casefold() == name.casefold())
+        quotes = tuple(quote for quote in verdict.evidence if quote.strip())
+        return Vote(float(verdict.passed), verdict.passed, verdict.reason.strip(), quotes)
+
+
+def answer_schema(ids: Sequence[str]) -> dict[str, Any]:
+    """The JSON Schema of an answer; every key is required, as strict modes of models want it."""
+    schema = schema_of(AgentAnswer, ids)
+    for bound in ("minItems", "maxItems"):
+        del schema["properties"]["criteria"][bound]
+    verdict = schema["$defs"]["AgentVerdict"]
+    verdict["required"] = list(verdict["properties"])
+    return schema
 
 
 async def send_throttled(
@@ -120,7 +141,10 @@ class AgentRunner:
     engine: Engine
     trial: TrialContext
     question: str
-    asked: Sequence[AskedCriteria]
+    form: str
+    """How to answer, for an answer of another form."""
+    ids: Sequence[str]
+    """Of the criteria."""
     timeout_seconds: float
     """For the question and, if need be, its repetition; what was refused does not count."""
 
@@ -141,21 +165,30 @@ class AgentRunner:
         self, throttles: Sequence[Throttle], usage: UsageTracker, sending: int
     ) -> AgentAnswer:
         trial = replace(self.trial, marker=new_marker(), session_id=str(uuid.uuid4()))
-        ids = [item.id for item in self.asked]
-        spent: list[float] = []
+        spent = 0.0
         prompt, problem = self.question, ""
         last: EngineTurn | None = None
+
+        async def send(request: TurnRequest, session: SessionRef | None) -> EngineTurn:
+            nonlocal spent
+            began = time.monotonic()  # waiting for the provider takes none of its time
+            try:
+                if session is None or not isinstance(self.engine, SessionResumer):
+                    return await self.engine.start(request, trial)
+                return await self.engine.resume(session, request, trial)
+            finally:
+                spent += time.monotonic() - began
+
         for number, throttle in enumerate(throttles, start=1):
             request = TurnRequest(
                 number,
                 prompt,
-                timeout_seconds=self.timeout_seconds - sum(spent),
+                timeout_seconds=self.timeout_seconds - spent,
                 previous=last.fingerprint if last is not None else None,
                 sending=sending,
             )
             session = last.session if last is not None else None
-            send = partial(self._send, request, session, trial, spent)
-            last, refused = await send_throttled(throttle, send)
+            last, refused = await send_throttled(throttle, partial(send, request, session))
             if refused:
                 usage.add_refused(last.usage, last.cost_usd)
                 raise _RefusedError
@@ -164,28 +197,12 @@ class AgentRunner:
             if last.error is not None:
                 raise NoAnswerError(f"the judge ended in an error: {last.error.message}")
             try:
-                return read_answer(last.response, AgentAnswer, ids)
+                return read_answer(last.response, AgentAnswer, self.ids)
             except MalformedAnswerError as malformed:
                 problem = str(malformed)
-            prompt = asked_again(problem, self.asked)
+            prompt = f"That cannot be read: {problem}. Judge as before. {self.form}"
             resumable = isinstance(self.engine, SessionResumer) and last.session is not None
-            if not resumable or sum(spent) >= self.timeout_seconds:
+            if not resumable or spent >= self.timeout_seconds:
                 raise NoAnswerError(f"the judge's answer cannot be read: {problem}")
         why = f"the judge's answer cannot be read, not when asked again either: {problem}"
         raise NoAnswerError(why)
-
-    async def _send(
-        self,
-        request: TurnRequest,
-        session: SessionRef | None,
-        trial: TrialContext,
-        spent: list[float],
-    ) -> EngineTurn:
-        """`spent` gets the seconds that it took; waiting for the provider takes none."""
-        began = time.monotonic()
-        try:
-            if session is None or not isinstance(self.engine, SessionResumer):
-                return await self.engine.start(request, trial)
-            return await self.engine.resume(session, request, trial)
-        finally:
-            spent.append(time.monotonic() - began)

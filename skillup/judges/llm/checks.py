@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import anyio
 from pydantic import Field
 
-from skillup.checks.context import one_line
-from skillup.checks.scoring import reaches
+from skillup.checks.context import beginning, one_line
+from skillup.checks.evaluate import reaches
 from skillup.judges.evaluate import JudgeRequest
-from skillup.judges.llm.prompt import (
+from skillup.judges.llm.reading import (
     HOW_TO_QUOTE,
     HOW_TO_REASON,
+    QUOTE,
+    REASON,
     JudgePrompt,
+    Reading,
     indented,
+    quotations_of,
+    quotes,
+    votes_on,
 )
-from skillup.judges.llm.reading import QUOTE, REASON, Reading, Sample, quotations_of, quotes
-from skillup.judges.llm.similar import read_similar
-from skillup.judges.llm.subject import (
-    Exchange,
-    JudgedText,
-    Window,
-    judged_text,
-    material,
-    windows_of,
-)
+from skillup.judges.llm.subject import Exchange, Window, judged_text, material, windows_of
+from skillup.judges.material import Part
+from skillup.judges.models.endpoint import embedding_model
 from skillup.judges.models.question import (
     AnswerForm,
     AskModel,
+    EmbeddingQuestion,
     Number,
     Reason,
 )
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
-from skillup.schema.check_specs import Aspect, Criterion
+from skillup.schema.check_specs import Aspect, Criterion, Similar
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 
@@ -83,9 +85,22 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     A rubric with a `prompt` of its own must come alone.
     """
     text = reading.text
-    criteria = [(check, criterion) for check in checks for criterion in _criteria(check)]
-    texts = [_criterion_text(check, criterion, text) for check, criterion in criteria]
-    ids = [f"c{number}" for number in range(1, len(criteria) + 1)]
+    answer = f"The answer of {text.last.label}"
+    asked: list[list[tuple[str, Criterion, str]]] = []
+    """For each check its criteria: id, criterion, and how it is put."""
+    number = 0
+    for check in checks:
+        asked.append([])
+        reference = check.expected_output or ""
+        rubric = check.rubric
+        for criterion in rubric.criteria if rubric else [Criterion(outcome=reference)]:
+            number += 1
+            line = "\n   ".join(criterion.outcome.strip().splitlines())
+            if rubric is None:
+                line = SAME_MEANING.format(answer=answer, reference=indented(reference))
+            asked[-1].append((f"c{number}", criterion, line))
+    ids = [name for criteria in asked for name, _, _ in criteria]
+    texts = [line for criteria in asked for _, _, line in criteria]
     question = JudgePrompt(
         target=text.target(),
         task=RUBRIC_TASK,
@@ -99,56 +114,37 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
         question, shown, text.judged, RubricAnswer, own=own, ids=ids, criteria=texts
     )
     quotations = quotations_of(shown)
-    facets = [
-        Facet(
+
+    def facet(name: str, criterion: Criterion) -> Facet:
+        def vote(answer: RubricAnswer) -> Vote:
+            found = [verdict for verdict in answer.verdicts if verdict.id.strip() == name]
+            if len(found) != 1:
+                return Vote(
+                    error=f"the judge gave {len(found) or 'no'} verdicts on criterion {name}"
+                )
+            passed = found[0].verdict == "pass"
+            return Vote(float(passed), passed, found[0].reason, quotes(found[0].quote))
+
+        return Facet(
             name=criterion.id or one_line(criterion.outcome.strip()),
             kind="criterion",
-            votes=[_criterion_vote(sample, name) for sample in samples],
+            votes=votes_on(samples, vote),
             quotations=quotations,
             weight=criterion.weight,
             required=criterion.required,
             expected=criterion.outcome,
         )
-        for name, (_, criterion) in zip(ids, criteria, strict=True)
-    ]
+
     results = []
-    for check in checks:
-        own_criteria = _criteria(check)
-        own_facets, facets = facets[: len(own_criteria)], facets[len(own_criteria) :]
-        if len(own_criteria) == 1 and own_criteria[0].id is None:
-            results.append(flat_result(reading.blank(check), own_facets[0], shown.notes))
+    for check, criteria in zip(checks, asked, strict=True):
+        facets = [facet(name, criterion) for name, criterion, _ in criteria]
+        blank = reading.blank(check)
+        if len(facets) == 1 and criteria[0][1].id is None:
+            results.append(flat_result(blank, facets[0], shown.notes))
             continue
-        threshold = check.rubric.threshold if check.rubric is not None else 1.0
-        results.append(
-            result_of(
-                reading.blank(check), own_facets, by_weight(threshold), criteria_met,
-                notes=shown.notes,
-            )
-        )  # fmt: skip
+        outcome = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
+        results.append(result_of(blank, facets, outcome, criteria_met, notes=shown.notes))
     return results
-
-
-def _criteria(check: Check) -> Sequence[Criterion]:
-    if check.rubric is not None:
-        return check.rubric.criteria
-    return [Criterion(outcome=check.expected_output or "")]
-
-
-def _criterion_text(check: Check, criterion: Criterion, text: JudgedText) -> str:
-    if check.rubric is not None:
-        return "\n   ".join(criterion.outcome.strip().splitlines())
-    answer = f"The answer of {text.last.label}"
-    return SAME_MEANING.format(answer=answer, reference=indented(criterion.outcome))
-
-
-def _criterion_vote(sample: Sample[RubricAnswer], name: str) -> Vote:
-    if sample.value is None:
-        return Vote(error=sample.error)
-    found = [verdict for verdict in sample.value.verdicts if verdict.id.strip() == name]
-    if len(found) != 1:
-        return Vote(error=f"the judge gave {len(found) or 'no'} verdicts on criterion {name}")
-    passed = found[0].verdict == "pass"
-    return Vote(float(passed), passed, found[0].reason, quotes(found[0].quote))
 
 
 # Answer quality: several aspects, each graded on a scale of five anchored steps.
@@ -225,7 +221,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     """The mean over the aspects of ``(grade - 1) / 4``."""
     spec, text = check.answer_quality, reading.text
     assert spec is not None
-    aspects = list(dict.fromkeys(spec.aspects))
+    aspects: list[Aspect] = list(dict.fromkeys(spec.aspects))
     reference = text.expected_output
     more = REFERENCE.format(reference=indented(reference)) if reference else ""
     question = JudgePrompt(
@@ -242,23 +238,23 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     samples = await reading.ask(
         question, shown, text.judged, QualityAnswer, own=spec.prompt, ids=aspects
     )
-    quotations = quotations_of(shown)
-    facets = [
-        Facet(
-            aspect,
-            "aspect",
-            [_aspect_vote(sample, aspect, spec.threshold) for sample in samples],
-            quotations,
-            threshold=spec.threshold,
-        )
-        for aspect in aspects
-    ]
+    quotations, threshold = quotations_of(shown), spec.threshold
     least = (spec.min_grade - LOWEST) / (HIGHEST - LOWEST)
+
+    def facet(aspect: Aspect) -> Facet:
+        def vote(answer: QualityAnswer) -> Vote:
+            grades = [one for one in answer.grades if one.aspect.strip().casefold() == aspect]
+            if len(grades) != 1:
+                return Vote(error=f"the judge gave {len(grades) or 'no'} grades for {aspect}")
+            score = (grades[0].grade - LOWEST) / (HIGHEST - LOWEST)
+            return Vote(score, reaches(score, threshold), grades[0].reason, quotes(grades[0].quote))
+
+        return Facet(aspect, "aspect", votes_on(samples, vote), quotations, threshold=threshold)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = _mean(children)
         high = all(reaches(child.score, least) for child in children)
-        return score, high and reaches(score, spec.threshold)
+        return score, high and reaches(score, threshold)
 
     def found(result: CheckResult) -> str:
         low = any(not reaches(child.score, least) for child in result.children)
@@ -267,18 +263,8 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         words += f"; below grade {spec.min_grade}" if low else ""
         return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
 
-    blank = reading.blank(check)
+    blank, facets = reading.blank(check), [facet(aspect) for aspect in aspects]
     return result_of(blank, facets, outcome, found, notes=shown.notes, by_score=True)
-
-
-def _aspect_vote(sample: Sample[QualityAnswer], aspect: Aspect, threshold: float) -> Vote:
-    if sample.value is None:
-        return Vote(error=sample.error)
-    grades = [one for one in sample.value.grades if one.aspect.strip().casefold() == aspect]
-    if len(grades) != 1:
-        return Vote(error=f"the judge gave {len(grades) or 'no'} grades for {aspect}")
-    score = (grades[0].grade - LOWEST) / (HIGHEST - LOWEST)
-    return Vote(score, reaches(score, threshold), grades[0].reason, quotes(grades[0].quote))
 
 
 def _mean(children: Sequence[CheckResult]) -> float:
@@ -286,6 +272,93 @@ def _mean(children: Sequence[CheckResult]) -> float:
 
 
 # Does the answer mean the same as a text? By a model's judgement, or by its embeddings.
+
+SIMILAR_TARGET = "Judge one answer of the agent: the only text of the material."
+SIMILAR_TASK = """\
+How close is the answer in meaning to this reference?
+
+{reference}
+
+Only meaning counts: wording, order, style, length and language do not."""
+
+SIMILAR_ANSWER = """\
+- {reason}
+- {quote}
+- `score`: a number from 0 to 1. These are the marks of the scale; numbers in between are allowed.
+   1.0: the same meaning: each says all that the other says.
+   0.8: the same meaning, but for a minor detail that one has and the other lacks.
+   0.5: the main point in part: something substantial is missing or added.
+   0.2: the same subject, but it says something else.
+   0.0: unrelated, or it contradicts the reference."""
+
+
+class SimilarityAnswer(AnswerForm):
+    """How close an answer is in meaning to a reference."""
+
+    reason: Reason = Field(description="One sentence: what they share, or where they part.")
+    quote: str = Field("", description=QUOTE)
+    score: Annotated[float, Number, Field(ge=0, le=1)] = Field(
+        description="0 (unrelated or contradictory) to 1 (the same meaning)."
+    )
+
+
+async def read_similar(check: Check, reading: Reading) -> CheckResult:
+    """The agent's last answer, compared with the check's text."""
+    spec, text = check.similar, reading.text
+    assert spec is not None
+    blank = reading.blank(check)
+    if spec.embedding_model is not None:
+        return await _by_embeddings(blank, spec, spec.embedding_model, reading)
+    threshold = spec.threshold
+    parts = [part for part in text.last.parts if part.kind == "answer"]
+    whole = parts[-1] if parts else Part("answer", "answer", text.answer)
+    alone = Exchange(text.last.label, 1, (replace(whole, label="answer"),))
+    question = JudgePrompt(
+        target=SIMILAR_TARGET,
+        task=SIMILAR_TASK.format(reference=indented(spec.to)),
+        answer=SIMILAR_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
+    )
+    shown = material([alone])
+    samples = await reading.ask(question, shown, [alone], SimilarityAnswer)
+
+    def vote(answer: SimilarityAnswer) -> Vote:
+        passed = reaches(answer.score, threshold)
+        return Vote(answer.score, passed, answer.reason, quotes(answer.quote))
+
+    votes = votes_on(samples, vote)
+    facet = Facet("", "similar", votes, quotations_of(shown), threshold=threshold)
+    result = flat_result(blank, facet, shown.notes)
+    if result.error is not None:
+        return result
+    return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
+
+
+async def _by_embeddings(
+    blank: CheckResult, spec: Similar, model: str, reading: Reading
+) -> CheckResult:
+    """By the cosine of the two texts' vectors; below 0 counts as 0. It is asked once."""
+    answer = reading.text.answer
+    if not answer.strip():
+        return blank.model_copy(update={"found": "0.00: the answer is empty"})
+    asked = embedding_model(model, reading.text.case.judge_model)
+    vectors = await reading.answer(EmbeddingQuestion(asked, (answer, spec.to)))
+    if vectors.error is not None:
+        return blank.model_copy(update={"error": " ".join(vectors.error.split())})
+    one, other = vectors.value if len(vectors.value) == 2 else ((), ())
+    length = math.hypot(*one) * math.hypot(*other)
+    if len(one) != len(other) or not length or not math.isfinite(length):
+        error = f"{model} gave no two vectors that can be compared"
+        return blank.model_copy(update={"error": error})
+    cosine = math.fsum(a * b for a, b in zip(one, other, strict=True)) / length
+    score = max(0.0, min(1.0, cosine))
+    return blank.model_copy(
+        update={
+            "passed": reaches(score, spec.threshold),
+            "score": round(score, 6),
+            "found": f"{score:.2f} by {vectors.model or model}",
+            "excerpt": beginning(answer),
+        }
+    )
 
 
 # Conversation relevance. The metric is the published one, as its documentation states it
@@ -326,36 +399,38 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         windows = [Window(text.exchanges[-spec.window_size :], 1)]
     else:
         windows = windows_of(text.exchanges, spec.window_size)
-    # What was said, without what was done: the metric looks at messages.
-    shown = [material([_messages(e) for e in window.exchanges]) for window in windows]
-    samples: list[list[Sample[WindowAnswer]]] = [[] for _ in windows]
+    facets: dict[int, Facet] = {}
+    notes: dict[int, Sequence[str]] = {}
 
-    async def ask(number: int) -> None:
-        window = windows[number]
-        question = _about_window(window, text.expected_output)
-        samples[number] = await reading.ask(
-            question, shown[number], window.judged, WindowAnswer, own=spec.prompt
+    async def ask(number: int, window: Window) -> None:
+        # What was said, without what was done: the metric looks at messages.
+        said = ("user", "message", "answer")
+        shown = material(
+            [
+                replace(e, parts=tuple(p for p in e.parts if p.kind in said))
+                for e in window.exchanges
+            ]
         )
+        labels = [exchange.label for exchange in window.judged]
+        target = f"Judge the agent's {'answer' if len(labels) == 1 else 'answers'} of "
+        target += ", ".join(labels) + "."
+        if len(window.exchanges) > len(labels):
+            target += " What stands before is context."
+        how = RELEVANCE_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE)
+        reference = text.expected_output
+        question = JudgePrompt(target, RELEVANCE_TASK, how, expected_output=reference)
+        samples = await reading.ask(question, shown, window.judged, WindowAnswer, own=spec.prompt)
+        votes = votes_on(
+            samples, lambda a: Vote(float(a.relevant), a.relevant, a.reason, quotes(a.quote))
+        )
+        quotations = quotations_of(shown)
+        # That an answer is not off the subject is nothing to quote.
+        facets[number] = Facet(window.label, "window", votes, quotations, needs_quotation=False)
+        notes[number] = shown.notes
 
     async with anyio.create_task_group() as group:
-        for number in range(len(windows)):
-            group.start_soon(ask, number)
-    facets = [
-        # That an answer is not off the subject is nothing to quote.
-        Facet(
-            window.label,
-            "window",
-            [
-                Vote(error=sample.error)
-                if (value := sample.value) is None
-                else Vote(float(value.relevant), value.relevant, value.reason, quotes(value.quote))
-                for sample in answers
-            ],
-            quotations_of(parts),
-            needs_quotation=False,
-        )
-        for window, parts, answers in zip(windows, shown, samples, strict=True)
-    ]
+        for number, window in enumerate(windows):
+            group.start_soon(ask, number, window)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = _mean(children)
@@ -367,27 +442,17 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         words = [f"{child.name}: {child.found}" for child in off]
         return "; ".join([f"{count} of {len(windows)} {many} relevant", *words])
 
-    notes = [note for parts in shown for note in parts.notes]
     result = result_of(
-        reading.blank(check), facets, outcome, found, notes=notes, by_score=len(windows) > 1
+        reading.blank(check),
+        [facets[number] for number in range(len(windows))],
+        outcome,
+        found,
+        notes=[note for number in range(len(windows)) for note in notes[number]],
+        by_score=len(windows) > 1,
     )
-    off = next((child.excerpt for child in result.children if not child.passed), "")
-    return result.model_copy(update={"excerpt": off})
-
-
-def _messages(exchange: Exchange) -> Exchange:
-    parts = tuple(part for part in exchange.parts if part.kind in ("user", "message", "answer"))
-    return Exchange(exchange.label, exchange.turn, parts, exchange.step)
-
-
-def _about_window(window: Window, reference: str) -> JudgePrompt:
-    labels = [exchange.label for exchange in window.judged]
-    target = f"Judge the agent's {'answer' if len(labels) == 1 else 'answers'} of "
-    target += ", ".join(labels) + "."
-    if len(window.exchanges) > len(labels):
-        target += " What stands before is context."
-    answer = RELEVANCE_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE)
-    return JudgePrompt(target, RELEVANCE_TASK, answer, expected_output=reference)
+    off = next((child for child in result.children if not child.passed), None)
+    shown = {"excerpt": off.excerpt, "spans": off.spans} if off else {"excerpt": "", "spans": []}
+    return result.model_copy(update=shown)
 
 
 # All that is asked about one subject, in as few questions as will do, at the same time.
@@ -422,7 +487,7 @@ async def read_checks(
             found = await read_criteria([checks[place] for place in places], reading)
             results.update(zip(places, found, strict=True))
 
-    together: list[int] = []
+    together = []
     async with anyio.create_task_group() as group:
         for place, check in enumerate(checks):
             own = check.rubric is not None and check.rubric.prompt is not None

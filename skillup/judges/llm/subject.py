@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillup.checks.context import one_line
 from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.material import Material, Part, material_of
 from skillup.schema import templates
 from skillup.schema.case import Case
+from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import (
     HistoryItem,
     Record,
@@ -42,7 +43,7 @@ class Exchange:
 
 def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
     """The exchanges, after the parts of their setting, as they are shown."""
-    parts = [Part(p.kind, f"{e.label} · {p.label}", p.text) for e in exchanges for p in e.parts]
+    parts = [replace(p, label=f"{e.label} · {p.label}") for e in exchanges for p in e.parts]
     return material_of([*setting, *parts])
 
 
@@ -78,54 +79,56 @@ def exchanges_of(record: Record, judged: TurnRecord | None) -> list[Exchange]:
     for turn in record.turns:
         if judged is not None and turn.turn_number >= judged.turn_number:
             break
-        found.extend(_sent(turn))
+        steps = enumerate(turn.executed())
+        found += [_exchange(s, n) for n, s in steps if s.status in ("completed", "failed")]
     if judged is None:
         return found
     own = next((t for t in record.turns if t.turn_number == judged.turn_number), judged)
+    number = -1
     for number, step in enumerate(own.executed()):
         if step.asked_by == judged.asked_by:
             return [*found, _exchange(judged, number)]
         if step.status in ("completed", "failed"):
             found.append(_exchange(step, number))
     # While a conversation goes on, a follow-up is not in the record yet.
-    return [*found, _exchange(judged, len(list(own.executed())))]
-
-
-def _sent(turn: TurnRecord) -> Iterator[Exchange]:
-    for number, step in enumerate(turn.executed()):
-        if step.status in ("completed", "failed"):
-            yield _exchange(step, number)
+    return [*found, _exchange(judged, number + 1)]
 
 
 def _exchange(step: TurnRecord, follow_up: int) -> Exchange:
     label = f"turn {step.turn_number}"
     if step.asked_by:
         label += f", follow-up {follow_up}"
-    return Exchange(label, step.turn_number, tuple(parts_of(step)), step)
+    return Exchange(label, step.turn_number, tuple(parts_of(step, follow_up)), step)
 
 
-def parts_of(step: TurnRecord) -> Iterator[Part]:
-    """Everything that was said and done from one message to its answer."""
+def parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
+    """Everything that was said and done from one message to its answer.
+
+    `follow_up` counts the answers of the turn, from 0: the turn's own.
+    """
+    own = {"turn": step.turn_number, "follow_up": follow_up - 1 if follow_up else None}
     if step.content:
         yield Part("user", "user", step.content)
     numbers: dict[str, int] = {}
-    last = max(
-        (
-            place
-            for place, item in enumerate(step.transcript)
-            if item.type == "message" and item.agent is None and item.text == step.response
-        ),
-        default=-1,
-    )
+    answers = [
+        place
+        for place, item in enumerate(step.transcript)
+        if item.type == "message" and item.agent is None and item.text == step.response
+    ]
     for place, item in enumerate(step.transcript):
         by = f" (by the sub-agent {_name(item.agent)})" if item.agent is not None else ""
         if item.tool_call is not None:
-            yield _call(item.tool_call, numbers, by)
+            span = EvidenceSpan.model_validate({**own, "part": "call", "item": place})
+            yield replace(_call(item.tool_call, numbers, by), span=span)
         elif item.tool_result is not None:
-            yield _result(item.tool_result, numbers)
-        elif item.type == "message" and item.text and place != last:
+            span = EvidenceSpan.model_validate({**own, "part": "result", "item": place})
+            part = _result(item.tool_result, numbers)
+            yield replace(part, span=span, recorded=part.text)
+        elif item.type == "message" and item.text and place not in answers[-1:]:
             yield Part("message", f"agent, while it worked{by}", item.text)
-    yield Part("answer", "answer" if step.response.strip() else "answer (empty)", step.response)
+    label = "answer" if step.response.strip() else "answer (empty)"
+    span = EvidenceSpan.model_validate({**own, "part": "response"})
+    yield Part("answer", label, step.response, span, step.response)
     if step.changes is not None and (text := _changes(step.changes)):
         yield Part("files", "files changed", text)
 
@@ -173,14 +176,6 @@ def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:
             parts.extend(_call(call, numbers) for call in item.tool_calls)
     if parts:
         yield tuple(parts)
-
-
-def last_turns(exchanges: Sequence[Exchange], size: int | None) -> list[Exchange]:
-    """The exchanges of the last `size` turns; None: all of them. A follow-up is in its turn."""
-    if size is None:
-        return list(exchanges)
-    kept = set(list(dict.fromkeys(exchange.turn for exchange in exchanges))[-size:])
-    return [exchange for exchange in exchanges if exchange.turn in kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +279,10 @@ def judged_text(request: JudgeRequest) -> JudgedText:
     """What `request` is about."""
     record, turn, case = request.context.record, request.context.turn, request.case
     exchanges = exchanges_of(record, turn)
-    shown = exchanges if turn is None else last_turns(exchanges, case.window_size)
+    shown = exchanges
+    if turn is not None and case.window_size is not None:  # a follow-up is in its turn
+        turns = list(dict.fromkeys(exchange.turn for exchange in exchanges))
+        shown = [e for e in exchanges if e.turn in turns[-case.window_size :]]
     scope = "conversation" if turn is None else f"turn {turn.turn_number}"
     variables = record.variables_after(None if turn is None else turn.turn_number)
     setting = setting_of(record, variables)

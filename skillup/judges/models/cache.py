@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,22 +42,6 @@ def key_of(asked: dict[str, Any]) -> str:
 def as_stored(data: Any, mask: Callable[[str], str]) -> Any:
     """`data` as it will be read back from a file: masked, and valid text."""
     return json.loads(to_json({"": data}, mask, indent=None))[""]
-
-
-@dataclass(frozen=True, slots=True)
-class CachedQuestion:
-    """A question under the names by which its answer is kept."""
-
-    own: dict[str, Any]
-    """For the run, as its record says it: judging again may know nothing of the environment."""
-    shared: dict[str, Any] | None = None
-    """For the other runs of the workspace: all that counts, addresses that only the environment
-    names included. None: the answer is not for them."""
-
-    @property
-    def key(self) -> str:
-        """Tells questions of one process apart: it has but one environment."""
-        return key_of(self.own)
 
 
 class AnswerFolder:
@@ -103,40 +86,38 @@ class AnswerCache:
         self._anew = anew
         self._of_this_process: dict[str, StoredAnswer] = {}
 
-    def read(self, asked: CachedQuestion) -> StoredAnswer | None:
-        """From this process, else from the run, else from the shared cache."""
-        known = self._of_this_process.get(asked.key)
+    def read(self, asked: dict[str, Any], *, share: bool = False) -> StoredAnswer | None:
+        """From this process, else from the run, else, with `share`, from the shared cache."""
+        key = key_of(asked)
+        known = self._of_this_process.get(key)
         if known is not None or self._anew:
             return known
-        for folder, words in self._places(asked):
-            found = folder.read(key_of(words))
-            if found is not None:
-                if folder is not self._run and self._run is not None:
-                    # So that the run can be judged where it is alone.
-                    self._run.write(found.model_copy(update={"asked": asked.own}))
-                return found
-        return None
+        if self._run is not None and (known := self._run.read(key)) is not None:
+            return known
+        if share and self._shared is not None:
+            known = self._shared.read(key)
+            if known is not None and self._run is not None:
+                self._run.write(known)  # so that the run can be judged where it is alone
+        return known
 
-    def take_over(self, asked: CachedQuestion, stored: StoredAnswer, trial: str | None) -> bool:
+    def write(self, answer: StoredAnswer, *, share: bool = False) -> None:
+        """Keeps it wherever answers are kept."""
+        self._remember(key_of(answer.asked), answer)
+        for folder in (self._run, self._shared if share else None):
+            if folder is not None:
+                folder.write(answer)
+
+    def take_over(self, asked: dict[str, Any], stored: StoredAnswer, trial: str | None) -> bool:
         """Whether an earlier process asked it for the grade of `trial`, which it did not come to.
 
         From now on it is this one's: so what it took is counted once.
         """
-        if trial is None or stored.asked_for != trial or asked.key in self._of_this_process:
+        key = key_of(asked)
+        if trial is None or stored.asked_for != trial or key in self._of_this_process:
             return False
-        self._of_this_process[asked.key] = stored.model_copy(update={"asked": {}})
+        self._remember(key, stored)
         return True
 
-    def write(self, asked: CachedQuestion, answer: StoredAnswer) -> None:
-        """Keeps it wherever answers are kept."""
+    def _remember(self, key: str, answer: StoredAnswer) -> None:
         # Without the question: thousands of them are too much to hold.
-        self._of_this_process[asked.key] = answer.model_copy(update={"asked": {}})
-        for folder, words in self._places(asked):
-            folder.write(answer.model_copy(update={"asked": words}))
-
-    def _places(self, asked: CachedQuestion) -> Iterator[tuple[AnswerFolder, dict[str, Any]]]:
-        """Each folder, and what the question is there."""
-        if self._run is not None:
-            yield self._run, asked.own
-        if self._shared is not None and asked.shared is not None:
-            yield self._shared, asked.shared
+        self._of_this_process[key] = answer.model_copy(update={"asked": {}})

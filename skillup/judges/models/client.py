@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from skillup.judges.models.cache import (
-    AnswerCache,
-    CachedQuestion,
-    StoredAnswer,
-    as_stored,
-    key_of,
-)
+from skillup.judges.models.cache import AnswerCache, StoredAnswer, as_stored, key_of
 from skillup.judges.models.endpoint import (
     CannotAskError,
-    address_of,
     endpoint_of,
+    environment_address,
     is_scripted,
     parse_model,
 )
@@ -57,26 +51,6 @@ class ModelOptions:
     """The ways to providers, shared with whoever else asks them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelContext:
-    """From where a question is asked."""
-
-    suite_root: Path
-    """Files of written-down judges are looked for there."""
-    suite: str
-    """Tells suites apart, wherever they are now: the root as records have it."""
-    trial: str | None = None
-    """What could not be answered is not asked again for the same one: a conversation and its grade
-    must not be judged by different answers."""
-    of_grade: bool = False
-    resumed: bool = False
-    """These two are those of the :class:`~skillup.judges.usage.UsageTracker` it is counted in."""
-
-    def asked_for(self) -> str | None:
-        """The trial whose grade counts what an answer takes; None: it counts with the record."""
-        return key_of({"trial": self.trial}) if self.of_grade and self.trial is not None else None
-
-
 @dataclass(slots=True)
 class _Flight:
     """A question that is under way."""
@@ -93,25 +67,17 @@ class Models:
 
     def __init__(self, options: ModelOptions) -> None:
         self._options = options
+        self.answers = options.cache
+        """Where answers are kept."""
+        self.rate_limiter = options.rate_limiter
+        """The ways to providers, for agents that judge or play the user, too."""
         self._remote: RemoteModels | None = None
         self._scripted = ScriptedModels()
         self._under_way: dict[str, _Flight] = {}
-        self._failed: dict[tuple[str | None, str], ModelAnswer] = {}
-        """By trial and question, until :meth:`close`."""
-
-    @property
-    def answers(self) -> AnswerCache:
-        """Where answers are kept."""
-        return self._options.cache
-
-    @property
-    def rate_limiter(self) -> RateLimiter:
-        """The ways to providers, for agents that judge or play the user, too."""
-        return self._options.rate_limiter
 
     def seen_from(self, suite_root: Path, *, suite: str | None = None, **context: Any) -> Asker:
-        """For the questions of one suite; see :class:`ModelContext`."""
-        return Asker(self, ModelContext(suite_root, suite or str(suite_root), **context))
+        """For the questions of one suite; see :class:`Asker`."""
+        return Asker(self, suite_root, suite or str(suite_root), **context)
 
     def problem(
         self, model: JudgeModel, suite_root: Path, *, embeddings: bool = False
@@ -129,75 +95,74 @@ class Models:
     async def close(self) -> None:
         """Closes every connection, also when cancelled."""
         remote, self._remote = self._remote, None
-        self._failed.clear()
         if remote is not None:
             with anyio.CancelScope(shield=True):
                 await remote.close()
 
-    async def ask(self, question: Question, context: ModelContext) -> ModelAnswer:
+    async def ask(self, question: Question, asker: Asker) -> ModelAnswer:
         """See :class:`~skillup.judges.models.question.AskModel`."""
         # What a model is asked is what the record will say: without secrets. So a replay, which
         # has nothing but the record, asks the same.
-        texts = {"texts": question.texts} if isinstance(question, EmbeddingQuestion) else {
-            "system": question.system, "prompt": question.prompt
-        }  # fmt: skip
-        clean = self._clean(texts)
-        if "texts" in clean:
-            clean["texts"] = tuple(clean["texts"])
-        question = replace(question, **clean)
-        asked = self._cached_question(question, context)
-        answer = self._failed.get((context.trial, asked.key))
+        if isinstance(question, EmbeddingQuestion):
+            question = replace(question, texts=tuple(self._clean(list(question.texts))))
+        else:
+            system, prompt = self._clean([question.system, question.prompt])
+            question = replace(question, system=system, prompt=prompt)
+        asked = question.identity()
+        if is_scripted(question.model.model):
+            asked["suite_root"] = asker.suite  # a written-down judge is another one in each suite
+        asked = self._clean(asked)
         # The same question is under way only once. If whoever asks it is cancelled, or fails, one
         # of those who wait takes over.
-        while answer is None and (flight := self._under_way.get(asked.key)) is not None:
+        key = key_of(asked)
+        while (flight := self._under_way.get(key)) is not None:
             await flight.landed.wait()
-            answer = flight.answer
-        if answer is not None:
-            answer = replace(answer, cached=True)
-        else:
-            flight = self._under_way[asked.key] = _Flight()
-            try:
-                answer = flight.answer = await self._ask(question, context, asked)
-            finally:
-                del self._under_way[asked.key]
-                flight.landed.set()
-        if answer.error is not None and context.trial is not None:
-            self._failed[context.trial, asked.key] = answer
-        return answer
-
-    async def _ask(
-        self, question: Question, context: ModelContext, asked: CachedQuestion
-    ) -> ModelAnswer:
-        cache = self._options.cache
-        stored = await anyio.to_thread.run_sync(cache.read, asked)
-        if stored is not None and (known := _as_answer(stored, question)) is not None:
-            trial = context.asked_for() if context.resumed else None
-            return replace(known, cached=not cache.take_over(asked, stored, trial))
+            if flight.answer is not None:
+                return replace(flight.answer, cached=True)
+        flight = self._under_way[key] = _Flight()
         try:
-            answer = await self._answer(question, context)
+            flight.answer = await self._ask(question, asker, asked)
+        finally:
+            del self._under_way[key]
+            flight.landed.set()
+        return flight.answer
+
+    async def _ask(self, question: Question, asker: Asker, asked: dict[str, Any]) -> ModelAnswer:
+        cache, options = self.answers, self._options
+        # Written-down judges are edited while suites are written, and cost nothing; an address that
+        # only the environment names is not in the question.
+        elsewhere = environment_address(question.model, options.environment)
+        share = elsewhere is None and not is_scripted(question.model.model)
+        trial = key_of({"trial": asker.trial}) if asker.of_grade and asker.trial else None
+        stored = await anyio.to_thread.run_sync(lambda: cache.read(asked, share=share))
+        if stored is not None and (known := _as_answer(stored, question)) is not None:
+            own = asker.resumed and cache.take_over(asked, stored, trial)
+            return replace(known, cached=not own)
+        try:
+            answer = await self._answer(question, asker.suite_root)
         except CannotAskError as problem:
             answer = ModelAnswer(None, str(problem), model=question.model.model)
         if answer.error is not None:
-            return replace(answer, error=self._options.mask(answer.error))
+            return replace(answer, error=options.mask(answer.error))
         value = answer.value
         if isinstance(question, ModelQuestion):
             value = value.model_dump(mode="json", by_alias=True)
         kept = StoredAnswer(
-            asked=asked.own,
+            asked=asked,
             answer=self._clean(value),
             model=answer.model,
             usage=answer.usage,
             cost_usd=answer.cost_usd,
-            asked_for=context.asked_for(),
+            asked_for=trial,
         )
-        await anyio.to_thread.run_sync(cache.write, asked, kept)
+        await anyio.to_thread.run_sync(lambda: cache.write(kept, share=share))
         masked = _as_answer(kept, question)
         return replace(answer, value=masked.value) if masked is not None else answer
 
-    async def _answer(self, question: Question, context: ModelContext) -> ModelAnswer:
+    async def _answer(self, question: Question, suite_root: Path) -> ModelAnswer:
         model = question.model.model
         if isinstance(question, ModelQuestion) and is_scripted(model):
-            file = context.suite_root / parse_model(model)[1]
+            file = suite_root / parse_model(model)[1]
             value = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
             return ModelAnswer(value, model=model)
         embeddings = isinstance(question, EmbeddingQuestion)
@@ -206,36 +171,30 @@ class Models:
             from skillup.judges.models.remote import RemoteModels
 
             limiter = anyio.CapacityLimiter(self._options.at_once)
-            self._remote = RemoteModels(limiter, self._options.rate_limiter)
+            self._remote = RemoteModels(limiter, self.rate_limiter)
         return await self._remote.ask(question, endpoint)
-
-    def _cached_question(self, question: Question, context: ModelContext) -> CachedQuestion:
-        """`question` as its answer is kept.
-
-        A written-down judge is another one in each suite; scripts are edited while suites are
-        written, and asking them costs nothing: no other run gets their answers.
-        """
-        asked = question.identity()
-        if is_scripted(question.model.model):
-            return CachedQuestion(self._clean(asked | {"suite_root": context.suite}))
-        address = address_of(question.model, self._options.environment)
-        shared = asked | {"base_url": _without_login(address)}
-        return CachedQuestion(self._clean(asked), self._clean(shared))
 
     def _clean(self, data: Any) -> Any:
         return as_stored(data, self._options.mask)
 
 
+@dataclass(frozen=True, slots=True)
 class Asker:
     """:class:`~skillup.judges.models.question.AskModel` for the questions of one suite."""
 
-    def __init__(self, models: Models, context: ModelContext) -> None:
-        self._models = models
-        self._context = context
+    models: Models
+    suite_root: Path
+    """Files of written-down judges are looked for there."""
+    suite: str
+    """Tells suites apart, wherever they are now: the root as records have it."""
+    trial: str | None = None
+    of_grade: bool = False
+    resumed: bool = False
+    """These two are those of the :class:`~skillup.judges.usage.UsageTracker` it is counted in."""
 
     async def ask(self, question: Question) -> ModelAnswer:
         """The answer, from the cache or from the model."""
-        return await self._models.ask(question, self._context)
+        return await self.models.ask(question, self)
 
 
 def _as_answer(stored: StoredAnswer, question: Question) -> ModelAnswer | None:
@@ -248,15 +207,6 @@ def _as_answer(stored: StoredAnswer, question: Question) -> ModelAnswer | None:
     except (MalformedAnswerError, ValueError):
         return None
     return ModelAnswer(value, None, stored.usage, stored.cost_usd, stored.model, cached=True)
-
-
-def _without_login(address: str | None) -> str | None:
-    """An address of the environment may have a password in it, which stands in no file."""
-    if address is None or "@" not in address:
-        return address
-    scheme, _, rest = address.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 # Which model reads for a case: the one asked for, else the case's own, else the fallback.

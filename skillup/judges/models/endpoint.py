@@ -13,9 +13,11 @@ from skillup.schema.judge import JudgeModel
 PROVIDERS = ("anthropic", "openai", "openai-chat", "openai-responses", "scripted")
 INSTALL = "pip install 'skillup-eval[models]'"
 _EXAMPLES = "`anthropic:…`, `openai:…`, or `scripted:FILE`"
-_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-_ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
-_OWN_ADDRESSES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+_FAMILIES = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+}
+"""Of providers that share them: the variables of key and address, and the address."""
 
 
 class CannotAskError(Exception):
@@ -51,15 +53,21 @@ def parse_model(text: str) -> tuple[str, str]:
     return provider, name
 
 
+def _family(model: str) -> str:
+    provider = model.partition(":")[0].strip()
+    return "openai" if provider.startswith("openai") else provider
+
+
 def is_scripted(model: str) -> bool:
     """Whether it is a written-down judge."""
     return _family(model) == "scripted"
 
 
-def _family(model: str) -> str:
-    """Of providers that share addresses and keys."""
-    provider = model.partition(":")[0].strip()
-    return "openai" if provider.startswith("openai") else provider
+def environment_address(model: JudgeModel, environment: Mapping[str, str]) -> str | None:
+    """The address that only the environment names, if `model` is asked there."""
+    if model.base_url or (family := _family(model.model)) not in _FAMILIES:
+        return None
+    return environment.get(_FAMILIES[family][1]) or None
 
 
 def endpoint_of(
@@ -76,13 +84,17 @@ def endpoint_of(
         raise CannotAskError(f"`{model.model}` makes no embeddings: write `openai:…`")
     if any(find_spec(module) is None for module in ("pydantic_ai", family)):
         raise CannotAskError(f"asking a model needs an extra that is not installed: {INSTALL}")
-    own = _OWN_ADDRESSES[family]
-    base_url = (address_of(model, environment) or own).strip()
+    key_variable, address_variable, own = _FAMILIES[family]
+    users = environment.get(address_variable)
+    base_url = (model.base_url or users or own).strip()
     if not base_url.startswith(("http://", "https://")):
         raise CannotAskError(f"`base_url: {base_url}` is no address: it begins with http(s)://")
-    key = _key(model, family, base_url == own, environment)
+    variable = model.api_key_env or key_variable
+    key = environment.get(variable, "").strip() or None
+    keyless = model.api_key_env is None and family == "openai" and base_url != own
+    if key is None and not keyless:
+        raise CannotAskError(f"`{model.model}` needs a key: set the variable {variable}")
     if key is not None and model.base_url is not None:
-        users = environment.get(_ADDRESSES[family])
         why = address_problem("base_url", model.base_url, environment, users, own)
         if why is not None:
             raise CannotAskError(why)
@@ -98,21 +110,3 @@ def embedding_model(model: str, like: JudgeModel | None) -> JudgeModel:
     if like is None or _family(like.model) != _family(model):
         like = JudgeModel(model=model)
     return like.model_copy(update={"model": model})
-
-
-def address_of(model: JudgeModel, environment: Mapping[str, str]) -> str | None:
-    """The address that `model` is asked at, if anybody names one; None: the provider's own."""
-    variable = _ADDRESSES.get(_family(model.model), "")
-    return model.base_url or environment.get(variable) or None
-
-
-def _key(
-    model: JudgeModel, family: str, own_address: bool, environment: Mapping[str, str]
-) -> str | None:
-    variable = model.api_key_env or _KEYS[family]
-    key = environment.get(variable, "").strip()
-    if key:
-        return key
-    if model.api_key_env is None and family == "openai" and not own_address:
-        return None
-    raise CannotAskError(f"`{model.model}` needs a key: set the variable {variable}")

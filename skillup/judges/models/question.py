@@ -45,6 +45,8 @@ Number = BeforeValidator(_number)
 Reason = Annotated[str, AfterValidator(_not_blank)]
 """Why: a text that says something."""
 Form = TypeVar("Form", bound=BaseModel)
+Vectors = list[list[float]]
+_VECTORS: TypeAdapter[Vectors] = TypeAdapter(Vectors)
 
 
 class MalformedAnswerError(Exception):
@@ -99,12 +101,6 @@ def _list_and_key(form: type[BaseModel]) -> tuple[str, str]:
     return name, next(iter(element.model_fields))
 
 
-# Questions and answers.
-
-Vectors = list[list[float]]
-_VECTORS: TypeAdapter[Vectors] = TypeAdapter(Vectors)
-
-
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
     """One question; two that are equal have the same answer, and are asked once."""
@@ -121,11 +117,11 @@ class ModelQuestion:
     ids: tuple[str, ...] = ()
     """The answer is a list that speaks of each of these once, and of nothing else."""
     criteria: tuple[str, ...] = ()
-    """The texts of `ids` where these are criteria: for written-down judges."""
+    """The texts of `ids` where these are criteria: for written-down judges, like the next two."""
     latest: str = ""
-    """The agent's latest answer in the prompt: for written-down judges."""
+    """The agent's latest answer in the prompt."""
     judged: str = ""
-    """All answers that are judged: for written-down judges."""
+    """All answers that are judged."""
 
     def read(self, answer: str | dict[str, Any]) -> BaseModel:
         """The answer to it. Raises MalformedAnswerError."""
@@ -163,12 +159,8 @@ class EmbeddingQuestion:
 
     def identity(self) -> dict[str, Any]:
         """All that must be the same for the answer to be."""
-        model = self.model
-        return {
-            "embeddings_by": model.model,
-            "base_url": model.base_url,
-            "texts": list(self.texts),
-        }
+        model, texts = self.model, list(self.texts)
+        return {"embeddings_by": model.model, "base_url": model.base_url, "texts": texts}
 
 
 Question = ModelQuestion | EmbeddingQuestion

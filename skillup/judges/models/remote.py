@@ -11,8 +11,8 @@ refusal (rate limit, overload) is waited out here, with all who ask the same pro
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -45,23 +45,30 @@ from skillup.judges.models.question import (
     schema_of,
 )
 from skillup.ratelimit import RateLimiter
-from skillup.schema.record import TurnError, Usage
+from skillup.schema.record import TurnError, Usage, total_cost, total_usage
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.usage import RequestUsage
 
 T = TypeVar("T")
-
-# What a server sends: read up to a length, and kept for the error if it is none of its API's.
-
+DEFAULT_SECONDS = 60.0
+RETRIES = 3
 LONGEST_BODY = 4 << 20
 """Bytes of a server's answer, unpacked; more is no answer."""
 LONGEST_WAIT_SECONDS = 60.0
 """A server that asks (``Retry-After``) for a longer one is not waited for by its client."""
 _REFUSALS = frozenset({429, 503, 529})
+_NO_KEY = "none"
+"""Sent to servers that ask for no key: the client refuses to have none."""
+_ASKED_AGAIN = 2
+"""How often a model is told that its answer is of the wrong form, and asked again."""
+_TOOL = "answer"
 _SHOWN = 300
-_NEVER = "false"
+_STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError)
+"""What a client runs into that trusts an answer to be what the API promises."""
+
+# What a server sends: read up to a length, and kept for the error if it is none of its API's.
 
 
 class UnpromisedAnswerError(Exception):
@@ -86,7 +93,7 @@ _RECEIVED: ContextVar[_Received] = ContextVar("received")
 
 async def _receive(response: Any) -> None:
     """The clients call it for each answer: reads all of it, but not without end."""
-    received = _RECEIVED.get()
+    received, headers = _RECEIVED.get(), response.headers
     body = bytearray()
     with anyio.fail_after(received.seconds):
         async for part in response.aiter_bytes():
@@ -100,25 +107,15 @@ async def _receive(response: Any) -> None:
     if response.is_success:
         received.body = body[:2_000].decode("utf-8", "replace")
         return
-    headers = response.headers
-    asked_not_to = headers.get("x-should-retry") == _NEVER
-    received.refused = response.status_code in _REFUSALS and not asked_not_to
-    if (received.refused and received.paced) or _retry_after(headers) > LONGEST_WAIT_SECONDS:
-        # The word of OpenAI's and Anthropic's servers to their clients.
-        headers["x-should-retry"] = _NEVER
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """In seconds; 0: the server does not say."""
-    text = headers.get("retry-after", "")
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return parsedate_to_datetime(text).timestamp() - time.time()
-    except (ValueError, TypeError):
-        return 0.0
+    wait, text = 0.0, headers.get("retry-after", "")
+    with suppress(ValueError, TypeError):
+        dated = text and not text.replace(".", "", 1).isdigit()
+        wait = parsedate_to_datetime(text).timestamp() - time.time() if dated else float(text)
+    # The word of OpenAI's and Anthropic's servers to their clients: `false` is no retry.
+    again = headers.get("x-should-retry") != "false"
+    received.refused = response.status_code in _REFUSALS and again
+    if (received.refused and received.paced) or wait > LONGEST_WAIT_SECONDS:
+        headers["x-should-retry"] = "false"
 
 
 # What a user reads where there is no answer.
@@ -128,10 +125,38 @@ class RefusedError(Exception):
     """A refused request that is not made again; the text says why, the cause is the refusal."""
 
 
+_WORDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (ai.ModelAuthenticationError, "{0} does not accept the key: {1}"),
+    (ai.ModelQuotaExceededError, "{0}: the account has no credit left: {1}"),
+    (
+        ai.ModelContextWindowExceededError,
+        "{0}: what is judged is too long for it: set a smaller `window_size`, or choose "  # noqa: ISC004
+        "another model: {1}",
+    ),
+    (ai.ModelNotFoundError, "{0}: there is no such model, or the `base_url` is wrong: {1}"),
+    (ai.ModelRateLimitError, "{0} refuses for the rate of requests{wait}: {1}"),
+    (
+        (ai.ModelTimeoutError, ai.ModelRequestTimeout, TimeoutError),
+        "{0} did not answer in time: set a longer `timeout_seconds`",
+    ),
+    (ai.ModelConnectionError, "{0} cannot be reached: {1}"),
+    (ai.ModelHTTPError, "{0} answered with status {status}: {1}"),
+    (ai.ContentFilterError, "{0} refused to answer: {1}"),
+    (
+        (ai.OutputTokenLimitExceeded, ai.IncompleteToolCall),
+        "{0}: the answer was cut off for its length: {1}",
+    ),
+    (CannotAskError, "{0} was not asked: {1}"),
+    (
+        (ai.UnexpectedModelBehavior, MalformedAnswerError),
+        "{0} gave no answer of the form asked for: {1}",
+    ),
+)
+
+
 def explain(error: BaseException, model: str) -> str:
     """One or two lines for a user: what happened, what to do. Secrets are still in it."""
-    if isinstance(error, RefusedError):
-        assert error.__cause__ is not None
+    if isinstance(error, RefusedError) and error.__cause__ is not None:
         return f"{explain(error.__cause__, model)}; {error}"
     if isinstance(error, UnpromisedAnswerError):
         what = f": {_short(str(error))}" if str(error).strip() else " (it is empty)"
@@ -139,39 +164,10 @@ def explain(error: BaseException, model: str) -> str:
     words = _words(error) if isinstance(error, ai.ModelAPIError) else _short(str(error))
     asked = getattr(error, "retry_after", None)
     wait = f"; it asks to wait {asked:g} s" if asked else ""
-    status = getattr(error, "status_code", None)
-    for kinds, text in (
-        (ai.ModelAuthenticationError, "{0} does not accept the key: {1}"),
-        (ai.ModelQuotaExceededError, "{0}: the account has no credit left: {1}"),
-        (
-            ai.ModelContextWindowExceededError,
-            "{0}: what is judged is too long for it: set a smaller `window_size`, or choose "  # noqa: ISC004
-            "another model: {1}",
-        ),
-        (
-            ai.ModelNotFoundError,
-            "{0}: there is no such model, or the `base_url` is wrong: {1}",
-        ),
-        (ai.ModelRateLimitError, "{0} refuses for the rate of requests" + wait + ": {1}"),
-        (
-            (ai.ModelTimeoutError, ai.ModelRequestTimeout, TimeoutError),
-            "{0} did not answer in time: set a longer `timeout_seconds`",
-        ),
-        (ai.ModelConnectionError, "{0} cannot be reached: {1}"),
-        (ai.ModelHTTPError, f"{{0}} answered with status {status}: {{1}}"),
-        (ai.ContentFilterError, "{0} refused to answer: {1}"),
-        (
-            (ai.OutputTokenLimitExceeded, ai.IncompleteToolCall),
-            "{0}: the answer was cut off for its length: {1}",
-        ),
-        (CannotAskError, "{0} was not asked: {1}"),
-        (
-            (ai.UnexpectedModelBehavior, MalformedAnswerError),
-            "{0} gave no answer of the form asked for: {1}",
-        ),
-    ):
+    for kinds, text in _WORDS:
         if isinstance(error, kinds):
-            return text.format(model, words)
+            status = getattr(error, "status_code", None)
+            return text.format(model, words, wait=wait, status=status)
     return f"{model} could not be asked: {type(error).__name__}: {words}"
 
 
@@ -191,32 +187,11 @@ def _short(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
-def _refusal(error: ai.ModelAPIError) -> TurnError | None:
-    """The provider wants fewer requests for now, as agents' errors say it; None: it does not."""
-    if not isinstance(error, ai.ModelHTTPError) or isinstance(error, ai.ModelQuotaExceededError):
-        return None
-    return TurnError(
-        kind="rate_limit" if error.status_code == 429 else "overloaded",
-        message=_words(error),
-        retry_after_seconds=error.retry_after,
-    )
-
-
-# The providers' clients: one for each address and key, opened at first use, closed together.
-
-DEFAULT_SECONDS = 60.0
-RETRIES = 3
-_NO_KEY = "none"
-"""Sent to servers that ask for no key: the client refuses to have none."""
-_ASKED_AGAIN = 2
-"""How often a model is told that its answer is of the wrong form, and asked again."""
-_TOOL = "answer"
-_STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError)
-"""What a client runs into that trusts an answer to be what the API promises."""
-
-
 class RemoteModels:
-    """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
+    """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop.
+
+    There is one client for each address and key, opened at first use; all are closed together.
+    """
 
     def __init__(self, limiter: anyio.CapacityLimiter, rate_limiter: RateLimiter) -> None:
         """`limiter` bounds the requests under way at once; `rate_limiter` is all askers'."""
@@ -242,17 +217,18 @@ class RemoteModels:
             value, error = await self._answer(question, endpoint, responses), None
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
             value, error = None, explain(trouble, name)
-        usages = [_usage_of(response.usage) for response in responses]
-        costs = [_price_of(response) for response in responses]
+        usage = total_usage(_usage_of(response.usage) for response in responses)
+        cost = total_cost(_price_of(response) for response in responses)
         named = next((one.model_name for one in reversed(responses) if one.model_name), name)
-        return ModelAnswer(value, error, _total_usage(usages), _total_cost(costs), named)
+        return ModelAnswer(value, error, Usage(**usage) if usage else None, cost, named)
 
     async def _answer(
         self, question: ModelQuestion, endpoint: Endpoint, responses: list[ModelResponse]
     ) -> Any:
         """Raises MalformedAnswerError if it stays malformed, and whatever clients do."""
-        prompt = UserPromptPart(question.prompt)
-        messages: list[ModelMessage] = [ModelRequest([prompt], instructions=question.system)]
+        prompt, system = UserPromptPart(question.prompt), question.system
+        messages: list[ModelMessage] = [ModelRequest([prompt], instructions=system)]
+        wrong = ""
         for _ in range(1 + _ASKED_AGAIN):
             response = await self._request(messages, question, endpoint)
             responses.append(response)
@@ -260,7 +236,14 @@ class RemoteModels:
                 return _read(response, question)
             except MalformedAnswerError as malformed:
                 wrong = str(malformed)
-            messages += [response, _complaint(response, wrong, question.system)]
+            text = f"That is no answer: {wrong}. Answer again, with one call of `{_TOOL}` "
+            text += "and nothing else."
+            calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+            parts: list[ModelRequestPart] = [
+                ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls
+            ]
+            again = ModelRequest(parts or [UserPromptPart(text)], instructions=system)
+            messages += [response, again]
         raise MalformedAnswerError(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
 
     async def _request(
@@ -276,9 +259,12 @@ class RemoteModels:
         )  # fmt: skip
 
         async def request() -> ModelResponse:
-            settings = _settings(model, seconds)
-            if "temperature" in refused:
-                settings.pop("temperature", None)
+            settings = ModelSettings(timeout=seconds)
+            # An answer should be the same again; models that reason take no temperature.
+            profile: Mapping[str, object] = dict(model.profile)
+            refusing = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
+            if "temperature" not in refused and not any(profile.get(name) for name in refusing):
+                settings["temperature"] = 0.0
             offered = replace(tool, strict=False) if "strict" in refused else tool
             parameters = ModelRequestParameters(
                 output_mode="tool", output_tools=[offered], allow_text_output=False
@@ -291,8 +277,8 @@ class RemoteModels:
             try:
                 return await self._paced(endpoint, seconds, request)
             except ai.ModelRequestRejectedError as error:
-                said = _words(error)
-                setting = next((name for name in ("temperature", "strict") if name in said), None)
+                words = _words(error)
+                setting = next((name for name in ("temperature", "strict") if name in words), None)
                 if setting is None or setting in refused:
                     raise
                 refused.add(setting)
@@ -310,11 +296,9 @@ class RemoteModels:
 
         result = await self._paced(endpoint, seconds, request)
         vectors = question.read([list(vector) for vector in result.embeddings])
-        usage = _usage_of(result.usage)
-        try:
+        usage, cost = _usage_of(result.usage), None
+        with suppress(LookupError, ValueError):  # a model that has no known price
             cost = float(result.cost().total_price) if usage is not None else None
-        except (LookupError, ValueError):
-            cost = None  # a model that has no known price
         return ModelAnswer(vectors, None, usage, cost, result.model_name)
 
     async def _paced(
@@ -345,11 +329,16 @@ class RemoteModels:
                     raise UnpromisedAnswerError(what) from error
                 if isinstance(error, _STUMBLES) or (received.body is not None and plain):
                     raise UnpromisedAnswerError(received.body or "") from error
-                refusal = None
-                if isinstance(error, ai.ModelAPIError) and paced and received.refused:
-                    refusal = _refusal(error)
-                if refusal is None:
+                final = isinstance(error, ai.ModelQuotaExceededError)
+                if not isinstance(error, ai.ModelHTTPError) or final:
                     raise
+                if not (paced and received.refused):
+                    raise
+                refusal = TurnError(
+                    kind="rate_limit" if error.status_code == 429 else "overloaded",
+                    message=_words(error),
+                    retry_after_seconds=error.retry_after,
+                )
                 why = throttle.refused(refusal)
                 if why is not None:
                     raise RefusedError(why) from error
@@ -418,34 +407,8 @@ def _read(response: ModelResponse, question: ModelQuestion) -> Any:
     return question.read(given or "")
 
 
-def _complaint(response: ModelResponse, wrong: str, system: str) -> ModelRequest:
-    """Tells the model what is wrong with its answer."""
-    text = f"That is no answer: {wrong}. Answer again, with one call of `{_TOOL}` and nothing else."
-    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    parts: list[ModelRequestPart] = [
-        ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls
-    ]
-    return ModelRequest(parts or [UserPromptPart(text)], instructions=system)
-
-
-def _settings(model: Model, seconds: float) -> ModelSettings:
-    """Temperature 0 for those that are not known to refuse it: an answer should be the same again.
-
-    Models that reason take no temperature; which these are, pydantic-ai knows.
-    """
-    settings = ModelSettings(timeout=seconds)
-    profile: Mapping[str, object] = dict(model.profile)
-    refusing = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
-    if not any(profile.get(name) for name in refusing):
-        settings["temperature"] = 0.0
-    return settings
-
-
-# Tokens and cost; what a provider does not tell, or has no known price, is None in the sum.
-
-
 def _usage_of(usage: RequestUsage) -> Usage | None:
-    """In our words; None where the provider told nothing."""
+    """In our words; None where the provider reported nothing."""
     if not usage.input_tokens and not usage.output_tokens:
         return None
     return Usage(
@@ -459,21 +422,8 @@ def _usage_of(usage: RequestUsage) -> Usage | None:
 
 
 def _price_of(response: ModelResponse) -> float | None:
-    if not response.model_name or _usage_of(response.usage) is None:
-        return None
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError):
-        return None  # a model or an address that has no known price
-
-
-def _total_usage(usages: Sequence[Usage | None]) -> Usage | None:
-    if not usages or None in usages:
-        return None
-    columns = {name: [getattr(one, name) for one in usages] for name in Usage.model_fields}
-    return Usage(**{name: None if None in v else sum(v) for name, v in columns.items()})
-
-
-def _total_cost(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known and len(known) == len(costs) else None
+    """None for a model or an address that has no known price."""
+    with suppress(LookupError, ValueError):
+        if response.model_name and _usage_of(response.usage) is not None:
+            return float(response.cost().total_price)
+    return None

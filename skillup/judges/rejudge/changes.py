@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from skillup.checks.registry import ASKING
+from skillup.checks.registry import JUDGED
 from skillup.schema.grade import CheckResult, Grade
 
 Change = Literal["flipped", "changed", "added", "removed"]
@@ -100,7 +100,7 @@ def _reworded(placed: _Placed) -> Hashable:
 
 def is_read(check: CheckResult) -> bool:
     """Somebody reads for it: what they say of it may change while the verdict does not."""
-    return (check.kind in ASKING and check.kind != "script") or check.kind == "agent_judge"
+    return (check.kind in JUDGED and check.kind != "script") or check.kind == "agent_judge"
 
 
 def _flips(before: list[_Placed], after: list[_Placed]) -> Iterator[CheckChange]:

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 from skillup.checks.describe import expected, title
-from skillup.checks.registry import ASKING
+from skillup.checks.registry import JUDGED
 from skillup.judges.models.client import with_judge_model
 from skillup.judges.router import checks_of
 from skillup.schema.case import Case
@@ -92,7 +92,7 @@ def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
 
 def _reading(check: CheckResult) -> Iterator[CheckResult]:
     """The check itself if somebody read for it; else those within it."""
-    if check.kind in ASKING or check.role == "judge":
+    if check.kind in JUDGED or check.role == "judge":
         if check.assertable:
             yield check
     else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillup.judges.agent.runner import answering, profile_of
+from skillup.judges.agent.runner import profile_of
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from tests.support.judging import Bench
@@ -50,19 +49,3 @@ def test_the_judges_model_is_named_as_the_cli_takes_it(
 
     assert (profile.model, profile.api_key_env) == (model, "JUDGE_KEY")
     assert profile.base_url == keys.get("base_url")
-
-
-def test_an_agent_is_held_to_the_form_by_its_clis_own_means(tmp_path: Path) -> None:
-    schema = {"type": "object"}
-
-    codex = answering(OWN, schema, tmp_path)
-    claude = answering(Profile(engine="claude_code", env={"A": "1"}), schema, tmp_path)
-    scripted = Profile(engine="scripted")
-
-    assert codex.args[:2] == ["--x", "--output-schema"]
-    assert json.loads(Path(codex.args[2]).read_text()) == schema
-    assert claude.args == ["--json-schema", '{"type": "object"}', "--disable-slash-commands"]
-    with_skills = answering(Profile(engine="claude_code"), schema, tmp_path, own_skills=True)
-    assert with_skills.args == ["--json-schema", '{"type": "object"}']
-    assert claude.env == {"A": "1", "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
-    assert answering(scripted, schema, tmp_path) is scripted

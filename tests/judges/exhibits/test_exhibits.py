@@ -18,8 +18,7 @@ from skillup.judges.artifacts import (
     diff_lines,
     file_list,
     judged_part,
-    make_read_only,
-    make_removable,
+    set_writable,
 )
 from skillup.schema.record import FileState, HistoryItem, ToolCall, ToolResult
 from tests.support.records import call, file_states, make_record, make_turn, read_file
@@ -42,10 +41,10 @@ def test_a_copy_has_contents_modes_and_links_and_can_be_made_read_only(tmp_path:
     assert (copy.root / "a/gone").is_symlink()
     assert stat.S_IMODE((copy.root / "run").stat().st_mode) == 0o755
     assert copy.left_out == ("out", "abs", "deep/out")
-    make_read_only(copy.root)
+    set_writable(copy.root, writable=False)
     assert stat.S_IMODE((copy.root / "a").stat().st_mode) == 0o555
     assert stat.S_IMODE((copy.root / "run").stat().st_mode) == 0o555
-    make_removable(copy.root)
+    set_writable(copy.root, writable=True)
     assert stat.S_IMODE((copy.root / "a").stat().st_mode) == 0o755
 
 

@@ -6,16 +6,14 @@ import json
 import socket
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
-import anyio
 import pytest
 
 from skillup.judges.llm.checks import RubricAnswer
-from skillup.judges.models.client import Asker, ModelOptions, Models
+from skillup.judges.models.client import Asker
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
 from skillup.judges.models.remote import LONGEST_BODY
-from tests.support.asking import APIS, KEYS, MODELS, RIGHT, Verdict, asking, question
+from tests.support.asking import APIS, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
     Answer,
     Garbage,
@@ -345,25 +343,3 @@ def test_no_key_but_the_one_meant_is_sent(monkeypatch: pytest.MonkeyPatch) -> No
         asking(lambda asker: asker.ask(keyless), environment={})
     assert len(server.requests) == 4
     assert not [r for r in server.requests if "not-for-this" in str(r.headers)]
-
-
-def test_what_failed_is_not_asked_again_for_the_same_trial() -> None:
-    """A failed question is settled for the trial that asked, until the models are closed."""
-    with ModelServer(lambda request: HttpError(400, "no")) as server:
-        asked = question("anthropic", server.url)
-
-        async def main() -> list[str | None]:
-            models = Models(ModelOptions(KEYS, str))
-            errors: list[str | None] = []
-            for trial in ("1", "1", "2", None):
-                asker = models.seen_from(Path(), trial=trial)
-                errors.append((await asker.ask(asked)).error)
-            await models.close()
-            errors.append((await models.seen_from(Path(), trial="1").ask(asked)).error)
-            await models.close()
-            return errors
-
-        errors = anyio.run(main)
-    assert len(server.requests) == 4
-    assert len(set(errors)) == 1
-    assert errors[0]

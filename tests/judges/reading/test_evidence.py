@@ -9,7 +9,8 @@ from skillup.judges.material import Part
 
 
 def evidence_in(quotation: str, parts: list[Part], *, passed: bool) -> tuple[str, str | None]:
-    return Quotations(in_order_of_weight(parts)).look_up(quotation, passed=passed)
+    found = Quotations(in_order_of_weight(parts)).look_up(quotation, passed=passed)
+    return found.excerpt, found.note
 
 
 TEXT = "She said:  “It’s **done**” –\n\tall 12 files, in Straße 5."

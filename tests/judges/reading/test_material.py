@@ -131,7 +131,7 @@ def test_no_character_without_a_shape_reaches_a_judge() -> None:
 @pytest.mark.parametrize(
     "text",
     ["👩\u200d💻 ❤\ufe0f\u200d🔥 👍🏽", "1\ufe0f\u20e3 ☎\ufe0e ‼\ufe0f", "می\u200cخواهم",
-     "क्\u200dष", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"],
+     "क्\u200dष"],
 )  # fmt: skip
 def test_emoji_and_joined_scripts_stay_as_they_are_written(text: str) -> None:
     """J7: what people see of them is made of such characters."""

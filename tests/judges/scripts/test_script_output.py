@@ -11,13 +11,16 @@ import pytest
 from skillup.judges.script import verdict_of
 from skillup.process import CompletedOutput
 from skillup.schema.grade import CheckResult
+from skillup.schema.judge import JudgeConfig
 
+JUDGE = JudgeConfig(type="script", script_path="x")
 BLANK = CheckResult(name="script", kind="script", passed=False, score=0.0)
 
 
 def verdict(stdout: str, exit_code: int = 0, *, threshold: float = 1.0) -> CheckResult:
     output = CompletedOutput(exit_code, stdout, "", timed_out=False, start_error=None)
-    return verdict_of(output, BLANK, timeout_seconds=30, pass_threshold=threshold)
+    judge = JUDGE.model_copy(update={"pass_threshold": threshold})
+    return verdict_of(output, BLANK, judge, workspace=Path("/nowhere"))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,7 @@ def test_a_script_that_crashed_gave_no_verdict_but_the_agents_program_may_crash(
     stderr = "log\n" + told.format(name.format(tmp_path))
     output = CompletedOutput(1, "", stderr, timed_out=False, start_error=None)
 
-    result = verdict_of(output, BLANK, timeout_seconds=30, pass_threshold=1.0, workspace=tmp_path)
+    result = verdict_of(output, BLANK, JUDGE, workspace=tmp_path)
 
     assert not result.passed
     assert (result.error or "").startswith("the script crashed") is crashed
