@@ -19,12 +19,8 @@ from skillup.judges.agent.judge import result_of_agent
 from skillup.judges.agent.question import numbered
 from skillup.judges.evaluate import Judge, JudgeRequest
 from skillup.judges.usage import UsageTracker
-<<<<<<< HEAD
-from skillup.load.compat import read_case
-=======
 from skillup.judges.voting import Vote
-from skillup.load.file_text import read_text
->>>>>>> e8d565b (Judges and checks: fewer, fuller modules; one scoring for agents and their mocks; spans of quotations)
+from skillup.load.compat import read_case
 from skillup.load.problems import near_miss, problems_from
 from skillup.load.yaml_reader import Document, read_text
 from skillup.schema.case import Case

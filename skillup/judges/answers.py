@@ -10,6 +10,7 @@ from typing import Any
 
 from skillup.checks.context import Span, around, quoted
 from skillup.judges.material import Part
+from skillup.load.datasets import no_constant, unique_keys
 from skillup.schema.grade import EvidenceSpan
 
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -28,15 +29,13 @@ def strict_json(text: str) -> Any:
     nesting without end and for numbers of thousands of digits.
     """
     try:
-        return json.loads(bare(text), object_pairs_hook=_unique_keys, parse_constant=_no_number)
-    except DoubtfulJsonError:
-        raise
+        return json.loads(bare(text), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except RecursionError:
         raise DoubtfulJsonError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise DoubtfulJsonError(f"it is not JSON: {error}") from None
-    except ValueError:
-        raise DoubtfulJsonError("it has a number that is too long") from None
+    except ValueError as error:
+        raise DoubtfulJsonError(str(error)) from None
 
 
 def bare(text: str) -> str:
@@ -61,19 +60,6 @@ def only_object(message: str) -> dict[str, Any]:
     except DoubtfulJsonError as doubt:
         raise DoubtfulJsonError(f"the answer is not one JSON object: {doubt}") from None
     return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise DoubtfulJsonError(f"it has the key {key!r:.100} twice")
-        found[key] = value
-    return found
-
-
-def _no_number(name: str) -> Any:
-    raise DoubtfulJsonError(f"{name} is no number")
 
 
 # Whether what a judge quotes is there, and where.
