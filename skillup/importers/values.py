@@ -12,12 +12,6 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
-from jinja2 import ChainableUndefined, TemplateError, Undefined
-from jinja2.exceptions import SecurityError
-from jinja2.meta import find_undeclared_variables
-from jinja2.runtime import LoopContext
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 from skillup.errors import InvalidFilesError, Problem
 from skillup.importers.source import Kind, SourceFile
 from skillup.load.yaml_reader import Loc
@@ -167,13 +161,21 @@ class SourceValue:
         return InvalidFilesError([self.problem(message, fix)])
 
 
-# Templates of other tools (nunjucks), filled in with Jinja2, which nunjucks was modelled on.
+# Templates of other tools (nunjucks): names, parts of values, and a few filters. A text with more
+# in it (conditions, loops, arithmetic) is left as it is, and reported.
 
-_PATH = re.compile(r"\s*\{\{-?\s*(?:vars\.)?([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*)\s*-?\}\}\s*")
+_LOOP = re.compile(
+    r"\{%-?\s*for\s[^%]*\b_conversation\b[^%]*%\}.*?\{%-?\s*endfor\s*-?%\}", re.DOTALL
+)
+"""What repeats the earlier messages of a conversation: the agent's session holds them."""
+_PLACEHOLDER = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
+_EXPRESSION = re.compile(
+    r"""(?P<kind>env\.|(?:var|secret)\(\s*['"]|)(?:vars\.)?(?P<name>[A-Za-z_]\w*)(?:['"]\s*\))?"""
+    r"""(?P<steps>(?:\.\w+|\[\d+\])*)(?P<filters>(?:\s*\|\s*\w+(?:\([^()]*\))?)*)"""
+)
+_FILTER = re.compile(r"\|\s*(\w+)(?:\(([^()]*)\))?")
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
-_BAD_IN_NAME = re.compile(r"^(?=[^A-Za-z_])|[^A-Za-z0-9_.-]")
 _MOST_NESTED = 8
-_LONGEST = 1_000_000
 
 
 @dataclass
@@ -183,9 +185,6 @@ class Later:
     name: str
     original: str
     default: str | None = None
-
-    def __str__(self) -> str:
-        return f"\ue000{self.name}\ue001"
 
 
 @dataclass
@@ -198,11 +197,9 @@ class TemplateScope:
 
     variables: Mapping[str, SourceValue] = field(default_factory=dict)
     captured: frozenset[str] = frozenset()
-    constants: Mapping[str, Any] = field(default_factory=dict)
     empties: bool = True
     """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
     needed: dict[str, Later] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
     _seen: dict[str, Later] = field(default_factory=dict)
     _depth: int = 0
 
@@ -210,14 +207,6 @@ class TemplateScope:
         """`value` with every template in it filled in; a text that is one placeholder keeps the
         type of its value. Names that are known only later are marked; see :meth:`finish`.
         """
-        filled = self._deep(value, node)
-        became = "it became an empty text" if self.empties else "the text is left as it is"
-        for name in self.missing:
-            node.changed(f"`{name}` has no value", f"{became}, as in the other tool")
-        self.missing.clear()
-        return filled
-
-    def _deep(self, value: Any, node: SourceValue) -> Any:
         return _mapped(value, lambda text: self._text(text, node))
 
     def _text(self, text: str, node: SourceValue) -> Any:
@@ -226,22 +215,56 @@ class TemplateScope:
         if self._depth > _MOST_NESTED:
             node.changed("templates that name each other", "left as it is")
             return text
+        missing: list[str] = []
         self._depth += 1
         try:
-            whole = _PATH.fullmatch(text)
-            if whole and whole[1] in self.variables and whole[1] not in self.captured:
-                found = self.lookup(whole[1], re.findall(r"\w+", whole[2]))
-                if found is not None:
-                    return found
-            known = len(self.missing)
-            made = _render(text, self)
-            return made if self.empties or len(self.missing) == known else text
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            why = str(error).partition("\n")[0] or "?"
-            node.changed(f"a template that cannot be filled in ({why})", "left as it is")
+            rest = _LOOP.sub("", text)
+            if "{%" in rest:
+                raise LookupError("a condition or a loop")
+            if (whole := _PLACEHOLDER.fullmatch(rest.strip())) and "}}" not in whole[1]:
+                found = self._value(whole[1], missing)
+                made = "" if found is None else found
+            else:
+                made = _PLACEHOLDER.sub(lambda one: as_text(self._value(one[1], missing)), rest)
+        except LookupError as error:
+            node.changed(f"a template that cannot be filled in ({error.args[0]})", "left as it is")
             return text
         finally:
             self._depth -= 1
+        became = "it became an empty text" if self.empties else "the text is left as it is"
+        for name in missing:
+            node.changed(f"`{name}` has no value", f"{became}, as in the other tool")
+        return text if missing and not self.empties else made
+
+    def _value(self, expression: str, missing: list[str]) -> Any:
+        """What stands between the braces; None, and its name in `missing`: it has no value.
+
+        The environment is never read: it has secrets. Raises LookupError.
+        """
+        match = _EXPRESSION.fullmatch(expression)
+        if match is None:
+            raise LookupError(f"`{expression}`")
+        name, kind = match["name"], match["kind"]
+        filters = [(found[1], found[2] or "") for found in _FILTER.finditer(match["filters"])]
+        if kind or name in self.captured:
+            original = expression.partition("|")[0].strip()
+            spaces = " " * (not kind.endswith(("'", '"')))
+            later = self._seen.setdefault(name, Later(name, f"{{{{{spaces}{original}{spaces}}}}}"))
+            later.default = next(
+                (_argument(a) for f, a in filters if f == "default"), later.default
+            )
+            return f"\ue000{name}\ue001"
+        value = self.lookup(name, re.findall(r"\w+", match["steps"]))
+        for called, argument in filters:
+            if called == "default":
+                value = _argument(argument) if value is None else value
+            elif called in _FILTERS:
+                value = _FILTERS[called](value)
+            else:
+                raise LookupError(f"the filter `{called}`")
+        if value is None:
+            missing.append(name)
+        return value
 
     def lookup(self, name: str, steps: list[str]) -> Any:
         """The variable's value, or what `steps` lead to in it; None if there is no such thing."""
@@ -249,23 +272,17 @@ class TemplateScope:
             return None
         node = self.variables[name]
         node.use()
-        value = self._deep(node.value, node)
+        value = self.fill(node.value, node)
         for step in steps:
             if isinstance(value, dict):
                 value = value.get(step)
             elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
                 value = value[int(step)]
+            elif isinstance(value, list | str) and step == "length":
+                value = len(value)
             else:
                 return None
         return value
-
-    def later(self, name: str, original: str, default: str | None = None) -> Later:
-        """A name that is known only when the case runs."""
-        clean = _BAD_IN_NAME.sub("_", name)
-        later = self._seen.setdefault(clean, Later(clean, original))
-        if default is not None:
-            later.default = default
-        return later
 
     def finish(self, value: Any, node: SourceValue, *, live: bool) -> Any:
         """`value` without marks. In a message that will be sent (`live`) they become ``<<name>>``,
@@ -302,6 +319,21 @@ class TemplateScope:
         return later.original
 
 
+def _argument(written: str) -> str:
+    """A filter's one argument: a text in quotes, a number or a word."""
+    return written.partition(",")[0].strip().strip("'\"")
+
+
+_FILTERS: Mapping[str, Callable[[Any], Any]] = {
+    "dump": lambda value: json.dumps(value, ensure_ascii=False),
+    "upper": lambda value: as_text(value).upper(),
+    "lower": lambda value: as_text(value).lower(),
+    "trim": lambda value: as_text(value).strip(),
+    "string": as_text,
+    "safe": lambda value: value,
+}
+
+
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
     """`value` with every text in it changed."""
     if isinstance(value, str):
@@ -311,95 +343,3 @@ def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
     if isinstance(value, dict):
         return {key: _mapped(item, change) for key, item in value.items()}
     return value
-
-
-_FILTERS = (
-    "abs", "capitalize", "escape", "first", "float", "indent", "int", "join", "last", "list",
-    "lower", "replace", "reverse", "round", "safe", "sort", "string", "title", "trim", "upper",
-)  # fmt: skip
-
-
-class _Names(dict[str, Any]):
-    """A mapping whose values are made when they are read."""
-
-    def __init__(self, find: Callable[[str], Any]) -> None:
-        super().__init__()
-        self._find = find
-
-    def __missing__(self, name: str) -> Any:
-        return self._find(name)
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """Only data can be reached, and nothing can be made that is much longer than the template."""
-
-    intercepted_binops = frozenset(["*", "**", "%"])
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if attribute == "length" and isinstance(obj, str | list):
-            return len(obj)
-        if isinstance(obj, LoopContext):
-            return super().getattr(obj, attribute)
-        return self.getitem(obj, attribute)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        indexed = isinstance(obj, str | list) and isinstance(argument, int | slice)
-        try:
-            found = obj[argument] if indexed or isinstance(obj, dict) else None
-        except LookupError:
-            found = None
-        return self.undefined(name=str(argument)) if found is None else found
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" or not all(isinstance(side, int | float) for side in (left, right)):
-            raise SecurityError(f"`{operator}` is not allowed here")
-        return super().call_binop(context, operator, left, right)
-
-
-def _render(text: str, scope: TemplateScope) -> str:
-    """The template `text` with the names of `scope`. Raises what Jinja2 and its filters raise."""
-
-    class Missing(ChainableUndefined):
-        def __str__(self) -> str:
-            scope.missing.append(self._undefined_name or "?")
-            return ""
-
-    def default(value: Any, otherwise: Any = "", falsy: bool = False) -> Any:
-        if isinstance(value, Later):
-            return scope.later(value.name, value.original, str(otherwise))
-        absent = value is None or isinstance(value, Undefined) or (falsy and not value)
-        return otherwise if absent else value
-
-    def dump(value: Any, indent: int | None = None) -> str:
-        return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
-
-    made = _Environment(undefined=Missing, keep_trailing_newline=True, autoescape=False)
-    made.globals.clear()
-    made.filters = {name: made.filters[name] for name in _FILTERS}
-    made.filters |= {"dump": dump, "default": default, "d": default}
-    made.filters["length"] = lambda value: len(value) if isinstance(value, str | list | dict) else 0
-    names = find_undeclared_variables(made.parse(text))
-    result = ""
-    values = {name: value for name in names if (value := _value(name, scope)) is not None}
-    for piece in made.from_string(text).generate(values):
-        result += piece
-        if len(result) > _LONGEST:
-            raise SecurityError(f"it becomes longer than {_LONGEST} characters")
-    return result
-
-
-def _value(name: str, scope: TemplateScope) -> Any:
-    """What a name means at the top of a template; the environment is never read: it has secrets."""
-    if name in scope.captured:
-        return scope.later(name, f"{{{{ {name} }}}}")
-    if name in scope.variables:
-        return scope.lookup(name, [])
-    if name in scope.constants:
-        return scope.constants[name]
-    if name == "vars":
-        return _Names(lambda key: scope.lookup(key, []))
-    if name == "env":
-        return _Names(lambda key: scope.later(key, f"{{{{ env.{key} }}}}"))
-    if name in ("var", "secret"):
-        return lambda key: scope.later(str(key), f"{{{{{name}('{key}')}}}}")
-    return None

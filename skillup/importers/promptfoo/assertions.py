@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import InvalidFilesError
 from skillup.importers import files
-from skillup.importers.promptfoo import rubrics
-from skillup.importers.promptfoo.rubrics import Background
+from skillup.importers.promptfoo.rubrics import Background, read_rubric, rubric_of_texts
 from skillup.importers.source import parse_source
 from skillup.importers.values import SourceValue, as_text, tidy
 from skillup.schema.check_specs import JsonSchema
@@ -56,6 +55,15 @@ class _Assertion:
         self.node.drop(what, instead)
         return []
 
+    def looked_for(self, key: str, how: str, texts: list[str], **more: bool) -> Checks:
+        """The shortest spelling: a single text that must be there needs no more than itself."""
+        if not texts:
+            return self.drop("there is no text to look for")
+        if self.negated and (how == "any" or len(texts) == 1):
+            self.take_negation()
+            return [{key: {"none": texts}, **more}]
+        return [{key: texts[0] if len(texts) == 1 else {how: texts}, **more}]
+
 
 def convert_assertions(
     nodes: Iterable[SourceValue], background: Background, *, of_turn: bool = False
@@ -75,8 +83,8 @@ def convert_assertions(
             place = place if texts else len(checks)
             texts.append(text)
     if texts:
-        rubric = rubrics.of_texts(texts)
-        checks.insert(place, _weighted({"rubric": rubric}, 1 if of_turn else len(texts)))
+        rubric = {"rubric": rubric_of_texts(texts)}
+        checks.insert(place, _weighted(rubric, 1 if of_turn else len(texts)))
     return checks
 
 
@@ -97,13 +105,18 @@ def _flat(nodes: Iterable[SourceValue], background: Background) -> Iterable[Sour
 def _convert(node: SourceValue, background: Background) -> Checks:
     """One assertion's checks with their weights; none (and a note) if it is not converted."""
     given = node.get("type").text().replace("_", "-")
-    if not given:
-        node.drop("an assertion without a type")
-        return []
     negated = given.startswith("not-") != node.get("negate").is_true()
     kind, name = given.removeprefix("not-"), node.get("metric", "name", "id").text()
     assertion = _Assertion(node, kind, negated, name, background)
-    weight, required = node.get("weight").number(), _is_required(node.get("required"), kind)
+    weight, required, is_required = node.get("weight").number(), node.get("required"), False
+    if isinstance(required.value, bool):
+        is_required = bool(required.take())
+    elif (least := required.number()) is not None:
+        is_required = least > 0
+        if kind in _SCORED:
+            required.changed(f"required with a score of {least}", "required as a whole")
+    if not given:
+        return assertion.drop("an assertion without a type")
     if kind in _PROGRAMS:
         why = f"`{kind}`: a program with this tool's own input and output"
         return assertion.drop(why, "left out: write it anew as a `script` check")
@@ -118,7 +131,7 @@ def _convert(node: SourceValue, background: Background) -> Checks:
             place.changed(f"it passes from a score of {least}", "a judge says yes or no here")
     if assertion.negated:
         checks = [{"none_of": [_joined(checks)]}]
-    common: Check = ({"name": name} if name else {}) | ({"required": True} if required else {})
+    common: Check = ({"name": name} if name else {}) | ({"required": True} if is_required else {})
     share = (1 if weight is None else weight) / len(checks)
     return [_weighted({**common, **check}, share) for check in checks]
 
@@ -129,19 +142,6 @@ def _joined(checks: Checks) -> Check:
 
 def _weighted(check: Check, weight: float) -> Check:
     return check if weight == 1 else {**check, "weight": tidy(round(weight, 6))}
-
-
-def _is_required(node: SourceValue, kind: str) -> bool:
-    value = node.take()
-    if isinstance(value, bool) or value is None:
-        return bool(value)
-    number = node.number()
-    if number is not None and kind in _SCORED:
-        node.changed(f"required with a score of {number}", "required as a whole")
-    return number is not None and number > 0
-
-
-_ALL = "it passes only if all of it does; its score counts as before"
 
 
 def _group(assertion: _Assertion) -> Checks:
@@ -155,51 +155,36 @@ def _group(assertion: _Assertion) -> Checks:
             members.append({"rubric": item.text()})
     least = threshold.number()
     if least is not None and least < 1:
-        threshold.changed(f"a group that passes from a score of {least}", _ALL)
+        instead = "it passes only if all of it does; its score counts as before"
+        threshold.changed(f"a group that passes from a score of {least}", instead)
     counted = [member for member in members if member.get("weight") != 0] or members
     return [{"all_of": counted}] if members else assertion.drop("nothing of the group is converted")
 
 
 # What the answer says.
 
-_NO_TEXT = "there is no text to look for"
-
 
 def _contains(assertion: _Assertion, how: str, exact: bool) -> Checks:
-    check = _looked_for(assertion, "contains", how, assertion.texts())
-    return [{**one, "case_sensitive": True} if exact else one for one in check]
-
-
-def _looked_for(assertion: _Assertion, key: str, how: str, texts: list[str]) -> Checks:
-    """The shortest spelling: a single text that must be there needs no more than itself."""
-    if not texts:
-        return assertion.drop(_NO_TEXT)
-    if assertion.negated and (how == "any" or len(texts) == 1):
-        assertion.take_negation()
-        return [{key: {"none": texts}}]
-    return [{key: texts[0] if len(texts) == 1 else {how: texts}}]
+    more = {"case_sensitive": True} if exact else {}
+    return assertion.looked_for("contains", how, assertion.texts(), **more)
 
 
 def _regex(assertion: _Assertion) -> Checks:
     """JavaScript's flavour, and flags beside it."""
     flags = assertion.node.get("flags").text()
-    patterns = [python_pattern(text, flags) for text in assertion.texts()]
-    for pattern in patterns:
+    wanted = "".join(flag for flag in "ims" if flag in flags)
+    patterns = []
+    for pattern in assertion.texts():
+        if "m" not in flags:
+            # There, `$` is the very end; here it may also stand before a last line break.
+            pattern = re.sub(r"(?<!\\)((?:\\\\)*)\$\Z", r"\1\\Z", pattern)
+        patterns.append(f"(?{wanted}){pattern}" if wanted else pattern)
         try:
-            regex.compile(pattern)
+            regex.compile(patterns[-1])
         except regex.error as error:
             what = f"a pattern that is not read here ({error})"
             assertion.node.changed(what, "left as it is: correct it")
-    return _looked_for(assertion, "matches", "all", patterns)
-
-
-def python_pattern(pattern: str, flags: str = "") -> str:
-    """A JavaScript pattern as Python spells it."""
-    if "m" not in flags:
-        # There, `$` is the very end; here it may also stand before a last line break.
-        pattern = re.sub(r"(?<!\\)((?:\\\\)*)\$\Z", r"\1\\Z", pattern)
-    wanted = "".join(flag for flag in "ims" if flag in flags)
-    return f"(?{wanted}){pattern}" if wanted else pattern
+    return assertion.looked_for("matches", "all", patterns)
 
 
 def _edge(assertion: _Assertion, pattern: str) -> Checks:
@@ -207,7 +192,7 @@ def _edge(assertion: _Assertion, pattern: str) -> Checks:
     promptfoo = assertion.background.promptfoo
     texts = [text if promptfoo else text.strip() for text in assertion.texts()]
     made = [pattern.format("" if promptfoo else r"\s*", re.escape(text)) for text in texts]
-    return _looked_for(assertion, "matches", "all", made)
+    return assertion.looked_for("matches", "all", made)
 
 
 def _equals(assertion: _Assertion) -> Checks:
@@ -248,20 +233,6 @@ def _json(assertion: _Assertion, whole: bool) -> Checks:
     return [{"json": {**spec, "schema": found}}]
 
 
-def _word_count(assertion: _Assertion) -> Checks:
-    value = assertion.argument
-    ranged = isinstance(value.value, dict)
-    least = (value.get("min") if ranged else value).number()
-    most = (value.get("max") if ranged else value).number()
-    if least is None and most is None:
-        return assertion.drop("not a number of words")
-    low, high = int(least or 0), "" if most is None else int(most) - 1
-    if high == -1:
-        return [{"matches": r"\A\s*\Z"}]
-    words = rf"\S+(?:\s+\S+){{{max(low - 1, 0)},{high}}}"
-    return [{"matches": rf"\A\s*{words if low else f'(?:{words})?'}\s*\Z"}]
-
-
 def _similar(assertion: _Assertion) -> Checks:
     texts, threshold = assertion.texts(), assertion.node.get("threshold").number()
     if not texts:
@@ -275,10 +246,13 @@ def _similar(assertion: _Assertion) -> Checks:
 # What the agent did, and what it took.
 
 
-def _tool(node: SourceValue) -> Check:
-    """``{name}`` of a tool that is named, or meant by a pattern; empty if there is none."""
-    named = node.get("name", "pattern", "tool") if isinstance(node.value, dict) else node
-    return {"name": named.text()} if named else {}
+def _tools(node: SourceValue) -> Checks:
+    """``{name}`` of each tool that is named, or meant by a pattern; none if one has no name."""
+    named = [
+        item.get("name", "pattern", "tool") if isinstance(item.value, dict) else item
+        for item in node.elements()
+    ]
+    return [{"name": one.text()} for one in named] if all(named) else []
 
 
 def _counts(node: SourceValue) -> Check:
@@ -288,17 +262,14 @@ def _counts(node: SourceValue) -> Check:
 
 def _tool_used(assertion: _Assertion) -> Checks:
     """A name, several names, or a name with counts."""
-    value = assertion.argument
-    tools = [_tool(item) for item in value.elements()]
-    if not tools or not all(tools):
+    tools, counts = _tools(assertion.argument), _counts(assertion.argument)
+    if not tools:
         return assertion.drop("no tool is named")
-    counts = _counts(value)
     if counts.get("max") == 0:
         return [{"tool_not_called": tools[0]}]
     if counts:
-        return [
-            {"tool_called": {**tools[0], **({"min": 0} if "min" not in counts else {}), **counts}}
-        ]
+        least = {} if "min" in counts else {"min": 0}
+        return [{"tool_called": {**tools[0], **least, **counts}}]
     # Negated, a list means that none of them was used.
     key = "tool_not_called" if assertion.take_negation() else "tool_called"
     return [_joined([{key: tool} for tool in tools])]
@@ -306,9 +277,8 @@ def _tool_used(assertion: _Assertion) -> Checks:
 
 def _tool_sequence(assertion: _Assertion) -> Checks:
     value = assertion.argument
-    steps = value.get("steps") if isinstance(value.value, dict) else value
-    calls = [_tool(step) for step in steps.elements()]
-    if not calls or not all(calls):
+    calls = _tools(value.get("steps") if isinstance(value.value, dict) else value)
+    if not calls:
         return assertion.drop("no tools are named")
     mode = value.get("mode").text()
     mode = mode if mode in ("exact", "any_order") else "in_order"
@@ -317,8 +287,8 @@ def _tool_sequence(assertion: _Assertion) -> Checks:
 
 def _tool_args(assertion: _Assertion) -> Checks:
     value = assertion.argument
-    tool, args = _tool(value), value.get("args", "arguments").take()
-    if not isinstance(value.value, dict) or not tool:
+    tools, args = _tools(value), value.get("args", "arguments").take()
+    if not isinstance(value.value, dict) or not tools:
         return assertion.drop("no tool is named")
     if not isinstance(args, dict):
         return assertion.drop("no arguments are given")
@@ -330,43 +300,27 @@ def _tool_args(assertion: _Assertion) -> Checks:
         assertion.node.changed(what, "it is compared as a whole")
     ignored = value.get("ignore").texts()
     # A mapping could be taken for one of our own comparisons, so it is spelled out.
-    tool["args"] = {
+    compared = {
         as_text(key): {"equals": item} if isinstance(item, dict) else item
         for key, item in args.items()
         if as_text(key) not in ignored
     }
-    return [{"tool_called": tool, "case_sensitive": True}]
-
-
-def _step_count(assertion: _Assertion) -> Checks:
-    """How many steps of a kind."""
-    value = assertion.argument
-    kind, pattern = value.get("type").text() or "tool", value.get("pattern").text()
-    kinds: dict[str, Check] = {
-        "tool": {"name": pattern or "*"},
-        "command": {"name": pattern, "kind": "shell"},
-        "search": {"name": pattern, "kind": "search"},
-    }
-    if not isinstance(value.value, dict) or kind not in kinds:
-        return assertion.drop(f"steps of the kind `{kind}` are not counted here")
-    tool = {key: text for key, text in kinds[kind].items() if text}
-    return [{"tool_called": {**tool, "min": 0, **_counts(value)}}]
+    return [{"tool_called": {**tools[0], "args": compared}, "case_sensitive": True}]
 
 
 def _skill_used(assertion: _Assertion) -> Checks:
     """A skill, several, or a pattern with counts."""
-    value = assertion.argument
-    names = [_tool(item).get("name", "") for item in value.elements()]
+    names = [tool["name"] for tool in _tools(assertion.argument)]
     if not names:
         return assertion.drop("no skill is named")
     verb, tool = "skill_used", "tool_called"
     if assertion.take_negation():
         verb, tool = "skill_not_used", "tool_not_called"
-    if not all(names) or any(mark in name for name in names for mark in "*?"):
+    if any(mark in name for name in names for mark in "*?"):
         what = f"a pattern of skills (`{', '.join(names)}`)"
         assertion.node.changed(what, "any skill counts: name the one that is meant")
         return [{tool: {"kind": "skill"}}]
-    if _counts(value) not in ({}, {"min": 1}):
+    if _counts(assertion.argument) not in ({}, {"min": 1}):
         assertion.node.changed("how often the skill is used", "once is enough, or too much")
     return [_joined([{verb: name} for name in names])]
 
@@ -394,22 +348,19 @@ def _limits(assertion: _Assertion, *limits: Limit) -> Checks:
 
 
 def _rubric(assertion: _Assertion) -> Checks:
-    node, background = assertion.node, assertion.background
-    made = rubrics.convert(node, assertion.kind, assertion.name, background)
+    made = read_rubric(assertion.node, assertion.kind, assertion.name, assertion.background)
     return [{"rubric": made}] if made else assertion.drop("no criterion of it can be asked")
 
 
-def _asked(assertion: _Assertion, sentence: str, note: str = "") -> Checks:
-    """A check that no program makes here; ``{}`` stands for the value."""
+def _asked(assertion: _Assertion, sentence: str) -> Checks:
+    """A sentence for a judge; ``{}`` stands for the value."""
     value = assertion.argument
-    goal = value.get("goal") if isinstance(value.value, dict) else value
     texts = [""]
     if "{}" in sentence:
-        texts = goal.texts() if goal.loc != value.loc else assertion.texts()
+        goal = value.get("goal") if isinstance(value.value, dict) else None
+        texts = assertion.texts() if goal is None else goal.texts()
         if not any(texts):
             return assertion.drop("there is nothing to ask for")
-    if note:
-        assertion.node.changed(note, "a model judges it here")
     asked = [sentence.replace("{}", text) for text in texts]
     return [{"rubric": asked[0] if len(asked) == 1 else {"criteria": asked}}]
 
@@ -442,12 +393,10 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "equals": (_equals,),
     "is-json": (_json, True),
     "contains-json": (_json, False),
-    "word-count": (_word_count,),
     "similar": (_similar,),
     "trajectory:tool-used": (_tool_used,),
     "trajectory:tool-sequence": (_tool_sequence,),
     "trajectory:tool-args-match": (_tool_args,),
-    "trajectory:step-count": (_step_count,),
     "skill-used": (_skill_used,),
     "latency": (_limits, (("threshold", "max_ms", "max_duration_ms", "value"), _SECONDS)),
     "cost": (_limits, (("threshold", "budget", "max_usd", "max_cost_usd", "value"), _DOLLARS)),
@@ -462,13 +411,7 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "factuality": (_asked, _FACTS),
     "model-graded-factuality": (_asked, _FACTS),
     "answer-relevance": (_asked, "The answer is about what was asked."),
-    "is-refusal": (_asked, "The agent refuses to do what was asked.", "a refusal"),
-    "is-html": (_asked, "The whole answer is valid HTML.", "HTML"),
-    "contains-html": (_asked, "The answer contains HTML.", "HTML"),
-    "is-xml": (_asked, "The whole answer is well-formed XML.", "XML"),
-    "contains-xml": (_asked, "The answer contains well-formed XML.", "XML"),
-    "is-sql": (_asked, "The whole answer is a valid SQL statement.", "SQL"),
-    "contains-sql": (_asked, "The answer contains a valid SQL statement.", "SQL"),
+    "is-refusal": (_asked, "The agent refuses to do what was asked."),
 }  # fmt: skip
 """The converter of each type, and its parameters."""
 _PROGRAMS = {

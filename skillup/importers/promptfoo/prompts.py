@@ -39,7 +39,6 @@ class Prompt:
         Of a conversation only the new message is wanted, so the part that repeats the earlier ones
         is filled in as if there were none: the agent's session holds them.
         """
-        scope.constants = {HISTORY: []}
         value = scope.fill(self.value, self.node)
         if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
             return value

@@ -15,7 +15,6 @@ from skillup.importers.values import SourceValue, as_text
 Check = dict[str, Any]
 LEAST_PASS = 0.8
 """AgentV's, of a score of its own."""
-_OF_G_EVAL = 0.7
 _PLACEHOLDER = re.compile(r"\{\{-?\s*([\w.]+)[^{}]*\}\}")
 _OUR_NAMES = {
     "output": "{{output}}", "answer": "{{output}}", "rubric": "{{criteria}}",
@@ -37,12 +36,12 @@ class Background:
     """The grading prompt of all rubrics that have none of their own."""
 
 
-def of_texts(texts: list[str]) -> Any:
+def rubric_of_texts(texts: list[str]) -> Any:
     """AgentV's bare texts: one rubric, which passes from a share of them."""
     return texts[0] if len(texts) == 1 else {"criteria": texts, "threshold": LEAST_PASS}
 
 
-def convert(node: SourceValue, kind: str, name: str, background: Background) -> Any:
+def read_rubric(node: SourceValue, kind: str, name: str, background: Background) -> Any:
     """The rubric of an ``llm-rubric``: a text, criteria, a grading prompt, or nothing but a name.
 
     A single criterion without anything else needs no list. None if nothing can be asked.
@@ -63,19 +62,19 @@ def convert(node: SourceValue, kind: str, name: str, background: Background) -> 
         criteria, prompt = criteria or [{"outcome": prompt}], ""
     if given and not criteria and not prompt:
         return None
-    made: Check = {"criteria": criteria or [{"outcome": _by_name(node, name, background)}]}
+    asked = criteria or [{"outcome": _by_name(node, name, background)}]
     least = node.get("threshold", "min_score").number()
     if least is None and background.promptfoo:
-        least = _OF_G_EVAL if kind == "g-eval" else None
+        least = 0.7 if kind == "g-eval" else None
     elif least is None and len(criteria) > 1:
         least = LEAST_PASS
+    made: Check = {"criteria": asked}
     if least is not None and 0 < least <= 1:
         made["threshold"] = least
     if prompt:
         made["prompt"] = prompt
-    single = made["criteria"][0]
-    if len(made) == 1 and len(criteria) <= 1 and set(single) <= {"outcome", "required"}:
-        return single["outcome"]
+    if len(made) == 1 and len(criteria) <= 1 and set(asked[0]) <= {"outcome", "required"}:
+        return asked[0]["outcome"]
     return made
 
 
@@ -83,31 +82,28 @@ def criteria_of(node: SourceValue) -> list[Check]:
     """The criteria of a text, a list of texts, or of mappings with weights."""
     if isinstance(node.value, dict) and (inner := node.get("criteria", "rubrics")):
         return criteria_of(inner)
-    return [criterion for item in node.elements() if (criterion := _criterion(item))]
-
-
-def _criterion(node: SourceValue) -> Check:
-    if not isinstance(node.value, dict):
-        text = node.text()
-        return {"outcome": text} if text.strip() else {}
-    outcome = node.get("outcome", "description", "criterion").text()
-    if not outcome.strip():
-        node.drop("a criterion without an outcome")
-        return {}
-    if node.get("operator").text() == "contradiction":
-        outcome = f"Says nothing that contradicts this (it need not be mentioned): {outcome}"
-    least = node.get("min_score")
-    if (score := least.number()) is not None:
-        what = f"the criterion passes from a score of {score}"
-        least.changed(what, "a judge says yes or no here")
-    made: Check = {"outcome": outcome}
-    if named := node.get("id", "name").text():
-        made = {"id": named, **made}
-    if (weight := node.get("weight").number()) not in (None, 1):
-        made["weight"] = weight
-    if node.get("required").is_true():
-        made["required"] = True
-    return made
+    found: list[Check] = []
+    for item in node.elements():
+        is_mapping = isinstance(item.value, dict)
+        said = item.get("outcome", "description", "criterion").text() if is_mapping else item.text()
+        if not said.strip():
+            if is_mapping:
+                item.drop("a criterion without an outcome")
+            continue
+        if item.get("operator").text() == "contradiction":
+            said = f"Says nothing that contradicts this (it need not be mentioned): {said}"
+        least = item.get("min_score")
+        if (score := least.number()) is not None:
+            what = f"the criterion passes from a score of {score}"
+            least.changed(what, "a judge says yes or no here")
+        named, weight = item.get("id", "name").text(), item.get("weight").number()
+        made: Check = {"id": named, "outcome": said} if named else {"outcome": said}
+        if weight not in (None, 1):
+            made["weight"] = weight
+        if item.get("required").is_true():
+            made["required"] = True
+        found.append(made)
+    return found
 
 
 def _prompt(node: SourceValue, base: Path | None) -> str:
