@@ -115,7 +115,7 @@ class BlobStore:
 
     @contextmanager
     def _new_file(self) -> Iterator[BinaryIO]:
-        """An unnamed-to-others file of the store; removed at the end unless it was placed."""
+        """A file that nobody else knows; removed at the end unless it was placed."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / f".{secrets.token_hex(8)}{_TEMPORARY_ENDING}"
         try:

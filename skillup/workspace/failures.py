@@ -1,4 +1,4 @@
-"""How preparing a workspace fails: inside by an exception, outside as a TurnError."""
+"""How preparing a workspace fails, and what the disk refuses."""
 
 from __future__ import annotations
 
@@ -17,31 +17,38 @@ class PreparationError(Exception):
 
     def __init__(self, message: str, *, evidence: str = "", kind: ErrorKind = "setup") -> None:
         super().__init__(message)
-        self.error = TurnError(kind=kind, message=message, evidence=_end_of(evidence.strip()))
+        evidence = evidence.strip()
+        if len(evidence) > _EVIDENCE_CHARACTERS:  # at their end commands say what went wrong
+            evidence = f"[…]\n{evidence[-_EVIDENCE_CHARACTERS:]}"
+        self.error = TurnError(kind=kind, message=message, evidence=evidence)
 
 
-def _end_of(text: str) -> str:
-    """The last part of a long output: that is where commands say what went wrong."""
-    if len(text) <= _EVIDENCE_CHARACTERS:
-        return text
-    return f"[…]\n{text[-_EVIDENCE_CHARACTERS:]}"
+def path_problem(path: str) -> str | None:
+    """Why a path that a user wrote may not be one below the workspace; None if it may."""
+    pure = PurePosixPath(path)
+    if "\0" in path:
+        return "it holds a NUL character"
+    if pure.is_absolute():
+        return "it is absolute; write it relative to the workspace"
+    if ".." in pure.parts:
+        return "it holds `..`; it must stay in the workspace"
+    return None if pure.parts else "it names no file"
 
 
 # A full disk is nobody's doing in a trial: no error of the trial, but the end of the run.
 
-FULL = {
+_ADVICE = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
     errno.EFBIG: "raise the limit on the size of files (`ulimit -f`)",
 }
-"""By errno, what to do about it."""
 _LEAST_BYTES = 256 << 10
 """With less than this the next write may fail; whoever met the end of the disk leaves less."""
 
 
 def refuse_full_disk(error: OSError, place: Path | None = None) -> None:
     """Raises FullDiskError if that is why the system refused; `place`: where it does not say."""
-    advice = FULL.get(error.errno or 0)
+    advice = _ADVICE.get(error.errno or 0)
     if advice is not None:
         where = error.filename or place
         raise _full(f"{error.strerror}{f' ({where})' if where else ''}", advice) from error
@@ -56,7 +63,7 @@ def refuse_without_room(place: Path) -> None:
     # Some file systems have no number of files that they could hold: they say 0 of 0.
     no_files = disk.f_files > 0 and disk.f_favail == 0
     if disk.f_bavail * disk.f_frsize < _LEAST_BYTES or no_files:
-        raise _full(f"no room is left on the disk of {place}", FULL[errno.ENOSPC])
+        raise _full(f"no room is left on the disk of {place}", _ADVICE[errno.ENOSPC])
 
 
 def _full(what: str, advice: str) -> FullDiskError:
@@ -71,20 +78,3 @@ def what_to_do(error: OSError) -> str:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)"
     return "see that the disk has room"
-
-
-# Paths that users write for places in the workspace.
-
-
-def path_problem(path: str) -> str | None:
-    """Why this may not be a path below the workspace; None if it may."""
-    pure = PurePosixPath(path)
-    if "\0" in path:
-        return "it holds a NUL character"
-    if pure.is_absolute():
-        return "it is absolute; write it relative to the workspace"
-    if ".." in pure.parts:
-        return "it holds `..`; it must stay in the workspace"
-    if not pure.parts:
-        return "it names no file"
-    return None

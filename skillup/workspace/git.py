@@ -24,6 +24,8 @@ _SETTINGS = {
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
+# Written into the repository, so that the agent, too, can commit without a configuration.
+_USER = {"name": "skillup", "email": "skillup@example.invalid"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,28 @@ class Git:
     env: Mapping[str, str]
     timeout_seconds: float
 
-    async def ask(self, *arguments: str) -> CompletedOutput:
+    async def run(self, *arguments: str) -> CompletedOutput:
         """Runs one command, whatever its exit code. Raises PreparationError if it cannot run."""
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.
+        own = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
         done = await run_quiet(
             ["git", *settings, *arguments],
             cwd=self.workspace,
-            env=self._environment(),
+            env=own
+            | {
+                "HOME": "/nonexistent",
+                "XDG_CONFIG_HOME": "/nonexistent",
+                "GIT_CONFIG_GLOBAL": "/dev/null",
+                "GIT_CONFIG_SYSTEM": "/dev/null",
+                "GIT_CONFIG_NOSYSTEM": "1",
+                # Or `git apply` in a directory of somebody's repository would silently do nothing.
+                "GIT_CEILING_DIRECTORIES": str(self.workspace.parent),
+                "GIT_TERMINAL_PROMPT": "0",
+                "GIT_AUTHOR_DATE": _DATE,
+                "GIT_COMMITTER_DATE": _DATE,
+                "LC_ALL": "C",
+            },
             timeout_seconds=self.timeout_seconds,
         )
         if done.start_error is not None:
@@ -57,36 +74,18 @@ class Git:
             )
         return done
 
-    async def do(self, *arguments: str, failure: str) -> str:
-        """Runs one command that must succeed; returns its stdout.
+    async def do(self, *arguments: str, failure: str) -> None:
+        """Runs one command that must succeed.
 
         Raises PreparationError with ``failure`` and git's own words if it does not.
         """
-        done = await self.ask(*arguments)
+        done = await self.run(*arguments)
         if done.exit_code != 0:
             raise PreparationError(failure, evidence=done.stderr + done.stdout)
-        return done.stdout
 
     async def succeeds(self, *arguments: str) -> bool:
         """Runs one command that answers by its exit code."""
-        return (await self.ask(*arguments)).exit_code == 0
-
-    def _environment(self) -> dict[str, str]:
-        # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.
-        own = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
-        return own | {
-            "HOME": "/nonexistent",
-            "XDG_CONFIG_HOME": "/nonexistent",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_CONFIG_SYSTEM": "/dev/null",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            # Or `git apply` in a directory of somebody's repository would silently do nothing.
-            "GIT_CEILING_DIRECTORIES": str(self.workspace.parent),
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_AUTHOR_DATE": _DATE,
-            "GIT_COMMITTER_DATE": _DATE,
-            "LC_ALL": "C",
-        }
+        return (await self.run(*arguments)).exit_code == 0
 
 
 async def prepare_repository(git: Git, context: GitContext, patch: Path | None) -> None:
@@ -95,17 +94,18 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
     The patch stays uncommitted. A repository that came with the fixture keeps its history.
     Raises PreparationError.
     """
+    is_new = not (git.workspace / ".git").exists()
     if context.init:
-        await _make_repository(git, context.checkout or _DEFAULT_BRANCH)
-    elif (context.checkout or context.remotes) and not (git.workspace / ".git").exists():
+        await _make_repository(git, context.checkout or _DEFAULT_BRANCH, is_new=is_new)
+    elif (context.checkout or context.remotes) and is_new:
         raise PreparationError(
             "`context.git` wants a branch or a remote, but the workspace is no repository; "
             "set `init: true`"
         )
-    if context.checkout is not None:
+    if context.checkout is not None and not is_new:
         await _check_out(git, context.checkout)
     for remote in context.remotes:
-        known = await git.succeeds("remote", "get-url", "--", remote.name)
+        known = not is_new and await git.succeeds("remote", "get-url", "--", remote.name)
         await git.do(
             "remote",
             "set-url" if known else "add",
@@ -115,33 +115,42 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
             failure=f"`context.git.remotes`: git refuses the remote {remote.name!r}",
         )
     if patch is not None:
-        await _apply(git, patch)
-
-
-async def _make_repository(git: Git, branch: str) -> None:
-    await git.do("init", "-q", "--template=", failure="git could not make a repository")
-    has_commits = await git.succeeds("rev-parse", "--verify", "-q", "HEAD")
-    if not has_commits:
-        await _need_branch_name(git, branch)
+        if not patch.is_file():
+            raise PreparationError(
+                f"`context.git.apply_diff`: there is no file {patch}; correct the path, which is "
+                "relative to the suite root"
+            )
         await git.do(
-            "symbolic-ref", "HEAD", f"refs/heads/{branch}", failure=f"no branch {branch!r}"
+            "apply",
+            "--whitespace=nowarn",
+            "--",
+            str(patch),
+            failure=f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
+            "make it anew against the fixture and the files of this case",
         )
-    # Written into the repository, so that the agent, too, can commit without a configuration.
-    for key, value in {"user.name": "skillup", "user.email": "skillup@example.invalid"}.items():
-        if not await git.succeeds("config", "--local", "--get", key):
-            await git.do("config", "--local", key, value, failure=f"git cannot set {key}")
+
+
+async def _make_repository(git: Git, branch: str, *, is_new: bool) -> None:
+    has_commits = False
+    if branch.startswith("-"):
+        raise PreparationError(_no(branch))
+    if is_new:
+        await git.do("init", "-q", "--template=", f"--initial-branch={branch}", failure=_no(branch))
+        with (git.workspace / ".git" / "config").open("a", encoding="utf-8") as config:
+            config.write("".join(["[user]\n", *(f"\t{k} = {v}\n" for k, v in _USER.items())]))
+    else:
+        await git.do("init", "-q", "--template=", failure="git could not make a repository")
+        has_commits = await git.succeeds("rev-parse", "--verify", "-q", "HEAD")
+        if not has_commits:
+            await git.do("symbolic-ref", "HEAD", f"refs/heads/{branch}", failure=_no(branch))
+        for key, value in _USER.items():
+            if not await git.succeeds("config", "--local", "--get", f"user.{key}"):
+                command = ("config", "--local", f"user.{key}", value)
+                await git.do(*command, failure=f"git cannot set user.{key}")
     await git.do("add", "-A", failure="git could not add the workspace's files")
-    if has_commits and await git.succeeds("diff", "--cached", "--quiet"):
-        return
-    await git.do(
-        "commit",
-        "-q",
-        "--allow-empty",
-        "--no-verify",
-        "-m",
-        "Initial state",
-        failure="git could not commit the workspace's files",
-    )
+    if not (has_commits and await git.succeeds("diff", "--cached", "--quiet")):
+        commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
+        await git.do(*commit, failure="git could not commit the workspace's files")
 
 
 async def _check_out(git: Git, wanted: str) -> None:
@@ -152,34 +161,13 @@ async def _check_out(git: Git, wanted: str) -> None:
     ):
         command = ["checkout", "-q", "--detach", wanted, "--"]
     else:
-        await _need_branch_name(git, wanted)
+        await git.do("check-ref-format", "--branch", wanted, failure=_no(wanted))
         command = ["checkout", "-q", "-b", wanted]
     await git.do(*command, failure=f"`context.git.checkout`: git cannot check out {wanted!r}")
 
 
-async def _need_branch_name(git: Git, name: str) -> None:
-    await git.do(
-        "check-ref-format",
-        "--branch",
-        name,
-        failure=f"`context.git.checkout`: {name!r} cannot be a branch's name",
-    )
-
-
-async def _apply(git: Git, patch: Path) -> None:
-    if not patch.is_file():
-        raise PreparationError(
-            f"`context.git.apply_diff`: there is no file {patch}; correct the path, which is "
-            "relative to the suite root"
-        )
-    await git.do(
-        "apply",
-        "--whitespace=nowarn",
-        "--",
-        str(patch),
-        failure=f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
-        "make it anew against the fixture and the files of this case",
-    )
+def _no(branch: str) -> str:
+    return f"`context.git.checkout`: {branch!r} cannot be a branch's name"
 
 
 def hide_from_git(workspace: Path, paths: list[str]) -> None:
@@ -187,20 +175,14 @@ def hide_from_git(workspace: Path, paths: list[str]) -> None:
 
     Does nothing where there is no repository; may be called again. Raises OSError.
     """
-    repository = workspace / ".git"
-    if not repository.is_dir():
+    if not (workspace / ".git").is_dir():
         return
-    exclude = repository / "info" / "exclude"
+    exclude = workspace / ".git" / "info" / "exclude"
     exclude.parent.mkdir(exist_ok=True)
-    text = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
-    lines = text.splitlines()
-    wanted = [re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/") for path in paths]
-    missing = [line for line in wanted if line not in lines]
+    text = exclude.read_text("utf-8", "surrogateescape") if exclude.exists() else ""
+    known = text.splitlines()
+    lines = [re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/") for path in paths]
+    missing = "".join(f"{line}\n" for line in lines if line not in known)
     if missing:
-        if text and not text.endswith("\n"):
-            text += "\n"
-        exclude.write_text(
-            text + "".join(f"{line}\n" for line in missing),
-            encoding="utf-8",
-            errors="surrogateescape",
-        )
+        between = "\n" if text and not text.endswith("\n") else ""
+        exclude.write_text(text + between + missing, "utf-8", "surrogateescape")

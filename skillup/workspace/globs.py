@@ -24,7 +24,7 @@ def matches_glob(path: str, pattern: str) -> bool:
     Raises re.error if the pattern is no glob.
     """
     names = path.split("/")
-    return any(_fits(wanted, names) for wanted in _compiled(pattern.removeprefix("./")))
+    return any(len(glob) in _places(glob, names)[-1] for glob in _compiled(pattern))
 
 
 def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
@@ -32,58 +32,54 @@ def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
 
     So ``drafts`` and ``drafts/`` mean all that is below as ``drafts/**`` does.
     """
-    parts = path.split("/")
-    heads = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    return any(matches_glob(head, p.rstrip("/")) for p in patterns for head in heads)
+    names = path.split("/")
+    return any(
+        len(glob) in places
+        for pattern in patterns
+        for glob in _compiled(pattern.rstrip("/"))
+        for places in _places(glob, names)
+    )
 
 
 def may_match_below(directory: str, pattern: str) -> bool:
     """Whether something in the directory could match, or make a directory that does be there."""
-    for wanted in _compiled(pattern.removeprefix("./")):
-        places = {0}
-        for name in directory.split("/"):
-            for place in sorted(places):
-                while place < len(wanted) and wanted[place] is None:
-                    place += 1
-                    places.add(place)
-            if len(wanted) in places:
-                return True
-            places = {
-                place + (expected is not None)
-                for place in places
-                if (expected := wanted[place]) is None or expected.fullmatch(name)
-            }
-        if places:
+    names = directory.split("/")
+    for glob in _compiled(pattern):
+        places = _places(glob, names)
+        if places[-1] or any(len(glob) in some for some in places):
             return True
     return False
 
 
-def _fits(wanted: Sequence[_Name], names: Sequence[str]) -> bool:
-    at = here = 0
-    back: tuple[int, int] | None = None
-    while here < len(names):
-        expected = wanted[at] if at < len(wanted) else None
-        if at < len(wanted) and expected is None:
-            at += 1
-            back = at, here
-        elif expected is not None and expected.fullmatch(names[here]):
-            at, here = at + 1, here + 1
-        elif back is not None:
-            # The latest `**` takes one directory more; an earlier one would find nothing new.
-            at, here = back = back[0], back[1] + 1
-        else:
-            return False
-    return all(name is None for name in wanted[at:])
+def _places(glob: Sequence[_Name], names: Sequence[str]) -> list[set[int]]:
+    """How many parts of the glob may have matched, after each of the names."""
+
+    def closed(places: set[int]) -> set[int]:
+        for place in sorted(places):
+            while place < len(glob) and glob[place] is None:  # of no directories at all
+                place += 1
+                places.add(place)
+        return places
+
+    now, found = closed({0}), []
+    for name in names:
+        after = set()
+        for place in now:
+            if place < len(glob):
+                expected = glob[place]
+                if expected is None:
+                    after.add(place)
+                elif expected.fullmatch(name):
+                    after.add(place + 1)
+        now = closed(after)
+        found.append(now)
+    return found
 
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> tuple[tuple[_Name, ...], ...]:
-    return tuple(dict.fromkeys(map(_names, _alternatives(_PARTS.findall(pattern)))))
-
-
-def _alternatives(parts: list[str]) -> list[list[str]]:
-    """The pattern without braces: ``a{b,c}`` is ``ab`` and ``ac``."""
-    pending, found = [parts], []
+    """The pattern without braces (``a{b,c}`` is ``ab`` and ``ac``), as the names of its path."""
+    pending, found = [_PARTS.findall(pattern.removeprefix("./"))], []
     while pending:
         parts = pending.pop()
         start = end = -1
@@ -100,7 +96,12 @@ def _alternatives(parts: list[str]) -> list[list[str]]:
             pending.extend([*head, *one, *tail] for one in _split(parts[start + 1 : end], ","))
         if len(pending) + len(found) > _MOST_ALTERNATIVES:
             raise re.error(f"its braces come to more than {_MOST_ALTERNATIVES} alternatives")
-    return found
+    globs = []
+    for parts in found:
+        names = [None if one == ["**"] else _name(one) for one in _split(parts, "/")]
+        # What is below a directory is not the directory itself.
+        globs.append((*names, _name(["*"])) if names[-1] is None else tuple(names))
+    return tuple(dict.fromkeys(globs))
 
 
 def _split(parts: Sequence[str], separator: str) -> list[list[str]]:
@@ -111,12 +112,6 @@ def _split(parts: Sequence[str], separator: str) -> list[list[str]]:
         else:
             between[-1].append(part)
     return between
-
-
-def _names(parts: Sequence[str]) -> tuple[_Name, ...]:
-    names = [None if one == ["**"] else _name(one) for one in _split(parts, "/")]
-    # What is below a directory is not the directory itself.
-    return (*names, _name(["*"])) if names[-1] is None else tuple(names)
 
 
 def _name(parts: Sequence[str]) -> re.Pattern[str]:

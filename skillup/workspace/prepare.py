@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -18,99 +17,10 @@ from skillup.schema.templates import UnresolvedNameError, render
 from skillup.workspace.failures import PreparationError, path_problem, refuse_full_disk
 from skillup.workspace.git import Git, hide_from_git, prepare_repository
 from skillup.workspace.skills import InstalledSkill, SkillToInstall, install_skill
-from skillup.workspace.trees import UnsafeTreeError, copy_fixture
-
-# Files whose content stands in the case itself (``context.files``).
-
-
-def write_inline_files(
-    workspace: Path, files: Mapping[str, str], variables: Mapping[str, str] | None
-) -> None:
-    """Writes each file, its templates filled in, over what a fixture may have put there.
-
-    `variables`: None where the files' texts are no templates.
-
-    Raises PreparationError for a path that leaves the workspace or is in the way of another, and
-    for a name without a value (kind ``template``); FullDiskError.
-    """
-    for path, content in files.items():
-        problem = path_problem(path)
-        if problem is not None:
-            raise PreparationError(f"`context.files` has the path {path!r}: {problem}")
-        try:
-            text = content if variables is None else render(content, variables)
-        except UnresolvedNameError as error:
-            message = f"{error}, but `context.files` needs it for {path!r}; define it in `vars`"
-            raise PreparationError(message, kind="template") from None
-        try:
-            _write(workspace / path, text)
-        except OSError as error:
-            refuse_full_disk(error, workspace)
-            reason = error.strerror or str(error)
-            raise PreparationError(
-                f"`context.files` cannot write {path!r}: {reason}; "
-                "is there a directory, a file or a link of the fixture in its way?"
-            ) from error
-
-
-def _write(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # A new file, rather than new content: the fixture's may be read-only, or a link elsewhere.
-    if os.path.lexists(target):
-        target.unlink()
-    target.write_bytes(text.encode("utf-8", "replace"))
-
-
-# The shell commands that finish a workspace (``setup_steps``, ``context.setup``).
+from skillup.workspace.trees import copy_fixture
 
 _KEPT_LINES = 40
 _LINE_BYTES = 1000
-
-
-async def run_setup_command(
-    command: str,
-    field: str,
-    workspace: Path,
-    *,
-    env: Mapping[str, str],
-    marker: str,
-    timeout_seconds: float,
-) -> None:
-    """Runs ``command`` by ``sh -c`` in the workspace; ``field`` is where the user wrote it.
-
-    Raises PreparationError, with the end of its output, unless it ends with exit code 0 in time.
-    """
-    last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
-    outcome = await run_process(
-        ProcessRequest(
-            argv=("sh", "-c", command),
-            cwd=workspace,
-            env=env,
-            timeout_seconds=timeout_seconds,
-            marker=marker,
-        ),
-        lambda line: last_lines.append(line[:_LINE_BYTES]),
-    )
-    if outcome.start_error is not None:
-        message = f"`{field}`: `{command}` could not be started; is there a shell on PATH?"
-        raise PreparationError(message, evidence=outcome.start_error)
-    if outcome.exit_code == 0 and outcome.ended_by == "exit":
-        return
-    if outcome.ended_by == "timeout":
-        how = f"did not end within {timeout_seconds:g} s; make it shorter, or raise the timeout"
-    elif outcome.ended_by == "output_limit":
-        how = "wrote too much output; make it quieter"
-    elif outcome.signal is not None:
-        how = f"was ended by signal {outcome.signal}; run it by hand in a copy of the fixture"
-    else:
-        how = (
-            f"ended with exit code {outcome.exit_code}; correct it, or install what it needs on "
-            "this machine"
-        )
-    output = b"\n".join(last_lines).decode(errors="replace")
-    raise PreparationError(
-        f"`{field}`: `{command}` {how}", evidence=f"{output}\n{outcome.stderr_tail}"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,34 +51,51 @@ async def prepare_workspace(
 
     In this order: fixture, inline files, git, skills, the suite's ``setup_steps``, the case's
     ``context.setup``; so setup commands see everything, and the skills are in no commit and not in
-    ``git status``. ``env`` is the whole environment of the commands, and ``marker``
-    is how their processes are recognised; each may take ``timeout_seconds``; what they leave
-    running is ended. Relative paths of ``context`` are
-    relative to ``suite_root``.
+    ``git status``. ``env`` is the whole environment of the commands, and ``marker`` is how their
+    processes are recognised; each may take ``timeout_seconds``; what they leave running is ended.
+    Relative paths of ``context`` are relative to ``suite_root``.
     """
-    try:
-        await anyio.to_thread.run_sync(partial(destination.mkdir, parents=True, exist_ok=True))
+
+    def place_files() -> Path:
+        destination.mkdir(parents=True, exist_ok=True)
         root = destination.resolve()
-        await anyio.to_thread.run_sync(_place_files, context, suite_root, root, variables)
+        if context.fixture is not None:
+            fixture = (suite_root / context.fixture).resolve()
+            if not fixture.is_dir():
+                raise PreparationError(
+                    f"`context.fixture`: there is no directory {fixture}; correct the path, which "
+                    "is relative to the suite root"
+                )
+            copy_fixture(fixture, root)
+        _write_inline_files(root, context.files, None if context.literal else variables)
+        return root
+
+    def install() -> list[InstalledSkill]:
+        installed = [install_skill(skill, root, skill_directories) for skill in skills]
+        hide(installed)
+        return installed
+
+    def hide(installed: Sequence[InstalledSkill]) -> None:
+        hide_from_git(root, [directory for skill in installed for directory in skill.directories])
+
+    try:
+        root = await anyio.to_thread.run_sync(place_files)
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
             await prepare_repository(Git(root, env, timeout_seconds), context.git, patch)
-        installed = await anyio.to_thread.run_sync(_install, skills, root, skill_directories)
-        for field, commands in (
-            ("environment.setup_steps", setup_steps),
-            ("context.setup", context.setup),
-        ):
-            for command in commands:
-                await run_setup_command(
-                    command, field, root, env=env, marker=marker, timeout_seconds=timeout_seconds
-                )
-        # A setup command may have made the repository.
-        await anyio.to_thread.run_sync(_hide, root, installed)
+        installed = await anyio.to_thread.run_sync(install)
+        commands = [("environment.setup_steps", command) for command in setup_steps]
+        commands += [("context.setup", command) for command in context.setup]
+        for field, command in commands:
+            request = ProcessRequest(
+                ("sh", "-c", command), root, env, timeout_seconds=timeout_seconds, marker=marker
+            )
+            await _run_setup_command(request, f"`{field}`: `{command}`")
+        if commands:  # one of them may have made the repository
+            await anyio.to_thread.run_sync(hide, installed)
     except PreparationError as failure:
         return failure.error
-    except UnsafeTreeError as failure:
-        return TurnError(kind="setup", message=str(failure))
     except OSError as error:
         refuse_full_disk(error, destination)
         where = f" ({error.filename})" if error.filename else ""
@@ -184,27 +111,59 @@ async def prepare_workspace(
     )
 
 
-def _place_files(
-    context: Context, suite_root: Path, root: Path, variables: Mapping[str, str]
+def _write_inline_files(
+    workspace: Path, files: Mapping[str, str], variables: Mapping[str, str] | None
 ) -> None:
-    if context.fixture is not None:
-        fixture = (suite_root / context.fixture).resolve()
-        if not fixture.is_dir():
+    """Writes each file, its templates filled in, over what a fixture may have put there.
+
+    `variables`: None where the files' texts are no templates. Raises PreparationError for a path
+    that leaves the workspace or is in the way of another, and for a name without a value (kind
+    ``template``); FullDiskError.
+    """
+    for path, content in files.items():
+        problem = path_problem(path)
+        if problem is not None:
+            raise PreparationError(f"`context.files` has the path {path!r}: {problem}")
+        target = workspace / path
+        try:
+            text = content if variables is None else render(content, variables)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A new file, rather than new content: the fixture's may be read-only, or a link.
+            if os.path.lexists(target):
+                target.unlink()
+            target.write_bytes(text.encode("utf-8", "replace"))
+        except UnresolvedNameError as error:
+            message = f"{error}, but `context.files` needs it for {path!r}; define it in `vars`"
+            raise PreparationError(message, kind="template") from None
+        except OSError as error:
+            refuse_full_disk(error, workspace)
+            reason = error.strerror or str(error)
             raise PreparationError(
-                f"`context.fixture`: there is no directory {fixture}; correct the path, which is "
-                "relative to the suite root"
-            )
-        copy_fixture(fixture, root)
-    write_inline_files(root, context.files, None if context.literal else variables)
+                f"`context.files` cannot write {path!r}: {reason}; "
+                "is there a directory, a file or a link of the fixture in its way?"
+            ) from error
 
 
-def _install(
-    skills: Sequence[SkillToInstall], root: Path, skill_directories: Sequence[str]
-) -> list[InstalledSkill]:
-    installed = [install_skill(skill, root, skill_directories) for skill in skills]
-    _hide(root, installed)
-    return installed
-
-
-def _hide(root: Path, installed: Sequence[InstalledSkill]) -> None:
-    hide_from_git(root, [directory for skill in installed for directory in skill.directories])
+async def _run_setup_command(request: ProcessRequest, where: str) -> None:
+    """Raises PreparationError, with the end of its output, unless it exits with 0 in time."""
+    last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
+    outcome = await run_process(request, lambda line: last_lines.append(line[:_LINE_BYTES]))
+    if outcome.start_error is not None:
+        message = f"{where} could not be started; is there a shell on PATH?"
+        raise PreparationError(message, evidence=outcome.start_error)
+    if outcome.exit_code == 0 and outcome.ended_by == "exit":
+        return
+    if outcome.ended_by == "timeout":
+        seconds = f"{request.timeout_seconds:g}"
+        how = f"did not end within {seconds} s; make it shorter, or raise the timeout"
+    elif outcome.ended_by == "output_limit":
+        how = "wrote too much output; make it quieter"
+    elif outcome.signal is not None:
+        how = f"was ended by signal {outcome.signal}; run it by hand in a copy of the fixture"
+    else:
+        how = (
+            f"ended with exit code {outcome.exit_code}; correct it, or install what it needs on "
+            "this machine"
+        )
+    output = b"\n".join(last_lines).decode(errors="replace")
+    raise PreparationError(f"{where} {how}", evidence=f"{output}\n{outcome.stderr_tail}")

@@ -1,4 +1,4 @@
-"""Puts a skill where the agents look for it."""
+"""Skills: what makes a directory one, and how it is put where agents look for it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Literal
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.yaml_reader import read_text
+from skillup.load.yaml_reader import parse_yaml, read_text
 from skillup.schema.record import SkillInfo
 from skillup.workspace.failures import PreparationError, path_problem
 from skillup.workspace.globs import matches_any_glob
 from skillup.workspace.trees import EntryKind, copy_file, list_tree, shown, stays_inside
 
-# SKILL.md, as far as skillup needs it: that it is there, the skill's name and description.
-
 SKILL_FILE = "SKILL.md"
 _FENCE = "---"
 _LONGEST_NAME = 255
+_NEVER = frozenset({".git", "__pycache__", ".DS_Store", ".skillup"})
+_CASES = "evals"  # the agent under test must not find the answers
 
 
 def skill_problem(directory: Path) -> Problem | None:
@@ -53,9 +53,19 @@ def _front_matter(directory: Path) -> dict[str, object] | Problem:
     """The front matter; empty if there is none."""
     path = directory / SKILL_FILE
     try:
-        if not path.exists():
-            raise FileNotFoundError
+        path.stat()
         text = read_text(path)
+        lines = text.splitlines()
+        if not lines or lines[0].rstrip() != _FENCE:
+            return {}
+        ends = [n for n, line in enumerate(lines) if n and line.rstrip() == _FENCE]
+        if not ends:
+            return Problem(path, 1, 1, "", "its front matter has no end", f"close it with {_FENCE}")
+        front = lines[1 : ends[0]]
+        if all(not line.strip() or line.lstrip().startswith("#") for line in front):
+            return {}
+        # The first fence becomes an empty line, so that problems have the lines of the file.
+        data = parse_yaml("\n".join(["", *front]), path).data
     except FileNotFoundError:
         where = "it has" if directory.is_dir() else "no such directory:"
         fix = "give the directory that holds SKILL.md"
@@ -64,55 +74,24 @@ def _front_matter(directory: Path) -> dict[str, object] | Problem:
         return error.problems[0]
     except OSError as error:
         return Problem(path, 0, 0, "", f"it cannot be read: {error.strerror}")
-    lines = text.splitlines()
-    if not lines or lines[0].rstrip() != _FENCE:
-        return {}
-    end = next((n for n, line in enumerate(lines[1:], start=1) if line.rstrip() == _FENCE), None)
-    if end is None:
-        return Problem(path, 1, 1, "", "its front matter has no end", f"close it with {_FENCE}")
-    front = lines[1:end]
-    if all(not line.strip() or line.lstrip().startswith("#") for line in front):
-        return {}
-    # The first fence becomes an empty line, so that the lines of problems are those of the file.
-    return _parsed("\n".join(["", *front]), path)
+    problem = _name_problem(data["name"]) if data.get("name") is not None else None
+    return data if problem is None else Problem(path, 2, 1, "name", *problem)
 
 
-def _parsed(text: str, path: Path) -> dict[str, object] | Problem:
-    from skillup.load.yaml_reader import parse_yaml
-
-    try:
-        data = parse_yaml(text, path).data
-    except InvalidFilesError as invalid:
-        return invalid.problems[0]
-    return _checked(data, path)
-
-
-def _checked(front: dict[str, object], path: Path) -> dict[str, object] | Problem:
-    name = front.get("name")
-    if name is None:
-        return front
+def _name_problem(name: object) -> tuple[str, str] | None:
+    """What is wrong with it, and what would be right."""
     if not isinstance(name, str) or not name.strip():
-        return Problem(path, 2, 1, "name", "it must be text", "write a short name")
+        return "it must be text", "write a short name"
     unseen = next((character for character in name if not character.isprintable()), None)
     if unseen is not None:
-        code = f"U+{ord(unseen):04X}"
         called = unicodedata.name(unseen, "a control character")
-        why = f"it has a character that nobody would see: {code} ({called})"
-        return Problem(path, 2, 1, "name", why, "leave it out")
+        what = f"it has a character that nobody would see: U+{ord(unseen):04X} ({called})"
+        return what, "leave it out"
     if "/" in name or name in (".", ".."):
-        return Problem(
-            path, 2, 1, "name", f"{name!r} cannot be a directory's name", "use letters and hyphens"
-        )
+        return f"{name!r} cannot be a directory's name", "use letters and hyphens"
     if len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
-        why = "it is longer than a directory's name can be"
-        return Problem(path, 2, 1, "name", why, f"at most {_LONGEST_NAME} bytes")
-    return front
-
-
-__all__ = ["InstalledSkill", "SkillToInstall", "install_skill", "skill_name", "skill_problem"]
-
-_NEVER = frozenset({".git", "__pycache__", ".DS_Store", ".skillup"})
-_CASES = "evals"  # the agent under test must not find the answers
+        return "it is longer than a directory's name can be", f"at most {_LONGEST_NAME} bytes"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +121,8 @@ class InstalledSkill:
     """Where it is, relative to the workspace."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SkillFile:
-    path: str
-    source: Path
-    status: os.stat_result
+_SkillFile = tuple[str, Path, os.stat_result]
+"""Path in the skill, the file on disk, and its status."""
 
 
 def install_skill(
@@ -162,24 +138,37 @@ def install_skill(
     if problem is not None:
         raise PreparationError(str(problem))
     name = skill.name
-    source = skill.source_dir.resolve()
-    files = sorted(_selected(skill, source), key=lambda file: file.path)
-    if not skill.as_is and not any(file.path == SKILL_FILE for file in files):
-        raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
-    directories = tuple(
-        dict.fromkeys(
-            [skill.target.rstrip("/")]
-            if skill.target is not None
-            else [f"{directory.rstrip('/')}/{name}" for directory in skill_directories]
-        )
+    root = skill.source_dir.resolve()
+    files = sorted(
+        (
+            file
+            for file in _walk(root, root, "", frozenset({root}), skill.exclude)
+            if file[0] == SKILL_FILE
+            or not skill.include
+            or matches_any_glob(file[0], skill.include)
+        ),
+        key=lambda file: file[0],
     )
+    if not skill.as_is and not any(path == SKILL_FILE for path, _, _ in files):
+        raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
+    places = [f"{directory.rstrip('/')}/{name}" for directory in skill_directories]
+    if skill.target is not None:
+        places = [skill.target.rstrip("/")]
+    directories = tuple(dict.fromkeys(places))
     for directory in directories:
         _check_place(workspace, directory, name)
-        for file in files:
-            target = workspace / directory / file.path
+        for path, source, status in files:
+            target = workspace / directory / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            copy_file(file.source, target, file.status)
-    info = SkillInfo(name=name, sha256=_fingerprint(files), role=skill.role)
+            copy_file(source, target, status)
+    # SHA-256 over path, executable bit and content of every file, in order of path.
+    whole = hashlib.sha256()
+    for path, source, status in files:
+        with source.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        executable = "x" if status.st_mode & stat.S_IXUSR else "-"
+        whole.update(f"{shown(path)}\0{executable}\0{digest}\n".encode())
+    info = SkillInfo(name=name, sha256=whole.hexdigest(), role=skill.role)
     return InstalledSkill(info, directories)
 
 
@@ -207,25 +196,18 @@ def _check_place(workspace: Path, directory: str, name: str) -> None:
         )
 
 
-def _selected(skill: SkillToInstall, root: Path) -> Iterator[_SkillFile]:
-    for file in _walk(root, root, "", frozenset({root}), skill.exclude):
-        named = file.path == SKILL_FILE or not skill.include
-        if named or matches_any_glob(file.path, skill.include):
-            yield file
-
-
 def _walk(
     root: Path, directory: Path, prefix: str, above: frozenset[Path], exclude: Sequence[str]
 ) -> Iterator[_SkillFile]:
     """The files below ``directory``, which stands at ``prefix`` in the skill; links resolved."""
 
     def leave_out(path: str, _kind: EntryKind) -> bool:
-        return _unwanted(prefix + path, exclude)
+        return _is_litter(prefix + path) or matches_any_glob(prefix + path, exclude)
 
     for entry in list_tree(directory, leave_out=leave_out):
         path, source = prefix + entry.path, directory / entry.path
         if entry.kind == "file":
-            yield _SkillFile(path, source, entry.status)
+            yield path, source, entry.status
         elif entry.kind == "special":
             raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
         elif entry.kind == "link":
@@ -234,29 +216,16 @@ def _walk(
             if not inside or not real.exists():
                 why = "leads nowhere" if inside else "leads out of the skill"
                 raise PreparationError(f"the link {source} {why}; exclude it, or copy the file")
-            if _unwanted(real.relative_to(root).as_posix(), ()):
+            if _is_litter(real.relative_to(root).as_posix()):
                 continue
             if real.is_file():
-                yield _SkillFile(path, real, real.stat())
+                yield path, real, real.stat()
             elif real.is_dir() and not any(real == one or real in one.parents for one in above):
                 yield from _walk(root, real, f"{path}/", above | {real}, exclude)
             else:
                 raise PreparationError(f"the link {source} leads in a circle; exclude or remove it")
 
 
-def _unwanted(path: str, exclude: Sequence[str]) -> bool:
+def _is_litter(path: str) -> bool:
     parts = path.split("/")
-    if parts[0] == _CASES or not _NEVER.isdisjoint(parts):
-        return True
-    return matches_any_glob(path, exclude)
-
-
-def _fingerprint(files: Sequence[_SkillFile]) -> str:
-    """SHA-256 over path, executable bit and content of every file, in order of path."""
-    whole = hashlib.sha256()
-    for file in files:
-        with file.source.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        executable = "x" if file.status.st_mode & stat.S_IXUSR else "-"
-        whole.update(f"{shown(file.path)}\0{executable}\0{digest}\n".encode())
-    return whole.hexdigest()
+    return parts[0] == _CASES or not _NEVER.isdisjoint(parts)

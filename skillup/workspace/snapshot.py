@@ -9,19 +9,13 @@ import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
 from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.workspace.blobs import BlobStore
 from skillup.workspace.diff import diff_of_files
-from skillup.workspace.trees import (
-    Entry,
-    EntryKind,
-    list_tree,
-    shown,
-)
+from skillup.workspace.trees import Entry, EntryKind, list_tree, shown
 
 # A file that was changed this shortly before a snapshot began may be changed again without its
 # times telling (file systems count in ticks, some of two seconds): it is read again next time.
@@ -86,174 +80,152 @@ def take_snapshot(
     """
     if root.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, "it was replaced by a symbolic link", str(root))
-    snap = _Taking(root, blobs, previous, limits or SnapshotLimits())
+    reader = _FileReader(root, blobs, previous or Snapshot({}), limits or SnapshotLimits())
+    notes = reader.notes
     started_ns = time.time_ns()
-
     unseen: list[str] = []
+    files: dict[str, FileState] = {}
+    stamps: dict[str, Stamp] = {}
 
     def unreadable(path: str, error: OSError) -> None:
         if not path:
             raise error
-        unseen.append(f"{shown(path)}/")
-        snap.notes.append(f"{_shortened(shown(path))}/ could not be read: {error.strerror}")
+        name = shown(path)
+        unseen.append(f"{name}/")
+        short = name if len(name) <= 300 else f"{name[:150]}…{name[-100:]}"
+        notes.append(f"{short}/ could not be read: {error.strerror}")
 
-    files: dict[str, FileState] = {}
-    stamps: dict[str, Stamp] = {}
-    for entry in list_tree(root, leave_out=_is_git_directory, on_error=unreadable):
+    def is_git_directory(path: str, kind: EntryKind) -> bool:
+        return kind == "directory" and (path == ".git" or path.endswith("/.git"))
+
+    for entry in list_tree(root, leave_out=is_git_directory, on_error=unreadable):
         if stop():
-            raise InterruptedError(errno.EINTR, "nobody wants to know any more", str(root))
+            raise InterruptedError(errno.EINTR, "the snapshot is not needed any more", str(root))
         path = shown(entry.path)
+        state = None
         if entry.kind == "special":
             unseen.append(path)
-            snap.notes.append(f"{path} is a FIFO, socket or device; it was left out")
-            continue
-        state = snap.link(entry) if entry.kind == "link" else None
-        if entry.kind == "file":
-            state = snap.file(entry, path)
-            stamps[path] = _stamp(entry.status)
+            notes.append(f"{path} is a FIFO, socket or device; it was left out")
+        elif entry.kind == "link":
+            state = _link(root, entry)
+        elif entry.kind == "file":
+            status = entry.status
+            stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+            stamps[path] = stamp
+            state = reader.file(entry, path, stamp)
         if state is not None:
             files[path] = state
-    if snap.over_total:
-        snap.notes.append(
-            f"the contents of {snap.over_total} files were not kept: "
-            f"the workspace's files are over {snap.limits.kept_total / 1e6:g} MB together"
+    if reader.over_total:
+        notes.append(
+            f"the contents of {reader.over_total} files were not kept: "
+            f"the workspace's files are over {reader.limits.kept_total / 1e6:g} MB together"
         )
-    if snap.unread:
-        snap.notes.append(
-            f"{snap.unread} files were not read: "
-            f"what is new in the workspace is over {snap.limits.read_total / 1e6:g} MB"
+    if reader.unread:
+        notes.append(
+            f"{reader.unread} files were not read: "
+            f"what is new in the workspace is over {reader.limits.read_total / 1e6:g} MB"
         )
-    return Snapshot(
-        dict(sorted(files.items())),
-        tuple(sorted(snap.notes)),
-        tuple(sorted(unseen)),
-        stamps,
-        started_ns,
-    )
+    in_order = dict(sorted(files.items()))
+    return Snapshot(in_order, tuple(sorted(notes)), tuple(sorted(unseen)), stamps, started_ns)
 
 
 def diff_snapshots(
     before: Snapshot, after: Snapshot, blobs: BlobStore, *, limit: int = DIFF_CHARACTERS
 ) -> WorkspaceChanges:
     """Added, modified and deleted paths, sorted, and a diff of some ``limit`` characters."""
+
+    def differs(path: str) -> bool:
+        old, new = before.files[path], after.files[path]
+        if (old.size, old.executable, old.link) != (new.size, new.executable, new.link):
+            return True
+        if new.link is None and None in (old.sha256, new.sha256):
+            # Without a hash only the times can tell.
+            return before.stamps.get(path) != after.stamps.get(path)
+        return old.sha256 != new.sha256
+
     added = sorted(after.files.keys() - before.files.keys())
     deleted = sorted(before.files.keys() - after.files.keys())
-    common = before.files.keys() & after.files.keys()
-    modified = sorted(path for path in common if _differs(path, before, after))
+    modified = sorted(filter(differs, before.files.keys() & after.files.keys()))
     paths = sorted([*added, *deleted, *modified])
     diff = diff_of_files(paths, before.files, after.files, blobs, limit)
     return WorkspaceChanges(added=added, modified=modified, deleted=deleted, diff=diff)
 
 
-def _differs(path: str, before: Snapshot, after: Snapshot) -> bool:
-    old, new = before.files[path], after.files[path]
-    if (old.size, old.executable, old.link) != (new.size, new.executable, new.link):
-        return True
-    if new.link is None and None in (old.sha256, new.sha256):
-        # Without a hash only the times can tell.
-        return before.stamps.get(path) != after.stamps.get(path)
-    return old.sha256 != new.sha256
+def _link(root: Path, entry: Entry) -> FileState | None:
+    link = root / entry.path
+    try:
+        target = os.readlink(link)  # noqa: PTH115 - its exact spelling
+    except OSError:
+        return None  # gone since it was listed
+    dangling = False
+    try:
+        link.stat()
+    except OSError as error:
+        dangling = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+    return FileState(sha256=None, size=entry.status.st_size, link=shown(target), dangling=dangling)
 
 
-def _is_git_directory(path: str, kind: EntryKind) -> bool:
-    return kind == "directory" and (path == ".git" or path.endswith("/.git"))
-
-
-def _shortened(path: str) -> str:
-    return path if len(path) <= 300 else f"{path[:150]}…{path[-100:]}"
-
-
-def _stamp(status: os.stat_result) -> Stamp:
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
-class _Taking:
-    """A snapshot in the making."""
+class _FileReader:
+    """Hashes and keeps files, within the limits of one snapshot."""
 
     def __init__(
-        self, root: Path, blobs: BlobStore, previous: Snapshot | None, limits: SnapshotLimits
+        self, root: Path, blobs: BlobStore, previous: Snapshot, limits: SnapshotLimits
     ) -> None:
         self.root = root
         self.blobs = blobs
-        self.previous = previous or Snapshot({})
+        self.previous = previous
         self.limits = limits
         self.notes: list[str] = []
-        self.kept_bytes = 0
-        self.over_total = 0
-        self.read_bytes = 0
-        self.unread = 0
+        self.kept_bytes = self.over_total = self.read_bytes = self.unread = 0
 
-    def link(self, entry: Entry) -> FileState | None:
-        try:
-            target = os.readlink(self.root / entry.path)  # noqa: PTH115 - its exact spelling
-        except OSError:
-            return None  # gone since it was listed
-        size = entry.status.st_size
-        return FileState(
-            sha256=None, size=size, link=shown(target), dangling=self._leads_nowhere(entry)
-        )
-
-    def _leads_nowhere(self, entry: Entry) -> bool:
-        try:
-            (self.root / entry.path).stat()
-        except OSError as error:
-            return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-        return False
-
-    def file(self, entry: Entry, path: str) -> FileState | None:
-        size = entry.status.st_size
+    def file(self, entry: Entry, path: str, stamp: Stamp) -> FileState | None:
+        size = stamp.size
         keep = self._may_be_kept(path, size)
-        known = self._unchanged(path, _stamp(entry.status))
-        if known is not None and known.kept == keep:
-            return known
+        previous = self.previous
+        settled = stamp.ctime_ns < previous.started_ns - _TIMES_TELL_AFTER_NS
+        if settled and previous.stamps.get(path) == stamp:
+            known = previous.files.get(path)
+            if known is not None and known.kept == keep:
+                return known
         executable = bool(entry.status.st_mode & stat.S_IXUSR)
+        unhashed = FileState(sha256=None, size=size, executable=executable, kept=False)
         if size > self.limits.hashed_file:
-            return FileState(sha256=None, size=size, executable=executable, kept=False)
+            return unhashed
         if self.read_bytes + size > self.limits.read_total:
             self.unread += 1
-            return FileState(sha256=None, size=size, executable=executable, kept=False)
+            return unhashed
         self.read_bytes += size
         try:
-            file = self._open(entry)
+            # It may have become a link or a FIFO since it was listed: neither follow nor wait.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(f"{self.root}/{entry.path}", flags)
         except FileNotFoundError:
             return None
         except OSError as error:
             self.notes.append(f"{path} could not be read: {error.strerror}")
-            return FileState(sha256=None, size=size, executable=executable, kept=False)
-        with file:
-            sha = (
-                self.blobs.put_stream(file)
-                if keep
-                else hashlib.file_digest(file, "sha256").hexdigest()
-            )
+            return unhashed
+        with os.fdopen(descriptor, "rb") as file:
+            if keep:
+                sha = self.blobs.put_stream(file)
+            else:
+                sha = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
         return FileState(sha256=sha, size=size, executable=executable, kept=keep)
 
-    def _open(self, entry: Entry) -> BufferedReader:
-        # It may have become a link or a FIFO since it was listed: neither follow nor wait.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        return os.fdopen(os.open(self.root / entry.path, flags), "rb")
-
     def _may_be_kept(self, path: str, size: int) -> bool:
-        if size > self.limits.hashed_file:
-            limit = f"over {self.limits.hashed_file / 1e6:g} MB"
-            self.notes.append(f"{path} ({size / 1e6:.1f} MB) was not read: {limit}")
+        limits, megabytes = self.limits, f"{size / 1e6:.1f} MB"
+        if size > limits.hashed_file:
+            limit = f"over {limits.hashed_file / 1e6:g} MB"
+            self.notes.append(f"{path} ({megabytes}) was not read: {limit}")
             return False
-        if size > self.limits.kept_file:
+        if size > limits.kept_file:
             self.notes.append(
-                f"{path} ({size / 1e6:.1f} MB) was hashed, but its content was not kept: "
-                f"over {self.limits.kept_file / 1e6:g} MB"
+                f"{path} ({megabytes}) was hashed, but its content was not kept: "
+                f"over {limits.kept_file / 1e6:g} MB"
             )
             return False
-        if self.kept_bytes + size > self.limits.kept_total:
+        if self.kept_bytes + size > limits.kept_total:
             self.over_total += 1
             return False
         self.kept_bytes += size
         return True
-
-    def _unchanged(self, path: str, stamp: Stamp) -> FileState | None:
-        """The file's state in the previous snapshot, if it can only be the same still."""
-        settled = stamp.ctime_ns < self.previous.started_ns - _TIMES_TELL_AFTER_NS
-        if settled and self.previous.stamps.get(path) == stamp:
-            return self.previous.files.get(path)
-        return None

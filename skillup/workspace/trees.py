@@ -1,4 +1,4 @@
-"""Copies of directory trees: contents, permissions, times, and links as links."""
+"""Directory trees: listed in one fixed order, and copied with permissions, times and links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-# Where symbolic links lead, as seen from a tree that will stand somewhere else.
+from skillup.workspace.failures import PreparationError
 
 _MOST_LINKS = 40  # what systems allow before they call it a loop
 
@@ -45,9 +45,12 @@ def stays_inside(root: Path, link: str) -> bool:
     return True
 
 
-# What is in a directory tree, in one fixed order; no file is opened and no link followed.
-
 EntryKind = Literal["file", "link", "directory", "special"]
+_KINDS: dict[int, EntryKind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFLNK: "link",
+    stat.S_IFDIR: "directory",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,19 @@ def list_tree(
 ) -> Iterator[Entry]:
     """Every entry below ``root``, a directory before its content, sorted by name in each.
 
-    ``leave_out(path, kind)`` drops an entry with all that is below it. What vanishes while we look
-    is left out. What cannot be read goes to ``on_error(path, error)``; without it the
-    OSError is raised.
+    No file is opened and no link followed. ``leave_out(path, kind)`` drops an entry with all that
+    is below it. What vanishes meanwhile is left out. What cannot be read goes to
+    ``on_error(path, error)``; without it the OSError is raised.
     """
     pending = [""]
+    top = str(root)
     while pending:
         relative = pending.pop()
+        directory = f"{top}/{relative}" if relative else top
+        below: list[str] = []
         try:
-            with os.scandir(root / relative) as scan:
-                names = sorted(entry.name for entry in scan)
+            with os.scandir(directory) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
         except FileNotFoundError:
             if relative:
                 continue
@@ -89,11 +95,10 @@ def list_tree(
                 raise
             on_error(relative, error)
             continue
-        below: list[str] = []
-        for name in names:
-            path = f"{relative}/{name}" if relative else name
+        for entry in entries:
+            path = f"{relative}/{entry.name}" if relative else entry.name
             try:
-                status = os.lstat(root / path)
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             except OSError as error:  # the path is too long, most likely
@@ -101,7 +106,7 @@ def list_tree(
                     raise
                 on_error(path, error)
                 continue
-            kind = _kind(status.st_mode)
+            kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special")
             if leave_out(path, kind):
                 continue
             yield Entry(path, kind, status)
@@ -110,43 +115,30 @@ def list_tree(
         pending.extend(reversed(below))
 
 
-def _kind(mode: int) -> EntryKind:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISLNK(mode):
-        return "link"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "special"
-
-
 def shown(path: str) -> str:
     r"""A path as text for people and records: bytes that are no UTF-8 as ``\xNN``."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-class UnsafeTreeError(Exception):
-    """A tree holds what must not be copied; the message names it and says what to do."""
-
-
 def copy_fixture(source: Path, destination: Path) -> None:
     """Copies a fixture's content into the existing directory ``destination``.
 
-    Raises UnsafeTreeError for a link that leads out of the fixture (the agent would work on the
+    Raises PreparationError for a link that leads out of the fixture (the agent would work on the
     original) and for FIFOs, sockets and devices; OSError where the disk does.
     """
-    for entry in list_tree(source):
+    entries = list(list_tree(source))
+    for entry in entries:
         name = shown(entry.path)
         if entry.kind == "special":
-            raise UnsafeTreeError(
+            raise PreparationError(
                 f"{name} in the fixture {source} is a FIFO, socket or device; remove it"
             )
         if entry.kind == "link" and not stays_inside(source, entry.path):
-            raise UnsafeTreeError(
+            raise PreparationError(
                 f"the symbolic link {name} in the fixture {source} leads out of it; "
                 "replace it by what it points to, or by a relative link within the fixture"
             )
-    _copy(source, destination)
+    _copy(entries, source, destination)
 
 
 def copy_workspace(source: Path, destination: Path) -> None:
@@ -156,32 +148,32 @@ def copy_workspace(source: Path, destination: Path) -> None:
     left out. Raises OSError where the disk does.
     """
     destination.mkdir(parents=True)
-    _copy(source, destination)
+    _copy(list(list_tree(source)), source, destination)
 
 
-def _copy(source: Path, destination: Path) -> None:
-    directories: list[Entry] = []
-    for entry in list_tree(source):
+def _copy(entries: list[Entry], source: Path, destination: Path) -> None:
+    for entry in entries:
         target = destination / entry.path
         if entry.kind == "directory":
             target.mkdir(exist_ok=True)
-            directories.append(entry)
         elif entry.kind == "link":
             # Not through Path: it would change the target's spelling (`./a` to `a`).
-            target_of_link = os.readlink(source / entry.path)  # noqa: PTH115
-            os.symlink(target_of_link, target)  # noqa: PTH211
+            os.symlink(os.readlink(source / entry.path), target)  # noqa: PTH115, PTH211
         elif entry.kind == "file":
             copy_file(source / entry.path, target, entry.status)
     # Innermost first and last of all: a read-only directory takes no more files, and every new
     # file changes its directory's time.
-    for entry in reversed(directories):
-        target = destination / entry.path
-        os.utime(target, ns=(entry.status.st_atime_ns, entry.status.st_mtime_ns))
-        target.chmod(stat.S_IMODE(entry.status.st_mode))
+    for entry in reversed(entries):
+        if entry.kind == "directory":
+            _copy_status(destination / entry.path, entry.status)
 
 
 def copy_file(source: Path, target: Path, status: os.stat_result) -> None:
     """Copies one regular file with its permissions and times; ``target`` must not be a link."""
     shutil.copyfile(source, target)
+    _copy_status(target, status)
+
+
+def _copy_status(target: Path, status: os.stat_result) -> None:
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     target.chmod(stat.S_IMODE(status.st_mode))

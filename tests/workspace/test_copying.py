@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillup.workspace import copy_workspace
-from skillup.workspace.trees import UnsafeTreeError, copy_fixture
+from skillup.workspace.failures import PreparationError
+from skillup.workspace.trees import copy_fixture
 from tests.support.trees import make_tree, tree_of
 
 ODD_NAMES = ["with space", "Grüße 你好", "new\nline", "-rf", "*", "'\"", "..dots", "trailing "]
@@ -61,7 +62,7 @@ def test_a_fixture_with_a_link_that_leads_out_is_refused_before_anything_is_copi
     source = make_tree(tmp_path / "from", {"a": "x"})
     (source / "z").symlink_to("../outside")
     (tmp_path / "to").mkdir()
-    with pytest.raises(UnsafeTreeError, match=r"symbolic link z .* leads out"):
+    with pytest.raises(PreparationError, match=r"symbolic link z .* leads out"):
         copy_fixture(source, tmp_path / "to")
     assert tree_of(tmp_path / "to") == {}
 
@@ -70,7 +71,7 @@ def test_a_fixture_with_a_fifo_is_refused_without_waiting_for_it(tmp_path: Path)
     source = make_tree(tmp_path / "from", {})
     os.mkfifo(source / "pipe")
     (tmp_path / "to").mkdir()
-    with pytest.raises(UnsafeTreeError, match="pipe"):
+    with pytest.raises(PreparationError, match="pipe"):
         copy_fixture(source, tmp_path / "to")
 
 
