@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from skillup.history.comparison import CaseChange, Comparison
 from skillup.history.gates import gates_by_suite
 from skillup.history.runs import CaseKey, CaseTally, read_run
 from skillup.reports.comparison import averages, changed_cases, how_sure, statements
 from skillup.reports.html.history import index_url_of
-from skillup.reports.html.rows import Row
+from skillup.reports.html.page_data import Row, Side, SideRow, Sides, Status
 from skillup.reports.html.run_data import RunData
 from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
@@ -36,7 +36,7 @@ _CHANGES = {
     "only_in_b": "only_b",
 }
 _ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
-_STATUS = {
+_STATUS: dict[str, Status] = {
     "pass": "PASS",
     "fail": "FAIL",
     "mixed": "FAIL",
@@ -58,7 +58,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     gates = gates_by_suite(later, {})
     compared = compare_with_index(earlier, later, gates, index_url_of(b.path, index))
     rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
-    rows: list[dict[str, Any]] = []
+    rows: list[SideRow] = []
     for change in compared.cases:
         of_a, of_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
         row_a, row_b = _most_telling(of_a, of_b), _most_telling(of_b, of_a)
@@ -67,21 +67,20 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             edits = case_changes(a.path, row_a["job"], b.path, row_b["job"])
         # A verdict that another run stands in with is not that of any trial of A.
         shown_a = None if change.key in compared.earlier else row_a
-        rows.append(
-            {
-                **change.key._asdict(),
-                "a": _side(change.a, shown_a, shift),
-                "b": _side(change.b, row_b, 0),
-                "change": _change(change),
-                "case_changes": edits,
-                "sure": change.sure,
-                "how_sure": how_sure(compared, change),
-            }
-        )
+        row = {
+            **change.key._asdict(),
+            "a": _side(change.a, shown_a, shift),
+            "b": _side(change.b, row_b, 0),
+            "change": _change(change),
+            "case_changes": edits,
+            "sure": change.sure,
+            "how_sure": how_sure(compared, change),
+        }
+        rows.append(cast("SideRow", row))
     rows.sort(key=lambda row: _ORDER.index(row["change"]))
     edited = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changes"]))
     news = ["; ".join(_news(compared))] if compared.verdicts.cases else []
-    return {
+    sides: Sides = {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         # As in a gate, over cases with the skill.
@@ -90,6 +89,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "notes": [*compared.notes, *filter(None, [changed_cases(edited, "changed")])],
         "details_of_a": True,
     }
+    return dict(sides)
 
 
 def trials_of_a(sides: dict[str, Any], *, same: bool) -> list[int]:
@@ -155,7 +155,7 @@ def _most_telling(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
     return next((row for test in tests for row in own if test(row)), None)
 
 
-def _side(tally: CaseTally, row: Row | None, shift: int) -> dict[str, Any] | None:
+def _side(tally: CaseTally, row: Row | None, shift: int) -> Side | None:
     if tally.state == "absent":
         return None
     return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
+from skillup.reports.html.page_data import CaseHistory
 
 _RUNS = 20
 """The newest so many of each suite, this one included."""
@@ -21,7 +22,7 @@ def index_url_of(run: Path, index: str | None) -> str:
     return index_url(index, os.environ, workspace_of(run), write=False)
 
 
-def history_data(run: Path, index: str | None) -> list[dict[str, Any]] | None:
+def history_data(run: Path, index: str | None) -> list[CaseHistory] | None:
     """The runs up to this one, for each of its cases; None: there is no index that can be read.
 
     `index`: the URL or file that was named; None: `SKILLUP_INDEX`, else the one beside the runs.
@@ -35,7 +36,7 @@ def history_data(run: Path, index: str | None) -> list[dict[str, Any]] | None:
         return None
 
 
-def _read(run: Path, url: str) -> list[dict[str, Any]]:
+def _read(run: Path, url: str) -> list[CaseHistory]:
     from skillup.history.index import CaseInRun, RunHead, open_index, tallies_of_all_runs
     from skillup.history.runs import by_case, read_run
     from skillup.history.series import SeriesFilter, histories
@@ -57,7 +58,7 @@ def _read(run: Path, url: str) -> list[dict[str, Any]]:
     ]
 
 
-def _case(runs: Sequence[Any], case: Any) -> dict[str, Any]:
+def _case(runs: Sequence[Any], case: Any) -> CaseHistory:
     failing = case.failing
     fell = case.fell
     since = None
@@ -81,7 +82,8 @@ def _case(runs: Sequence[Any], case: Any) -> dict[str, Any]:
         for run, tally in zip(runs, case.tallies, strict=True)
         if tally.state != "absent"
     ]
-    return {**case.key._asdict(), "marks": marks, "failing_since": since}
+    found = {**case.key._asdict(), "marks": marks, "failing_since": since}
+    return cast("CaseHistory", found)
 
 
 def _head(run: Any) -> Mapping[str, str]:

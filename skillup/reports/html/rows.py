@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+from skillup.reports.html.page_data import Row
 from skillup.reports.html.progress import PlannedJob
 from skillup.reports.view_model import row_of, total_tokens
 from skillup.schema.grade import BASELINE, Grade, TurnGrade
 
-Row = dict[str, Any]
 _FIELDS = (
     *("score", "end", "duration_ms", "cost_usd", "tokens"),
     *("error_kind", "branch_of", "simulator"),
@@ -18,7 +18,7 @@ _FIELDS = (
 
 def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Row:
     """A trial without a grade: NOT_HELD, NOT_NEEDED, RUNNING or WAITING."""
-    return {
+    row = {
         "n": planned.n,
         "job": planned.id,
         **planned.key._asdict(),
@@ -32,6 +32,7 @@ def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Row
         **dict.fromkeys(_FIELDS),
         **more,
     }
+    return cast("Row", row)
 
 
 def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | None) -> Row:
@@ -84,7 +85,7 @@ def mark_flaky(rows: Sequence[Row]) -> None:
         row["flaky"] = counted and {"PASS", "FAIL"} <= seen[_key(row)]
 
 
-def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _key(row: Row) -> tuple[str, ...]:
     return (row["suite"], row["case_id"], row["engine"], row["variant"])
 
 

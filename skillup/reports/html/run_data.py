@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from skillup.reports.analysis import deciding
 from skillup.reports.html.detail import detail_of, live_detail
 from skillup.reports.html.fork_tree import ForkTrees
 from skillup.reports.html.limits import PageLimits
+from skillup.reports.html.page_data import CaseHistory, Decided, Engine, Index, Row, RunHead, Sides
 from skillup.reports.html.progress import (
     PlannedJob,
     Progress,
@@ -25,10 +26,10 @@ from skillup.reports.html.progress import (
     turn_under_way,
 )
 from skillup.reports.html.raw_files import RawFiles
-from skillup.reports.html.rows import Row, graded_row, mark_flaky, plain_row, running_row
+from skillup.reports.html.rows import graded_row, mark_flaky, plain_row, running_row
 from skillup.reports.result import summarize
 from skillup.schema.analysis import Analysis
-from skillup.schema.grade import Grade
+from skillup.schema.grade import Grade, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular
 from skillup.store.run_directory import RESULT_FILE
@@ -144,10 +145,10 @@ class RunData:
         """The trials with a record, in order."""
         return [job.n for job in self.jobs if (self._place(job) / RECORD_FILE).is_file()]
 
-    def head(self) -> dict[str, Any]:
+    def head(self) -> RunHead:
         """What the page shows of the run as a whole."""
         profiles, suites = self.info.get("profiles"), self.info.get("suites")
-        engines = [
+        engines: list[Engine] = [
             {
                 "profile": name,
                 "adapter": about.get("engine"),
@@ -175,8 +176,8 @@ class RunData:
 
     def index(
         self,
-        mode: str,
-        history: list[dict[str, Any]] | None = None,
+        mode: Literal["report", "view"],
+        history: list[CaseHistory] | None = None,
         sides: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The page's index, in the form of `docs/reports.md`; `mode`: ``report`` or ``view``."""
@@ -186,11 +187,11 @@ class RunData:
             words = list(deciding(Analysis.model_validate(analysis).cases))
         except ValidationError:  # there is none, or it is another version's
             words = []
-        return {
+        page: Index = {
             "schema": PAGE_VERSION,
             "mode": mode,
             "run": self.head(),
-            "summary": self.summary(),
+            "summary": cast("Summary", self.summary()),
             "analysis": _shown(analysis),
             "deciding": words,
             "decided": self._decided(),
@@ -199,8 +200,9 @@ class RunData:
             "not_needed": self.not_needed(),
             "warnings": [str(text) for text in warnings] if isinstance(warnings, list) else [],
             "history": history,
-            "sides": sides,
+            "sides": cast("Sides | None", sides),
         }
+        return dict(page)
 
     def summary(self) -> dict[str, Any]:
         """`result.json`'s; of a run that is running or was cut short, of the trials that ended."""
@@ -222,15 +224,16 @@ class RunData:
         waiting = ("NOT_HELD", "RUNNING", "WAITING")
         return [row["job"] for row in self.rows if row["status"] in waiting]
 
-    def _decided(self) -> list[dict[str, Any]]:
+    def _decided(self) -> list[Decided]:
         """Of a run that is running: what `--until-decided` came to so far, as in the analysis."""
         not_needed = set(self.not_needed())
         saved = Counter(job.key for job in self.jobs if job.id in not_needed)
         cases = self.progress.decided.items() if self.running else ()
-        return [
+        found = [
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
             for key, decision in cases
         ]
+        return cast("list[Decided]", found)
 
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved; of a run that is running, so far."""
@@ -251,7 +254,7 @@ class RunData:
         if stamp is not None and (known is None or known.stamp != stamp):
             known = self._look(job, directory, stamp)
         if known is not None and stamp is not None:
-            return dict(known.row)
+            return known.row.copy()
         self._ended.pop(job.id, None)
         has_record = (directory / RECORD_FILE).is_file()
         since = self.progress.since.get(job.id)

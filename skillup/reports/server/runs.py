@@ -15,6 +15,7 @@ from skillup.errors import SkillupError, UsageError
 from skillup.reports.html.comparison import sides_of
 from skillup.reports.html.history import history_data
 from skillup.reports.html.limits import WIDE
+from skillup.reports.html.page_data import CaseHistory
 from skillup.reports.html.progress import planned_jobs
 from skillup.reports.html.run_data import RunData
 from skillup.schema.grade import BASELINE
@@ -280,7 +281,7 @@ class _OpenRun:
         self._stamp: object = None
         self.version = 0
         """Counts what :meth:`fresh` has seen change."""
-        self._history: tuple[int, list[Json] | None] | None = None
+        self._history: tuple[int, list[CaseHistory] | None] | None = None
 
     def fresh(self) -> RunData:
         """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
@@ -304,7 +305,7 @@ class _OpenRun:
         jobs = data.running_jobs()
         return run_stamp(self.path), jobs, turns_stamp(self.path, jobs)
 
-    def history(self, index: str | None) -> list[Json] | None:
+    def history(self, index: str | None) -> list[CaseHistory] | None:
         """Its trends; asked of the index once for each state of the run."""
         data = self.fresh()
         if self._history is None or self._history[0] != self.version:

@@ -132,7 +132,7 @@ def test_turns_of_a_trial_that_goes_on_are_held_and_not_judged(tmp_path: Path) -
         began = next(event["time"] for event in run.events() if event.get("job") == JOBS[0])
         assert row["started_at"] == began
         head = data.head()
-        times = [datetime.fromisoformat(at) for at in (head["since"], began, head["now"])]
+        times = [datetime.fromisoformat(str(at)) for at in (head["since"], began, head["now"])]
         assert times == sorted(times)
 
 

@@ -1,0 +1,465 @@
+"""The form of the page's data, as `docs/reports.md` has it, and the same for TypeScript.
+
+``python -m skillup.reports.html.page_data`` writes `viewer/dist/types.d.ts` anew.
+"""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pydantic import BaseModel
+
+from skillup.schema.analysis import Analysis, Decision
+from skillup.schema.grade import CheckResult, Judging, Simulated, Stop, Summary
+from skillup.schema.record import EngineInfo, SimulatedEnd, SkillInfo, ToolResult, Usage
+
+Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"]
+TurnStatus = Literal["completed", "failed", "skipped", "error"]
+Change = Literal["newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same"]
+
+
+TYPES = Path(__file__).parent / "viewer" / "dist" / "types.d.ts"
+_LEFT_OUT = ("spans", "turns_reliability", "command")
+_SIMPLE: dict[Any, str] = {
+    str: "string", bool: "boolean", int: "number", float: "number", Any: "unknown",
+    type(None): "null",
+}  # fmt: skip
+
+
+class RowTurn(TypedDict):
+    status: TurnStatus
+    ok: bool | None
+    unjudged: NotRequired[bool]
+
+
+class RowSimulator(TypedDict):
+    messages: int
+    cost_usd: float | None
+    tokens: int | None
+    models: list[str]
+
+
+class Row(TypedDict):
+    n: int
+    job: str
+    suite: str
+    case_id: str
+    engine: str
+    variant: str
+    title: str | None
+    tags: list[str]
+    trial: int
+    status: Status
+    reason: str
+    turns: list[RowTurn]
+    flaky: bool
+    score: float | None
+    end: bool | None
+    duration_ms: float | None
+    cost_usd: float | None
+    tokens: int | None
+    error_kind: str | None
+    branch_of: str | None
+    simulator: RowSimulator | None
+    started_at: NotRequired[str | None]
+
+
+class Engine(TypedDict):
+    profile: str
+    adapter: str | None
+    model: str | None
+    version: str | None
+
+
+class RunHead(TypedDict):
+    """The run as a whole; `now` and `since` of one that goes on."""
+
+    run_id: str
+    started_at: str
+    finished: bool
+    running: bool
+    now: str | None
+    since: str | None
+    stopped: Stop | None
+    path: str
+    engines: list[Engine]
+    suites: list[str]
+    skillup_version: str | None
+
+
+class RunMark(TypedDict):
+    run_id: str
+    started_at: str
+    passed: int
+    held: int
+    error: int
+    score: float | None
+
+
+class FailingSince(TypedDict):
+    """The first run of a series that failed; `before` and `since`: passes and verdicts."""
+
+    run_id: str
+    started_at: str
+    runs: int
+    before: NotRequired[list[int]]
+    since: NotRequired[list[int]]
+
+
+class CaseHistory(TypedDict):
+    suite: str
+    case_id: str
+    engine: str
+    variant: str
+    marks: list[RunMark]
+    failing_since: FailingSince | None
+
+
+class Decided(TypedDict):
+    suite: str
+    case_id: str
+    engine: str
+    variant: str
+    decision: Decision
+
+
+class Side(TypedDict):
+    status: Status
+    score: float | None
+    passed: int
+    held: int
+    reason: str
+    n: int | None
+
+
+class SideRow(TypedDict):
+    suite: str
+    case_id: str
+    engine: str
+    variant: str
+    a: Side | None
+    b: Side | None
+    change: Change
+    case_changes: list[str]
+    sure: bool
+    how_sure: str
+
+
+class SideRun(TypedDict):
+    run_id: str
+    started_at: str
+    path: str
+
+
+class Sides(TypedDict):
+    a: SideRun
+    b: SideRun
+    summary: list[str]
+    rows: list[SideRow]
+    notes: list[str]
+    details_of_a: bool
+
+
+class Index(TypedDict):
+    """A run: all but its conversations. `open`: of `skillup view`, the run to show first."""
+
+    schema: str
+    mode: Literal["report", "view"]
+    run: RunHead
+    summary: Summary
+    analysis: Analysis | None
+    deciding: list[str]
+    decided: list[Decided]
+    rows: list[Row]
+    not_run: list[str]
+    not_needed: list[str]
+    warnings: list[str]
+    history: list[CaseHistory] | None
+    sides: Sides | None
+    open: NotRequired[str]
+
+
+class RunLine(TypedDict):
+    id: str
+    run_id: str | None
+    status: str
+    started_at: str | None
+    suites: list[str]
+    engines: list[str]
+    counts: dict[str, int] | None
+    done: int
+    planned: int
+    duration_ms: float | None
+    cost_usd: float | None
+    problem: str | None
+
+
+class Link(TypedDict):
+    name: str
+    href: str
+
+
+class TrialError(TypedDict):
+    kind: str
+    message: str
+    evidence: NotRequired[str | None]
+    advice: NotRequired[str | None]
+
+
+Evidence = TypedDict(
+    "Evidence",
+    {
+        "turn": int,
+        "follow_up": int | None,
+        "in": Literal["response", "item", "changes"],
+        "item": int | None,
+        "part": Literal["text", "result", "arguments"] | None,
+        "argument": str | None,
+        "start": int,
+        "end": int,
+        "path": NotRequired[str | None],
+        "more": NotRequired[list["Evidence"]],
+    },
+)
+
+
+class Check(CheckResult):
+    """A check's result, and where its evidence stands; without `spans`."""
+
+    children: list[Check]  # type: ignore[assignment]
+    evidence: Evidence | None
+
+
+class Item(TypedDict):
+    """What an agent said or did: `text` of a message, the others of a call (`type`: ``tool``)."""
+
+    type: Literal["message", "reasoning", "notice", "tool"]
+    agent: NotRequired[str | None]
+    text: NotRequired[str]
+    id: NotRequired[str | None]
+    name: NotRequired[str]
+    kind: NotRequired[str]
+    arguments: NotRequired[dict[str, Any]]
+    result: NotRequired[ToolResult | None]
+    duration_ms: NotRequired[float | None]
+
+
+class ContentPart(TypedDict):
+    text: str
+    variable: str | None
+
+
+class Where(TypedDict):
+    start: int
+    end: int
+    follow_up: int | None
+
+
+class CaptureData(TypedDict):
+    variable: str
+    value: str
+    used_in: list[int]
+    where: Where | None
+
+
+class Picture(TypedDict):
+    path: str
+    size: int
+    type: NotRequired[str]
+    width: NotRequired[int]
+    height: NotRequired[int]
+    data: NotRequired[str | None]
+
+
+class Changes(TypedDict):
+    added: list[str]
+    modified: list[str]
+    deleted: list[str]
+    diff: str
+    images: NotRequired[list[Picture]]
+
+
+class Turn(TypedDict):
+    """A turn or a follow-up (`follow_up`: its place)."""
+
+    turn_number: int
+    follow_up: int | None
+    status: TurnStatus
+    reason: str
+    source: Literal["case", "simulator", "follow_up", "history"]
+    content: str
+    content_parts: list[ContentPart]
+    response: str
+    model: str | None
+    started_at: str | None
+    duration_ms: float | None
+    cost_usd: float | None
+    usage: Usage | None
+    session_id: str | None
+    session_verified: bool | None
+    held_by: str | None
+    items: list[Item]
+    captures: list[CaptureData]
+    changes: Changes | None
+    checks: list[Check]
+    post_condition_passed: bool | None
+    error: TrialError | None
+    notes: list[str]
+    follow_ups: list[Turn]
+    raw: list[Link]
+    score: float | None
+    asked_by: list[int]
+    passed_on: NotRequired[str | None]
+    label: NotRequired[str]
+    passed: NotRequired[bool]
+
+
+class HistoryMessage(TypedDict):
+    role: str
+    content: str
+    items: list[Item]
+
+
+class TrialGrade(TypedDict):
+    status: Status
+    score: float | None
+    reason: str
+    warnings: list[str]
+    execution_mode: NotRequired[str]
+    usage: Usage | None
+    cost_usd: float | None
+    duration_ms: float | None
+    judging: NotRequired[Judging | None]
+    simulator: NotRequired[Simulated | None]
+
+
+class Attempt(TypedDict):
+    attempt: int
+    error: TrialError | None
+    reason: str
+    turns: list[Turn]
+    raw: list[Link]
+
+
+class FamilyTrial(TypedDict):
+    job: str
+    n: int
+    case_id: str
+    trial: int
+    status: Status
+    forks_at: int
+    parent_n: int | None
+
+
+class FamilyNode(TypedDict):
+    """A trial, or turns that several share: ``[first, last]``."""
+
+    job: str | None
+    name: str | None
+    shared: list[int] | None
+    own_from: int
+    children: list[FamilyNode]
+
+
+class Family(TypedDict):
+    of: str
+    tree: list[FamilyTrial]
+    shape: FamilyNode
+
+
+class TurnUnderWay(TypedDict):
+    turn_number: int
+    status: str
+    message: str | None
+    raw: list[Link]
+
+
+class Trial(TypedDict):
+    """A conversation; of one that has not begun, or cannot be shown, only why."""
+
+    n: int
+    job: str
+    grade: TrialGrade | None
+    title: str | None
+    case_id: str
+    suite: str
+    engine: EngineInfo
+    variant: str
+    trial: int
+    attempt: int
+    attempts: list[Attempt]
+    session_id: str | None
+    started_at: str | None
+    system: str | None
+    history: list[HistoryMessage]
+    turns: list[Turn]
+    conversation_checks: list[Check]
+    variables: dict[str, Any]
+    notes: list[str]
+    skills: list[SkillInfo]
+    error: TrialError | None
+    skipped: str | None
+    simulated_end: SimulatedEnd | None
+    family: Family | None
+    raw: list[Link]
+    live: NotRequired[str]
+    under_way: NotRequired[list[TurnUnderWay]]
+    waiting: NotRequired[str]
+    problem: NotRequired[str]
+
+
+def typescript() -> str:
+    """An interface for each of these, and for the models they name."""
+    written: dict[str, str] = {}
+
+    def name(kind: Any) -> str:
+        origin, inside = get_origin(kind), get_args(kind)
+        if origin is NotRequired:
+            return name(inside[0])
+        if origin is Literal:
+            return " | ".join(f'"{one}"' for one in inside)
+        if origin in (Union, types.UnionType):
+            return " | ".join(name(one) for one in inside)
+        if origin is list:
+            return f"Array<{name(inside[0])}>"
+        if origin is dict:
+            return f"Record<string, {name(inside[1])}>"
+        if kind not in _SIMPLE:
+            interface(kind)
+        return _SIMPLE.get(kind) or str(kind.__name__)
+
+    def interface(kind: Any) -> None:
+        if kind.__name__ in written:
+            return
+        written[kind.__name__] = ""
+        lines = [f"export interface {kind.__name__} {{"]
+        for field, hint in get_type_hints(
+            kind, include_extras=not issubclass(kind, BaseModel)
+        ).items():
+            if field in _LEFT_OUT or field.startswith("model_"):
+                continue
+            optional = "?" if get_origin(hint) is NotRequired else ""
+            lines.append(
+                f"  {field}{optional}: {name(Usage | None if field == 'usage' else hint)};"
+            )
+        written[kind.__name__] = "\n".join([*lines, "}"])
+
+    for kind in (Index, RunLine, Trial):
+        interface(kind)
+    head = "/* Made by `python -m skillup.reports.html.page_data`. */"
+    return "\n\n".join([head, *(written[one] for one in sorted(written))]) + "\n"
+
+
+if __name__ == "__main__":
+    TYPES.write_text(typescript(), encoding="utf-8")

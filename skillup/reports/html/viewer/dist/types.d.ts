@@ -1,0 +1,586 @@
+/* Made by `python -m skillup.reports.html.page_data`. */
+
+export interface Analysis {
+  confidence: number;
+  overall: Overall | null;
+  cases: Array<CaseReliability>;
+  uplift: Array<Uplift>;
+  triggering: Array<Triggering>;
+  engines: Array<EngineColumn>;
+}
+
+export interface AtK {
+  k: number;
+  pass_at_k: number;
+  pass_hat_k: number;
+}
+
+export interface Attempt {
+  attempt: number;
+  error: TrialError | null;
+  reason: string;
+  turns: Array<Turn>;
+  raw: Array<Link>;
+}
+
+export interface CaptureData {
+  variable: string;
+  value: string;
+  used_in: Array<number>;
+  where: Where | null;
+}
+
+export interface CaseHistory {
+  suite: string;
+  case_id: string;
+  engine: string;
+  variant: string;
+  marks: Array<RunMark>;
+  failing_since: FailingSince | null;
+}
+
+export interface CaseReliability {
+  suite: string;
+  case_id: string;
+  engine: string;
+  variant: string;
+  rate: Rate;
+  error: number;
+  skip: number;
+  not_run: number;
+  flaky: boolean;
+  at_k: Array<AtK>;
+  turns: Array<TurnReliability>;
+  decision: Decision | null;
+}
+
+export interface Changes {
+  added: Array<string>;
+  modified: Array<string>;
+  deleted: Array<string>;
+  diff: string;
+  images?: Array<Picture>;
+}
+
+export interface Check {
+  name: string;
+  kind: string;
+  passed: boolean;
+  score: number;
+  weight: number;
+  required: boolean;
+  assertable: boolean;
+  evaluated: boolean;
+  scope: string;
+  role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge";
+  expected: string;
+  found: string;
+  excerpt: string;
+  skill: string | null;
+  error: string | null;
+  error_kind: "template" | null;
+  notes: Array<string>;
+  votes: Array<number> | null;
+  agreement: number | null;
+  children: Array<Check>;
+  evidence: Evidence | null;
+}
+
+export interface ContentPart {
+  text: string;
+  variable: string | null;
+}
+
+export interface Counts {
+  total: number;
+  passed: number;
+  fail: number;
+  error: number;
+  skip: number;
+  pass_rate: number | null;
+}
+
+export interface Decided {
+  suite: string;
+  case_id: string;
+  engine: string;
+  variant: string;
+  decision: Decision;
+}
+
+export interface Decision {
+  verdict: "above" | "below" | "undecided";
+  threshold: number;
+  error_rate: number;
+  trials: number;
+  saved: number;
+}
+
+export interface Difference {
+  with_skill: number;
+  without_skill: number;
+  difference: number;
+  low: number | null;
+  high: number | null;
+  cases: number;
+}
+
+export interface Engine {
+  profile: string;
+  adapter: string | null;
+  model: string | null;
+  version: string | null;
+}
+
+export interface EngineColumn {
+  suite: string;
+  engine: string;
+  rate: Rate;
+  error: number;
+  score: number | null;
+  turns: number | null;
+  tokens: number | null;
+  cost_usd: number | null;
+  duration_ms: number | null;
+}
+
+export interface EngineInfo {
+  profile: string;
+  adapter: string;
+  version: string | null;
+  model: string | null;
+  permission: string;
+  isolation: string;
+}
+
+export interface Evidence {
+  turn: number;
+  follow_up: number | null;
+  in: "response" | "item" | "changes";
+  item: number | null;
+  part: "text" | "result" | "arguments" | null;
+  argument: string | null;
+  start: number;
+  end: number;
+  path?: string | null;
+  more?: Array<Evidence>;
+}
+
+export interface FailingSince {
+  run_id: string;
+  started_at: string;
+  runs: number;
+  before?: Array<number>;
+  since?: Array<number>;
+}
+
+export interface Family {
+  of: string;
+  tree: Array<FamilyTrial>;
+  shape: FamilyNode;
+}
+
+export interface FamilyNode {
+  job: string | null;
+  name: string | null;
+  shared: Array<number> | null;
+  own_from: number;
+  children: Array<FamilyNode>;
+}
+
+export interface FamilyTrial {
+  job: string;
+  n: number;
+  case_id: string;
+  trial: number;
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  forks_at: number;
+  parent_n: number | null;
+}
+
+export interface HistoryMessage {
+  role: string;
+  content: string;
+  items: Array<Item>;
+}
+
+export interface Index {
+  schema: string;
+  mode: "report" | "view";
+  run: RunHead;
+  summary: Summary;
+  analysis: Analysis | null;
+  deciding: Array<string>;
+  decided: Array<Decided>;
+  rows: Array<Row>;
+  not_run: Array<string>;
+  not_needed: Array<string>;
+  warnings: Array<string>;
+  history: Array<CaseHistory> | null;
+  sides: Sides | null;
+  open?: string;
+}
+
+export interface Item {
+  type: "message" | "reasoning" | "notice" | "tool";
+  agent?: string | null;
+  text?: string;
+  id?: string | null;
+  name?: string;
+  kind?: string;
+  arguments?: Record<string, unknown>;
+  result?: ToolResult | null;
+  duration_ms?: number | null;
+}
+
+export interface Judging {
+  calls: number;
+  cached_calls: number;
+  models: Array<string>;
+  usage: Usage | null;
+  cost_usd: number | null;
+}
+
+export interface Link {
+  name: string;
+  href: string;
+}
+
+export interface Overall {
+  passed: number;
+  held: number;
+  rate: number | null;
+  low: number | null;
+  high: number | null;
+  cases: number;
+}
+
+export interface Picture {
+  path: string;
+  size: number;
+  type?: string;
+  width?: number;
+  height?: number;
+  data?: string | null;
+}
+
+export interface Rate {
+  passed: number;
+  held: number;
+  rate: number | null;
+  low: number | null;
+  high: number | null;
+}
+
+export interface Row {
+  n: number;
+  job: string;
+  suite: string;
+  case_id: string;
+  engine: string;
+  variant: string;
+  title: string | null;
+  tags: Array<string>;
+  trial: number;
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  reason: string;
+  turns: Array<RowTurn>;
+  flaky: boolean;
+  score: number | null;
+  end: boolean | null;
+  duration_ms: number | null;
+  cost_usd: number | null;
+  tokens: number | null;
+  error_kind: string | null;
+  branch_of: string | null;
+  simulator: RowSimulator | null;
+  started_at?: string | null;
+}
+
+export interface RowSimulator {
+  messages: number;
+  cost_usd: number | null;
+  tokens: number | null;
+  models: Array<string>;
+}
+
+export interface RowTurn {
+  status: "completed" | "failed" | "skipped" | "error";
+  ok: boolean | null;
+  unjudged?: boolean;
+}
+
+export interface RunHead {
+  run_id: string;
+  started_at: string;
+  finished: boolean;
+  running: boolean;
+  now: string | null;
+  since: string | null;
+  stopped: Stop | null;
+  path: string;
+  engines: Array<Engine>;
+  suites: Array<string>;
+  skillup_version: string | null;
+}
+
+export interface RunLine {
+  id: string;
+  run_id: string | null;
+  status: string;
+  started_at: string | null;
+  suites: Array<string>;
+  engines: Array<string>;
+  counts: Record<string, number> | null;
+  done: number;
+  planned: number;
+  duration_ms: number | null;
+  cost_usd: number | null;
+  problem: string | null;
+}
+
+export interface RunMark {
+  run_id: string;
+  started_at: string;
+  passed: number;
+  held: number;
+  error: number;
+  score: number | null;
+}
+
+export interface Side {
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  score: number | null;
+  passed: number;
+  held: number;
+  reason: string;
+  n: number | null;
+}
+
+export interface SideRow {
+  suite: string;
+  case_id: string;
+  engine: string;
+  variant: string;
+  a: Side | null;
+  b: Side | null;
+  change: "newly_failing" | "newly_passing" | "changed" | "not_run" | "only_a" | "only_b" | "same";
+  case_changes: Array<string>;
+  sure: boolean;
+  how_sure: string;
+}
+
+export interface SideRun {
+  run_id: string;
+  started_at: string;
+  path: string;
+}
+
+export interface Sides {
+  a: SideRun;
+  b: SideRun;
+  summary: Array<string>;
+  rows: Array<SideRow>;
+  notes: Array<string>;
+  details_of_a: boolean;
+}
+
+export interface Simulated {
+  messages: number;
+  stop: "completed" | "impossible" | "limit" | null;
+  reason: string;
+  models: Array<string>;
+  usage: Usage | null;
+  cost_usd: number | null;
+}
+
+export interface SimulatedEnd {
+  stop: "completed" | "impossible" | "limit";
+  reason: string;
+  info: SimulatorInfo | null;
+}
+
+export interface SimulatorInfo {
+  usage: Usage | null;
+  cost_usd: number | null;
+  model: string | null;
+  cached: boolean;
+}
+
+export interface SkillInfo {
+  name: string;
+  sha256: string;
+  role: "under_test" | "distractor";
+}
+
+export interface Stop {
+  kind: "max_fail" | "max_cost_usd" | "max_tokens" | "time_limit" | "quota" | "interrupted";
+  message: string;
+}
+
+export interface Summary {
+  total: number;
+  passed: number;
+  fail: number;
+  error: number;
+  skip: number;
+  pass_rate: number | null;
+  baseline: Counts | null;
+  duration_ms: number;
+  cost_usd: number | null;
+  usage: Usage | null;
+  judging: Judging | null;
+}
+
+export interface ToolResult {
+  call_id: string;
+  status: "success" | "error" | "unknown";
+  content: string;
+}
+
+export interface Trial {
+  n: number;
+  job: string;
+  grade: TrialGrade | null;
+  title: string | null;
+  case_id: string;
+  suite: string;
+  engine: EngineInfo;
+  variant: string;
+  trial: number;
+  attempt: number;
+  attempts: Array<Attempt>;
+  session_id: string | null;
+  started_at: string | null;
+  system: string | null;
+  history: Array<HistoryMessage>;
+  turns: Array<Turn>;
+  conversation_checks: Array<Check>;
+  variables: Record<string, unknown>;
+  notes: Array<string>;
+  skills: Array<SkillInfo>;
+  error: TrialError | null;
+  skipped: string | null;
+  simulated_end: SimulatedEnd | null;
+  family: Family | null;
+  raw: Array<Link>;
+  live?: string;
+  under_way?: Array<TurnUnderWay>;
+  waiting?: string;
+  problem?: string;
+}
+
+export interface TrialError {
+  kind: string;
+  message: string;
+  evidence?: string | null;
+  advice?: string | null;
+}
+
+export interface TrialGrade {
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  score: number | null;
+  reason: string;
+  warnings: Array<string>;
+  execution_mode?: string;
+  usage: Usage | null;
+  cost_usd: number | null;
+  duration_ms: number | null;
+  judging?: Judging | null;
+  simulator?: Simulated | null;
+}
+
+export interface Triggering {
+  suite: string;
+  engine: string;
+  skill: string;
+  used_rightly: number;
+  not_used_wrongly: number;
+  used_wrongly: number;
+  not_used_rightly: number;
+  precision: number | null;
+  recall: number | null;
+  f1: number | null;
+  distractors: Array<string>;
+}
+
+export interface Turn {
+  turn_number: number;
+  follow_up: number | null;
+  status: "completed" | "failed" | "skipped" | "error";
+  reason: string;
+  source: "case" | "simulator" | "follow_up" | "history";
+  content: string;
+  content_parts: Array<ContentPart>;
+  response: string;
+  model: string | null;
+  started_at: string | null;
+  duration_ms: number | null;
+  cost_usd: number | null;
+  usage: Usage | null;
+  session_id: string | null;
+  session_verified: boolean | null;
+  held_by: string | null;
+  items: Array<Item>;
+  captures: Array<CaptureData>;
+  changes: Changes | null;
+  checks: Array<Check>;
+  post_condition_passed: boolean | null;
+  error: TrialError | null;
+  notes: Array<string>;
+  follow_ups: Array<Turn>;
+  raw: Array<Link>;
+  score: number | null;
+  asked_by: Array<number>;
+  passed_on?: string | null;
+  label?: string;
+  passed?: boolean;
+}
+
+export interface TurnReliability {
+  turn_number: number;
+  rate: Rate;
+  at_k: Array<AtK>;
+  first_failures: number;
+  unfailed: number | null;
+}
+
+export interface TurnUnderWay {
+  turn_number: number;
+  status: string;
+  message: string | null;
+  raw: Array<Link>;
+}
+
+export interface Uplift {
+  suite: string;
+  engine: string;
+  case_id: string | null;
+  with_skill: Rate;
+  without_skill: Rate;
+  uplift: number | null;
+  low: number | null;
+  high: number | null;
+  p: number | null;
+  cases: number;
+  not_counted: Array<string>;
+  turns: Difference | null;
+  tokens: Difference | null;
+  cost_usd: Difference | null;
+  duration_ms: Difference | null;
+}
+
+export interface Usage {
+  input_tokens: number | null;
+  cached_input_tokens: number | null;
+  cache_write_tokens: number | null;
+  output_tokens: number | null;
+  reasoning_tokens: number | null;
+  requests: number | null;
+}
+
+export interface Where {
+  start: number;
+  end: number;
+  follow_up: number | null;
+}
