@@ -7,28 +7,25 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    arguments = sys.argv[1:]
     try:
-        code = _main(sys.argv[1:])
+        if arguments in (["--version"], ["-V"]):
+            # Typer and what it brings would take ten times as long as the answer.
+            from skillup import __version__
+
+            sys.stdout.write(f"skillup {__version__}\n")
+            sys.exit(0)
+        from skillup.cli.signals import leave_when_interrupted
+
+        leave_when_interrupted()
+        from skillup.cli.errors import run_app
+
+        code = run_app(arguments)
     except KeyboardInterrupt:
         # In the moments in which nothing of ours looks after it.
         sys.stderr.write("interrupted\n")
         code = 130
     sys.exit(code)
-
-
-def _main(arguments: list[str]) -> int:
-    # Typer and what it brings would take ten times as long as the answer.
-    if arguments in (["--version"], ["-V"]):
-        from skillup import __version__
-
-        sys.stdout.write(f"skillup {__version__}\n")
-        return 0
-    from skillup.cli.signals import leave_when_interrupted
-
-    leave_when_interrupted()
-    from skillup.cli.errors import run_app
-
-    return run_app(arguments)
 
 
 if __name__ == "__main__":

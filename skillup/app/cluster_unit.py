@@ -14,30 +14,23 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from skillup import __version__
-from skillup.app.planning import plan_of, secrets_of_plan
-from skillup.app.request import RunRequest, parse_vars, request_from
+from skillup.app.planning import plan_of
+from skillup.app.request import RunRequest, request_from
 from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.app.shutdown import until_signalled
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
-from skillup.executors import RunOptions
-from skillup.executors.budgets import StopPolicy
 from skillup.executors.cluster.worker import ANSWER_FILE, NO_ROOM
 from skillup.executors.shared_prefix import with_relatives
-from skillup.judges.models.cache import AnswerCache, AnswerFolder
 from skillup.load.trust import VARIABLE
 from skillup.plan import Plan
-from skillup.ratelimit import RateLimiter
-from skillup.store import RunDirectory
-from skillup.trial.message import now
 
 _LOOK_SECONDS = 0.5
 _STOP_SECONDS = 60.0
@@ -78,22 +71,28 @@ def _end_with(parent: int) -> None:
 def _refused(error: SkillupError, root: str) -> int:
     """Say on stderr, in one line, why no trials are run; the exit code."""
     problems = [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
-    said = "; ".join([*problems, error.message, *filter(None, [error.hint])])
+    text = "; ".join([*problems, error.message, *filter(None, [error.hint])])
     # Where no disk has room there may be none for this, either: the code says enough.
     with suppress(OSError):
-        sys.stderr.write(" ".join(said.replace(root, "").split()) + "\n")
+        sys.stderr.write(" ".join(text.replace(root, "").split()) + "\n")
         sys.stderr.flush()
     return NO_ROOM if isinstance(error, FullDiskError | RunDirectoryError) else 1
 
 
 def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
-    """The request, its paths below `root`."""
+    """The request, its paths below `root`, without what only the client decides."""
     request = request_from({"request": given})
     return replace(
         request,
         directory=root + request.directory,
         paths=tuple(root + path for path in request.paths),
         engines=tuple(root + name if name[0:1] == "/" else name for name in request.engines),
+        executor="local",
+        parallel=1,
+        max_fail=None,
+        max_cost_usd=None,
+        max_tokens=None,
+        time_limit=None,
     )
 
 
@@ -119,40 +118,23 @@ def _check(asked: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, Any] | None:
     """Run ``asked["jobs"]``; why their run has stopped, if it has."""
-    wanted = set(asked["jobs"])
+    chosen = set(asked["jobs"])
     # What they depend on has been seen to by the client.
-    jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in wanted)
-    if len(jobs) != len(wanted):
+    jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in chosen)
+    if len(jobs) != len(chosen):
         raise SkillupError("the suites make another plan here than at the client")
-    plan = Plan(tuple(with_relatives(jobs, plan.jobs, asked["counted"])))
-    environment, base, stopping = dict(os.environ), Path(request.directory), StopPolicy()
-    secrets = secrets_of_plan(plan, base, environment)
-    info = {
-        "schema_version": "skillup.run/1",
-        "run_id": asked["run_id"],
-        "skillup_version": __version__,
-        "started_at": now(),
-        "request": asdict(request),
-        "jobs": [job.id for job in jobs],
-        "references": asked["references"],
-    }
-    with RunDirectory.create(Path(asked["directory"], "run"), info, mask=secrets.mask) as directory:
-        own = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
-        options = RunOptions(
-            run_id=asked["run_id"],
-            environment=environment,
-            secrets=secrets,
-            parallel=1,
-            stopping=stopping,
-            rate_limiter=RateLimiter(request.patience_seconds, stopping.end_for_quota),
-            variables=parse_vars(request.variables),
-            seed=request.seed,
-            own_process=True,
-        )
-        cache = AnswerCache(own, None, anew=request.no_judge_cache)
-        session = RunSession(request, plan, directory, cache, options)
+    with RunSession.open(
+        # Whether a case is decided the client knows.
+        replace(request, until_decided=False),
+        Plan(tuple(with_relatives(jobs, plan.jobs, asked["counted"]))),
+        path=Path(asked["directory"], "run"),
+        run_id=asked["run_id"],
+        about={"references": asked["references"], "jobs": [job.id for job in jobs]},
+        own_process=True,
+    ) as session:
         anyio.run(until_signalled, partial(session.run, _Nobody()))
-    return stopping.reason.model_dump(mode="json") if stopping.reason is not None else None
+        reason = session.options.stopping.reason
+    return reason.model_dump(mode="json") if reason is not None else None
 
 
 class _Nobody:

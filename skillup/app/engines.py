@@ -1,4 +1,4 @@
-"""Which engine holds which suite's cases."""
+"""Which engine runs which suite's cases."""
 
 from __future__ import annotations
 
@@ -19,23 +19,35 @@ DEFAULT_ENGINE = "scripted"
 """Embedded: it needs no network and no key."""
 
 
+def root_with_engines(base: Path, suite: Path) -> Path:
+    """The workspace whose `engines/` counts: that of `base`, if it has any, else the suite's."""
+    here = workspace_root(base)
+    return here if profile_files(here) else workspace_root(suite)
+
+
 def profiles_for(
     suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
 ) -> dict[str, list[Profile]]:
-    """By suite file, the profiles that hold its cases: those asked for, else the suite's own.
+    """By suite file, the profiles that run its cases: those asked for, else the suite's own.
 
-    Raises UsageError for an engine that is not known here.
+    Raises UsageError for an engine that is not known here, and InvalidFilesError for variables of a
+    suite that would send a real agent's requests, and its key, elsewhere.
     """
     chosen: dict[str, list[Profile]] = {}
     for suite in suites:
         root = root_with_engines(base, suite.path)
-        if engines:
-            profiles = [load_profile(name, root, os.environ) for name in engines]
-        else:
-            profiles = [own_profile(suite, root)]
+        profiles = [load_profile(name, root, os.environ) for name in engines]
+        profiles = profiles or [own_profile(suite, root)]
         if model is not None:
             profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
-        _refuse_redirection(suite, profiles)
+        if not is_trusted(os.environ) and any(p.engine != DEFAULT_ENGINE for p in profiles):
+            what = "{} would send the agent's key to an address that the suite names"
+            problems = [
+                suite.document.problem(loc, what.format(name), ALLOW)
+                for loc, name in address_variables(suite.suite)
+            ]
+            if problems:
+                raise InvalidFilesError(problems)
         names = [profile.name for profile in profiles]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -44,60 +56,39 @@ def profiles_for(
     return chosen
 
 
-def root_with_engines(base: Path, suite: Path) -> Path:
-    """The workspace whose `engines/` counts: that of `base`, if it has any, else the suite's."""
-    here = workspace_root(base)
-    return here if profile_files(here) else workspace_root(suite)
-
-
 def own_profile(suite: LoadedSuite, root: Path) -> Profile:
     """The suite's own engine. Raises InvalidFilesError if there is none of that name."""
-    wanted = suite.suite.engine
-    if wanted is None:
+    own = suite.suite.engine
+    if own is None:
         return load_profile(DEFAULT_ENGINE, root, os.environ)
     try:
-        profile = load_profile(wanted.name, root, os.environ)
+        profile = load_profile(own.name, root, os.environ)
     except UsageError as unknown:
-        line, column = suite.document.locate(("engine", "name"))
         fix = f"choose one with --engine: {', '.join(ADAPTERS)}"
-        problem = Problem(suite.path, line, column, "engine.name", unknown.message, fix)
+        problem = suite.document.problem(("engine", "name"), unknown.message, fix)
         raise InvalidFilesError([problem]) from None
     updates: dict[str, str] = {}
-    if wanted.model.name not in (None, "auto"):
-        updates["model"] = str(wanted.model.name)
-    if wanted.model.base_url:
-        address = wanted.model.base_url
-        why = address_problem("engine.model.base_url", address, os.environ, profile.base_url)
+    if own.model.name not in (None, "auto"):
+        updates["model"] = str(own.model.name)
+    address = own.model.base_url
+    if address:
+        loc = ("engine", "model", "base_url")
+        why = address_problem(".".join(loc), address, os.environ, profile.base_url)
         if why is not None and profile.engine != DEFAULT_ENGINE:
-            line, column = suite.document.locate(("engine", "model", "base_url"))
-            raise InvalidFilesError(
-                [Problem(suite.path, line, column, "engine.model.base_url", why)]
-            )
-        updates["base_url"] = wanted.model.base_url
+            raise InvalidFilesError([suite.document.problem(loc, why)])
+        updates["base_url"] = address
     return profile.model_copy(update=updates)
-
-
-def _refuse_redirection(suite: LoadedSuite, profiles: Sequence[Profile]) -> None:
-    """Variables of the suite may not send a real agent's requests, and its key, elsewhere."""
-    if is_trusted(os.environ) or all(one.engine == DEFAULT_ENGINE for one in profiles):
-        return
-    problems = []
-    for loc, name in address_variables(suite.suite):
-        what = f"{name} would send the agent's key to an address that the suite names"
-        problems.append(suite.document.problem(loc, what, ALLOW))
-    if problems:
-        raise InvalidFilesError(problems)
 
 
 def require_scripts(plan: Plan) -> None:
     """Raises InvalidFilesError naming each case that the scripted engine has no script for."""
-    missing = {
-        job.loaded.path: job.loaded
+    missing = dict.fromkeys(
+        job.loaded.path
         for job in plan.jobs
         if job.profile.engine == "scripted"
         and job.loaded.case.scripted is None
         and job.loaded.case.input.transcript is None  # then no agent is asked
-    }
+    )
     what = "the scripted engine has no script for this case"
     fix = "add `scripted:`, or choose a real agent: --engine claude_code"
     if missing:

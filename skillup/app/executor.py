@@ -1,4 +1,4 @@
-"""Where the trials of a run are held: `--executor` and `--scheduler`."""
+"""Where the trials of a run are run: `--executor` and `--scheduler`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillup.app.engines import root_with_engines
@@ -14,7 +13,6 @@ from skillup.app.planning import names_of_run
 from skillup.app.request import RunRequest
 from skillup.errors import SkillupError, UsageError
 from skillup.load.discover import find_suites, workspace_root
-from skillup.load.problems import near_miss
 from skillup.plan import Plan
 from skillup.redaction.secrets import Secrets
 
@@ -27,27 +25,30 @@ _UNIT = "skillup.app.cluster_unit"
 
 def check_executor(request: RunRequest, *, keep: bool) -> None:
     """Raises UsageError for what does not go together, SkillupError if the extra is missing."""
+    problem = hint = ""
     if request.executor not in _EXECUTORS:
-        guess = near_miss(request.executor, _EXECUTORS)
-        hint = f"did you mean {guess}?" if guess else f"known here: {', '.join(_EXECUTORS)}"
-        raise UsageError(f"--executor {request.executor}: no such executor", hint=hint)
-    if request.executor == "local":
-        if request.scheduler is not None:
-            raise UsageError(
-                f"--scheduler {request.scheduler} is for --executor dask only",
-                hint="add --executor dask, or leave it out",
-            )
-        return
-    if request.scheduler is None:
-        raise UsageError(
-            "--executor dask needs a cluster", hint="say where: --scheduler tcp://host:8786"
+        problem = f"--executor {request.executor}: no such executor"
+        hint = f"known here: {', '.join(_EXECUTORS)}"
+    elif request.executor == "local":
+        if request.scheduler is None:
+            return
+        problem = f"--scheduler {request.scheduler} is for --executor dask only"
+        hint = "add --executor dask, or leave it out"
+    elif request.scheduler is None:
+        problem = "--executor dask needs a cluster"
+        hint = "say where: --scheduler tcp://host:8786"
+    elif keep:
+        problem = (
+            "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers"
         )
-    if keep:
-        raise UsageError(
-            "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers",
-            hint="run the case here to look at its workspace",
-        )
-    if not _is_installed():
+        hint = "run the case here to look at its workspace"
+    if problem or request.scheduler is None:
+        raise UsageError(problem, hint=hint)
+    try:
+        installed = find_spec("distributed") is not None
+    except ImportError:
+        installed = False
+    if not installed:
         raise SkillupError(
             "--executor dask needs the extra `cluster`, which is not installed",
             hint="pip install 'skillup-eval[cluster]'",
@@ -57,15 +58,8 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
     check_address(request.scheduler)
 
 
-def _is_installed() -> bool:
-    try:
-        return find_spec("distributed") is not None
-    except ImportError:
-        return False
-
-
 def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
-    """The cluster that holds the plan, with the files that are sent there; None: it is held here.
+    """The cluster that runs the plan, with the files that are sent there; None: it is run here.
 
     Raises SkillupError if the files cannot be sent, or hold a credential of `environment`.
     """
@@ -74,20 +68,18 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         return None
     from skillup.executors.cluster import Cluster, pack
 
-    base = Path(request.directory or ".").resolve()
+    base = request.base.resolve()
     paths = [(base / path).resolve() for path in request.paths]
-    named = [name.endswith((".yaml", ".yml")) for name in request.engines]
-    engines = [
-        str((base / name).resolve()) if is_file else name
-        for name, is_file in zip(request.engines, named, strict=True)
-    ]
-    profiles = [Path(name) for name, is_file in zip(engines, named, strict=True) if is_file]
+    files = {n: (base / n).resolve() for n in request.engines if n.endswith((".yaml", ".yml"))}
     suites = [found.path.resolve() for found in find_suites(paths)]
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
     roots += [root_with_engines(base, suite) for suite in suites]
     roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
     request = replace(
-        request, directory=str(base), paths=tuple(map(str, paths)), engines=tuple(engines)
+        request,
+        directory=str(base),
+        paths=tuple(map(str, paths)),
+        engines=tuple(str(files.get(name, name)) for name in request.engines),
     )
     secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
     secrets = secrets.sparing(names_of_run(plan, base))
@@ -101,6 +93,6 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         scheduler=scheduler,
         program=_UNIT,
         request=asdict(request),
-        files=pack(plan, paths, suites, roots, profiles, secrets),
+        files=pack(plan, paths, suites, roots, list(files.values()), secrets),
         parallel=request.parallel,
     )

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from skillup.app.engines import profiles_for, require_scripts, root_with_engines
-from skillup.app.judges import with_judges
-from skillup.app.merge import shard_of
 from skillup.app.request import RunRequest, parse_vars
 from skillup.engines.registry import tokens_of
-from skillup.errors import Problem, SkillupError, UsageError
+from skillup.errors import SkillupError, UsageError
 from skillup.load.datasets import Sampling, sampled
-from skillup.load.model import Loaded
+from skillup.load.model import LoadedSuite
 from skillup.load.profiles import load_profile
 from skillup.load.suites import load_paths
-from skillup.plan import Plan, Selection, make_plan
+from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
-from skillup.reports.terminal.listing import problem_line
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
@@ -29,84 +26,119 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     Raises UsageError and InvalidFilesError; warnings go to stderr.
     """
     _check_until_decided(request)
-    base = Path(request.directory or ".")
     variables = parse_vars(request.variables)
-    loaded = load_paths([base / path for path in request.paths], variables=variables)
-    if loaded.errors:
-        _warn(loaded.warnings)
+    loaded = load_paths([request.base / path for path in request.paths], variables=variables)
+    warnings = list(loaded.warnings)
+    if not loaded.errors:
+        suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
+        suites = [_with_judge_model(suite, request) for suite in suites]
+        plan = make_plan(
+            suites,
+            profiles_for(suites, request.engines, request.model, request.base),
+            Selection(
+                case_globs=request.cases,
+                tags=request.tags,
+                trials=request.trials,
+                trials_from_turn=request.trials_from_turn,
+                variants=("with_skill", "without_skill") if request.baseline else ("with_skill",),
+                variables=variables,
+            ),
+        )
+        if request.jobs:
+            chosen = set(request.jobs)
+            plan = replace(plan, jobs=tuple(job for job in plan.jobs if job.id in chosen))
+        if request.shard is not None:
+            plan = shard_of(plan, request.shard, by_case=request.until_decided)
+            if plan.whole and not plan.jobs:
+                raise UsageError(
+                    f"--shard {request.shard}: none of the {len(plan.whole)} trials is in it"
+                )
+        if not plan.jobs:
+            known = ", ".join(plan.left_out[:10]) or "none"
+            raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
+        # Of files that hold none but cases which are not run nobody wants to hear.
+        files = {case.path for suite in loaded.suites for case in suite.cases}
+        left_out = files - {job.loaded.path for job in plan.jobs}
+        warnings = [warning for warning in warnings if warning.file not in left_out]
+    if warnings:
+        from skillup.reports.terminal.listing import problem_line
+
+        sys.stderr.writelines(f"{problem_line(warning)}\n" for warning in warnings)
     loaded.or_raise()
-    suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
-    suites = with_judges(suites, request.judge_model, request.judge_model_fallback)
-    profiles = profiles_for(suites, request.engines, request.model, base)
-    plan = make_plan(
-        suites,
-        profiles,
-        Selection(
-            case_globs=request.cases,
-            tags=request.tags,
-            trials=request.trials,
-            trials_from_turn=request.trials_from_turn,
-            variants=("with_skill", "without_skill") if request.baseline else ("with_skill",),
-            variables=variables,
-        ),
-    )
-    if request.jobs:
-        wanted = set(request.jobs)
-        plan = replace(plan, jobs=tuple(job for job in plan.jobs if job.id in wanted))
-    if request.shard is not None:
-        plan = shard_of(plan, request.shard, by_case=request.until_decided)
-        if plan.whole and not plan.jobs:
-            raise UsageError(
-                f"--shard {request.shard}: none of the {len(plan.whole)} trials is in it"
-            )
-    if not plan.jobs:
-        known = ", ".join(plan.left_out[:10]) or "none"
-        raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
-    _warn(_of_selected(loaded, plan))
     require_scripts(plan)
-    of_plan = {job.suite.path: job.suite.suite.cases.parallelism for job in plan.jobs}
+    parallel = {job.suite.path: job.suite.suite.cases.parallelism for job in plan.jobs}
     # A suite's number is what it can stand: with several, none is exceeded.
-    return plan, min(filter(None, of_plan.values()), default=os.cpu_count() or 2)
+    return plan, min(filter(None, parallel.values()), default=os.cpu_count() or 2)
+
+
+def _with_judge_model(suite: LoadedSuite, request: RunRequest) -> LoadedSuite:
+    asked, fallback = request.judge_model, request.judge_model_fallback
+    if not asked and not fallback:
+        return suite
+    from skillup.judges.models.client import with_judge_model
+
+    cases = tuple(
+        replace(loaded, case=with_judge_model(loaded.case, asked, fallback, suite.suite))
+        for loaded in suite.cases
+    )
+    return replace(suite, cases=cases)
 
 
 def _check_until_decided(request: RunRequest) -> None:
     """Raises UsageError if `--until-decided` and what belongs to it do not go together."""
-    rate = request.pass_rate
-    if rate is not None and not request.until_decided:
-        raise UsageError(
-            f"--pass-rate {rate:g}: it says what --until-decided compares with",
-            hint="give both, or leave it out",
+    rate, decided = request.pass_rate, request.until_decided
+    problem = hint = ""
+    if rate is not None and not decided:
+        problem = f"--pass-rate {rate:g}: it says what --until-decided compares with"
+        hint = "give both, or leave it out"
+    elif rate is not None and not 0 < rate < 1:
+        problem = f"--pass-rate {rate:g}: must be between 0 and 1, without them"
+        hint = "for example 0.9: is a case surely above or below 90 %?"
+    elif decided and (request.trials or 0) < 2:
+        problem = "--until-decided needs the most trials that a case may have"
+        hint = "say it with --trials, for example --trials 50"
+    elif decided and (request.trials_from_turn or 1) > 1:
+        problem = (
+            "--until-decided does not go with --trials-from-turn: trials that share turns run "
+            "together, so none can be left out"
         )
-    if rate is not None and not 0 < rate < 1:
-        raise UsageError(
-            f"--pass-rate {rate:g}: must be between 0 and 1, without them",
-            hint="for example 0.9: is a case surely above or below 90 %?",
-        )
-    if not request.until_decided:
-        return
-    if request.trials is None or request.trials < 2:
-        raise UsageError(
-            "--until-decided needs the most trials that a case may have",
-            hint="say it with --trials, for example --trials 50",
-        )
-    if (request.trials_from_turn or 1) > 1:
-        raise UsageError(
-            "--until-decided does not go with --trials-from-turn: trials that share turns are held "
-            "together, so none can be left out",
-            hint="leave one of them out",
-        )
+        hint = "leave one of them out"
+    if problem:
+        raise UsageError(problem, hint=hint)
 
 
-def _of_selected(loaded: Loaded, plan: Plan) -> list[Problem]:
-    """The warnings without those of files that hold none but cases which are not run."""
-    files = {case.path for suite in loaded.suites for case in suite.cases}
-    left_out = files - {job.loaded.path for job in plan.jobs}
-    return [warning for warning in loaded.warnings if warning.file not in left_out]
+def shard_of(plan: Plan, shard: str, *, by_case: bool) -> Plan:
+    """The part ``INDEX/COUNT`` of `plan`: the same one wherever the plan is made.
 
+    Trials that share turns, or of which one depends on the other, are in one shard, and so are all
+    trials of a case if `by_case`. Raises UsageError for what is no shard.
+    """
+    index, _, count = shard.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+        raise UsageError(f"--shard {shard}: no part of the run", hint="for example 1/8, up to 8/8")
+    leader: dict[str, str] = {}
 
-def _warn(problems: Iterable[Problem]) -> None:
-    for problem in problems:
-        sys.stderr.write(problem_line(problem) + "\n")
+    def find(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            name = leader[name]
+        return name
+
+    for job in plan.jobs:
+        case = f"case {job.suite.path} {job.loaded.family}" if by_case else job.id
+        for other in (*job.depends_on, f"family {job.family}" if job.family else job.id, case):
+            leader[find(other)] = find(job.id)
+    groups: dict[str, list[Job]] = {}
+    for job in plan.jobs:
+        groups.setdefault(find(job.id), []).append(job)
+    sizes = [0] * int(count)
+    taken: set[str] = set()
+    for group in groups.values():
+        smallest = sizes.index(min(sizes))
+        sizes[smallest] += len(group)
+        if smallest == int(index) - 1:
+            taken |= {job.id for job in group}
+    jobs = tuple(job for job in plan.jobs if job.id in taken)
+    return replace(plan, jobs=jobs, whole=plan.jobs)
 
 
 def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> Secrets:
@@ -115,11 +147,20 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     Those of the agents, of who plays users (their profiles are those of the workspace of `base`)
     and of who judges. Raises UsageError if a variable that `api_key_env` names cannot be masked.
     """
-    suites = {job.suite.path: job.suite for job in plan.jobs}.values()
+    suites = list({job.suite.path: job.suite for job in plan.jobs}.values())
     cases = list({id(job.loaded.case): job.loaded.case for job in plan.jobs}.values())
-    profiles = {job.profile.name: job.profile for job in plan.jobs}.values()
+    profiles = list({job.profile.name: job.profile for job in plan.jobs}.values())
+    users = [user for suite in suites if (user := suite.suite.user_simulator) is not None]
     judges = [*(case.judge_model for case in cases), *(j for c in cases for j in c.all_judges())]
-    users = [suite.suite.user_simulator for suite in suites]
+    players = []
+    for suite in suites:
+        engine = suite.suite.user_simulator.engine if suite.suite.user_simulator else None
+        try:
+            if engine is not None:
+                root = root_with_engines(base, suite.root)
+                players.append(load_profile(engine, root, environment))
+        except SkillupError:
+            continue  # the cases that need it say what is wrong
 
     names: set[str | None] = {profile.api_key_env for profile in profiles}
     secrets = Secrets.from_environment(environment, names)
@@ -129,16 +170,9 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     for suite in suites:
         # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
         secrets = secrets.also_of(suite.suite.environment.env, names)
-    for suite in suites:
-        user = suite.suite.user_simulator
-        if user is None or user.engine is None:
-            continue
-        try:
-            player = load_profile(user.engine, root_with_engines(base, suite.root), environment)
-        except SkillupError:
-            continue  # the cases that need it say what is wrong
-        secrets = secrets.also_of(environment, (player.api_key_env,))
-        secrets = secrets.also_of(player.env, (player.api_key_env,))
+    for player in players:
+        for variables in (environment, player.env):
+            secrets = secrets.also_of(variables, (player.api_key_env,))
         secrets = secrets.also(tokens_of(player.engine, environment))
     asked = [one for one in (*judges, *users) if one is not None]
     names |= {one.api_key_env for one in asked}

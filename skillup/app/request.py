@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.ratelimit.limiter import WAIT_SECONDS
+
+FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"
+"""Names the model of judges for cases that name none."""
+_HEAD_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,48 +58,48 @@ class RunRequest:
     """Where the paths are relative to."""
 
     @property
-    def patience_seconds(self) -> float:
-        """How long a provider that accepts nothing is waited for."""
-        return WAIT_SECONDS if self.rate_limit_wait is None else self.rate_limit_wait
+    def base(self) -> Path:
+        """The directory that relative paths start from."""
+        return Path(self.directory or ".")
 
 
 def request_from(data: dict[str, Any]) -> RunRequest:
     """The request that `run.json` holds. Raises RunDirectoryError if it holds none."""
-    known = {field.name for field in fields(RunRequest)}
+    from pydantic import TypeAdapter, ValidationError
+
     stored = data.get("request")
-    if not isinstance(stored, dict) or not set(stored) <= known:
-        raise RunDirectoryError(
-            "its run.json was written by another version", hint="start a new run instead"
-        )
-    try:
-        return TypeAdapter(RunRequest).validate_python(stored)
-    except ValidationError:
-        raise RunDirectoryError(
-            "its run.json is damaged: `request`", hint="start a new run instead"
-        ) from None
+    problem = "its run.json was written by another version"
+    if isinstance(stored, dict) and set(stored) <= {field.name for field in fields(RunRequest)}:
+        try:
+            return TypeAdapter(RunRequest).validate_python(stored)
+        except ValidationError:
+            problem = "its run.json is damaged: `request`"
+    raise RunDirectoryError(problem, hint="start a new run instead")
 
 
-def hidden_variables(variables: Sequence[str], mask: Callable[[str], str]) -> list[str]:
-    """The names of those of `variables` (``name=value``) whose values `run.json` must not have."""
-    values = parse_vars(variables)
-    return [name for name, value in values.items() if mask(value) != value]
+def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
+    """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
+    values: dict[str, str] = {}
+    for item in given or []:
+        name, separator, value = item.partition("=")
+        if not separator or not name:
+            raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
+        values[name] = value
+    return values
 
 
-_HEAD_BYTES = 128 * 1024
-
-
-def default_paths(paths: list[Path] | None) -> list[Path]:
+def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
     """What was given; else the suites of this folder.
 
     Raises UsageError if there are none, or if an agent's session was given.
     """
-    if paths:
-        for path in paths:
-            _refuse_session(path)
-        return paths
+    for path in paths or ():
+        _refuse_session(path)
     for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
-        if candidate.exists():
+        if not paths and candidate.exists():
             return [candidate]
+    if paths:
+        return paths
     raise UsageError(
         "no suite given, and no eval.yaml, evals/ or cases/ here",
         hint="name a suite, or change to a folder that has one",
@@ -113,7 +114,15 @@ def _refuse_session(path: Path) -> None:
     from skillup.sessions.readers import detect_format
 
     try:
-        found = None if _is_item(path) else detect_format(path, _HEAD_BYTES)
+        with path.open("rb") as file:
+            first = json.loads(file.readline(_HEAD_BYTES))
+    except (OSError, ValueError):
+        first = None
+    # A dataset's item may have the keys of a session, too.
+    if isinstance(first, dict) and "input" in first:
+        return
+    try:
+        found = detect_format(path, _HEAD_BYTES)
     except OSError:
         return
     if found is not None:
@@ -123,24 +132,3 @@ def _refuse_session(path: Path) -> None:
             hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "
             f"`skillup session to-case {path}`",
         )
-
-
-def _is_item(path: Path) -> bool:
-    """Whether the file begins with a dataset's item: that may have the keys of a session, too."""
-    with path.open("rb") as file:
-        try:
-            first = json.loads(file.readline(_HEAD_BYTES))
-        except ValueError:
-            return False
-    return isinstance(first, dict) and "input" in first
-
-
-def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
-    """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
-    values: dict[str, str] = {}
-    for item in given or []:
-        name, separator, value = item.partition("=")
-        if not separator or not name:
-            raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
-        values[name] = value
-    return values

@@ -5,47 +5,37 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from skillup import __version__
-from skillup.analysis import with_analysis
 from skillup.app.executor import cluster_for
-from skillup.app.judges import answer_cache, router_of, simulators_of
+from skillup.app.judges import answer_cache, needs_judge, router_of, simulators_of
 from skillup.app.planning import secrets_of_plan, warn_of_spared
-from skillup.app.request import RunRequest, hidden_variables, parse_vars
-from skillup.app.resume import (
-    case_digests,
-    check_same_cases,
-    check_same_trials,
-    milliseconds_of_starts,
-    note_changed_cases,
-)
-from skillup.app.runs import index_finished_run
+from skillup.app.request import RunRequest, parse_vars
+from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
 from skillup.errors import SkillupError
 from skillup.executors import RunObserver, RunOptions, run_locally
 from skillup.executors.budgets import RunLimits, StopPolicy
-from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.orphans import end_what_was_left
 from skillup.executors.retry_errors import RetryErrors, take_back, trials_to_retry
-from skillup.executors.stepwise import Stepwise
-from skillup.judges.models.cache import AnswerCache
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
 from skillup.ratelimit import RateLimiter
+from skillup.ratelimit.limiter import WAIT_SECONDS
 from skillup.redaction.secrets import Secrets
-from skillup.reports.formats import write_reports
-from skillup.reports.result import Ending, build_result
 from skillup.schema.grade import Grade, RunResult, Stop
-from skillup.stats.sequential import fewest_trials
+from skillup.schema.suite import needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.trial.message import now
+from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:
     from skillup.executors.cluster import Cluster
-    from skillup.load.model import LoadedSuite
+    from skillup.executors.early_stopping import EarlyStopping
+    from skillup.executors.stepwise import Stepwise
 
 
 class RunSession:
@@ -56,22 +46,17 @@ class RunSession:
         request: RunRequest,
         plan: Plan,
         directory: RunDirectory,
-        cache: AnswerCache,
-        options: RunOptions,
+        secrets: Secrets,
+        cluster: Cluster | None,
     ) -> None:
-        """`options` without judges and simulated users."""
-        base = Path(request.directory or ".")
-        environment, secrets = options.environment, options.secrets
-        router = router_of(plan, base, environment, secrets, cache, options.rate_limiter)
-        self.models = router.models
-        simulators = simulators_of(router.models, base, environment, secrets)
         self.request, self.plan, self.directory, self.secrets = request, plan, directory, secrets
-        self.options = replace(options, reader=router, simulators=simulators)
+        self._cluster = cluster
+        self.options: RunOptions
         self.grades: dict[str, Grade] = {}
         """By job id; it fills up as trials finish."""
         self.retried = RetryErrors()
         """The trials that met an error and run again."""
-        self._cluster: Cluster | None = None
+        self._close_models: list[Any] = []
         self._started = time.monotonic()
         self._taken_before = 0
 
@@ -88,60 +73,84 @@ class RunSession:
         retry_errors: bool = False,
         keep: bool = False,
         own_process: bool = False,
+        about: Mapping[str, Any] | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> RunSession:
         """A new run at `path` (default: in the workspace), or the one to `resume`.
 
-        Raises SkillupError; then nothing was written.
+        `about` goes into `run.json` as it is. Raises SkillupError; then nothing was written.
         """
         end_what_was_left()
         environment = dict(os.environ)
-        base = Path(request.directory or ".")
-        secrets = secrets_of_plan(plan, base, environment)
+        secrets = secrets_of_plan(plan, request.base, environment)
         warn_of_spared(secrets, warn)
         cluster = cluster_for(request, plan, environment)
-        if resume is None:
-            directory = _new_directory(request, plan, secrets, path, run_id or new_run_id())
+        if resume is not None:
+            directory = reopened(plan, secrets, resume, retry_errors=retry_errors)
         else:
-            directory = _reopened(plan, secrets, resume, retry_errors=retry_errors)
+            run_id = run_id or new_run_id()
+            info = {**_run_info(request, plan, secrets, run_id), **(about or {})}
+            place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
+            directory = RunDirectory.create(place, info, mask=secrets.mask)
         try:
-            retried = RetryErrors()
-            if retry_errors:
-                retried = trials_to_retry(plan, directory)
-                take_back(retried, directory)
-            info = directory.run_info()
-            limits = RunLimits(
-                max_fail=request.max_fail,
-                max_cost_usd=request.max_cost_usd,
-                max_tokens=request.max_tokens,
-                time_limit_seconds=request.time_limit,
-            )
-            stopping = StopPolicy(limits, warn)
-            options = RunOptions(
-                run_id=info["run_id"],
-                environment=environment,
-                secrets=secrets,
-                parallel=request.parallel or parallel,
-                stopping=stopping,
-                deciding=_early_stopping(request, plan, info, warn),
-                rate_limiter=RateLimiter(request.patience_seconds, stopping.end_for_quota),
-                variables=parse_vars(request.variables),
-                seed=request.seed,
-                keep_scratch=keep,
-                own_process=own_process,
-                judge_again=frozenset(retried.judged),
-            )
-            cache = answer_cache(
-                directory.judge_answers, base, secrets.mask, anew=request.no_judge_cache
-            )
-            session = cls(request, plan, directory, cache, options)
-            session.retried, session._cluster = retried, cluster
+            session = cls(request, plan, directory, secrets, cluster)
             if resume is not None:
                 session._taken_before = milliseconds_of_starts(directory.events())
+            if retry_errors:
+                session.retried = trials_to_retry(plan, directory)
+                take_back(session.retried, directory)
+            session._equip(parallel, environment, warn, keep=keep, own_process=own_process)
         except BaseException:
             directory.close()
             raise
         return session
+
+    def _equip(
+        self,
+        parallel: int,
+        environment: Mapping[str, str],
+        warn: Callable[[str], None],
+        *,
+        keep: bool,
+        own_process: bool,
+    ) -> None:
+        """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""
+        request, secrets, info = self.request, self.secrets, self.directory.run_info()
+        limits = RunLimits(
+            max_fail=request.max_fail,
+            max_cost_usd=request.max_cost_usd,
+            max_tokens=request.max_tokens,
+            time_limit_seconds=request.time_limit,
+        )
+        stopping = StopPolicy(limits, warn)
+        wait = request.rate_limit_wait
+        rate_limiter = RateLimiter(WAIT_SECONDS if wait is None else wait, stopping.end_for_quota)
+        judge, simulators = None, None
+        cases = {id(job.loaded.case): job.loaded.case for job in self.plan.jobs}.values()
+        played = any(map(needs_simulator, cases))
+        if played or any(map(needs_judge, cases)):
+            anew, mask = request.no_judge_cache, secrets.mask
+            cache = answer_cache(self.directory.judge_answers, request.base, mask, anew=anew)
+            judge = router_of(self.plan, request.base, environment, secrets, cache, rate_limiter)
+            self._close_models.append(judge.models.close)
+            if played:
+                simulators = simulators_of(judge.models, request.base, environment, secrets)
+        self.options = RunOptions(
+            run_id=info["run_id"],
+            environment=environment,
+            secrets=secrets,
+            parallel=request.parallel or parallel,
+            stopping=stopping,
+            deciding=_early_stopping(request, self.plan, info, warn),
+            rate_limiter=rate_limiter,
+            variables=parse_vars(request.variables),
+            seed=request.seed,
+            keep_scratch=keep,
+            own_process=own_process,
+            judge_again=frozenset(self.retried.judged),
+            reader=judge,
+            simulators=simulators,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -165,11 +174,18 @@ class RunSession:
 
                 await run_on_cluster(self._cluster, *run)
         finally:
-            await self.models.close()
+            await self.close_models()
 
     def stepwise(self, observer: RunObserver) -> Stepwise:
         """For trials one at a time; the caller closes the session's models."""
+        from skillup.executors.stepwise import Stepwise
+
         return Stepwise(self.plan, self.directory, self.options, observer, self.grades)
+
+    async def close_models(self) -> None:
+        """End the connections to the models of judges and simulated users."""
+        for close in self._close_models:
+            await close()
 
     def read_finished(self) -> None:
         """Take over the grades of trials that have finished, where none is to be run."""
@@ -182,6 +198,9 @@ class RunSession:
         self, jobs: frozenset[str] | None = None, *, interrupted: bool = False
     ) -> RunResult:
         """Write the result: of all trials, or of `jobs` and those that have a grade."""
+        from skillup.analysis import with_analysis
+        from skillup.reports.result import Ending, build_result
+
         options, info = self.options, self.directory.run_info()
         stop = options.stopping.reason
         if interrupted:
@@ -202,44 +221,58 @@ class RunSession:
 
     def publish(self, result: RunResult, index: str | None = None) -> list[Path]:
         """Write the reports that the request or a suite asks for, and index the run: the files."""
+        from skillup.app.runs import index_finished_run
+        from skillup.reports.formats import write_reports
+
         suites = {job.suite.path: job.suite.suite for job in self.plan.jobs}
         formats = [*self.request.reports, *(f for s in suites.values() for f in s.report.formats)]
         written = write_reports(
             result, formats, self.directory.path, self.secrets.mask, index=index
         )
-        index_finished_run(self.directory.path, Path(self.request.directory or "."), index)
+        index_finished_run(self.directory.path, self.request.base, index)
         return list(written)
 
 
-def _new_directory(
-    request: RunRequest, plan: Plan, secrets: Secrets, path: Path | None, run_id: str
-) -> RunDirectory:
-    whole = replace(plan, jobs=plan.whole or plan.jobs)
-    info = {
+def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) -> dict[str, Any]:
+    """What `run.json` holds; of suites the file, gates (as they are now), skills, and the titles,
+    tags and ids of cases.
+    """
+    jobs = plan.whole or plan.jobs
+    suites: dict[str, dict[str, Any]] = {}
+    for job in jobs:
+        suite, case = job.suite, job.loaded.case
+        about = suites.get(suite.name)
+        if about is None:
+            installed = skills_for(suite, "with_skill")
+            skills = installed if isinstance(installed, list) else []
+            about = suites[suite.name] = {
+                "path": str(suite.path),
+                "gates": suite.suite.gates.model_dump(mode="json", exclude_none=True),
+                "cases": {},
+                "titles": {},
+                "tags": {},
+                "skills": [skill.name for skill in skills if skill.role != "distractor"],
+                "distractors": [skill.name for skill in skills if skill.role == "distractor"],
+            }
+        about["cases"][job.id.rsplit("/", maxsplit=3)[0]] = case.id
+        if case.title:
+            about["titles"][case.id] = case.title
+        if case.tags:
+            about["tags"][case.id] = list(case.tags)
+    variables = parse_vars(request.variables).items()
+    return {
         "schema_version": "skillup.run/1",
         "run_id": run_id,
         "skillup_version": __version__,
         "started_at": now(),
         "request": asdict(request),
-        "hidden_variables": hidden_variables(request.variables, secrets.mask),
-        "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in whole.jobs},
-        "suites": _recorded_suites(whole),
+        "hidden_variables": [name for name, value in variables if secrets.mask(value) != value],
+        "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in jobs},
+        "suites": suites,
         "jobs": [job.id for job in plan.jobs],
-        **({"planned": [job.id for job in whole.jobs]} if plan.whole else {}),
-        "case_digests": case_digests(whole),
+        **({"planned": [job.id for job in jobs]} if plan.whole else {}),
+        "case_digests": case_digests(jobs),
     }
-    place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
-    return RunDirectory.create(place, info, mask=secrets.mask)
-
-
-def _reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) -> RunDirectory:
-    earlier = RunDirectory.open(path)
-    info = earlier.run_info()
-    check_same_trials(plan, info)
-    check_same_cases(plan, earlier, info, secrets, retry_errors=retry_errors)
-    directory = RunDirectory.open(path, writable=True, mask=secrets.mask)
-    note_changed_cases(plan, directory, info)
-    return directory
 
 
 def _early_stopping(
@@ -248,6 +281,9 @@ def _early_stopping(
     """The tests of `--until-decided`; `warn` is called for those that cannot come out."""
     if not request.until_decided:
         return None
+    from skillup.executors.early_stopping import EarlyStopping
+    from skillup.stats.sequential import fewest_trials
+
     deciding = EarlyStopping(plan.jobs, info)
     most = request.trials or 0
     for threshold in sorted({test.threshold for test in deciding.tests()}):
@@ -259,39 +295,6 @@ def _early_stopping(
                     f"that takes {needed} {results} in a row"
                 )
     return deciding
-
-
-def _recorded_suites(plan: Plan) -> dict[str, dict[str, Any]]:
-    """By name: file, gates (as they are now), skills, titles, tags, and what jobs call cases."""
-    found: dict[str, dict[str, Any]] = {}
-    for job in plan.jobs:
-        suite, case = job.suite, job.loaded.case
-        about = found.get(suite.name)
-        if about is None:
-            about = found[suite.name] = {
-                "path": str(suite.path),
-                "gates": suite.suite.gates.model_dump(mode="json", exclude_none=True),
-                "cases": {},
-                "titles": {},
-                "tags": {},
-                **_installed_skills(suite),
-            }
-        about["cases"][job.id.rsplit("/", maxsplit=3)[0]] = case.id
-        if case.title:
-            about["titles"][case.id] = case.title
-        if case.tags:
-            about["tags"][case.id] = list(case.tags)
-    return found
-
-
-def _installed_skills(suite: LoadedSuite) -> dict[str, list[str]]:
-    from skillup.trial.setup import skills_for
-
-    found = skills_for(suite, "with_skill")
-    names: dict[str, list[str]] = {"skills": [], "distractors": []}
-    for skill in found if isinstance(found, list) else ():
-        names["distractors" if skill.role == "distractor" else "skills"].append(skill.name)
-    return names
 
 
 def first_skillup_error(group: BaseExceptionGroup[BaseException]) -> SkillupError | None:

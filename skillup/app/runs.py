@@ -1,4 +1,4 @@
-"""Runs as users name them: a directory, an id or its beginning, `last`."""
+"""Runs as users name them: a directory, an id or its beginning, `last`; and what ends a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from shlex import quote
 
 from skillup.app.resume import milliseconds_of_starts
 from skillup.errors import SkillupError, UsageError
+from skillup.load.discover import workspace_root
 from skillup.reports.result import Ending, build_result
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import plain
 from skillup.schema.grade import RunResult
 from skillup.store import RunDirectory, trials
+from skillup.store.places import runs_folder
 from skillup.store.run_directory import RESULT_FILE
 from skillup.store.runs import runs_in
 
@@ -26,16 +28,13 @@ def run_path(name: str) -> Path:
 
     Raises UsageError if there is none, or if several ids begin so.
     """
-    from skillup.load.discover import workspace_root
-    from skillup.store.places import runs_folder
-
-    path = Path(name)
-    if name != LAST and _is_there(path):
-        return path
+    if name != LAST and os.path.exists(name):  # noqa: PTH110 - a name may be too long for a path
+        return Path(name)
     folder = runs_folder(workspace_root(Path()))
     ids = runs_in(folder)
     if name == LAST and ids:
-        _say_which(folder / ids[-1])
+        # One that was written elsewhere may be newer, and be the one that was meant.
+        sys.stderr.write(plain(f"{LAST}: {shown_path(folder / ids[-1])}") + "\n")
         return folder / ids[-1]
     found = _called(name, ids)
     if len(found) == 1:
@@ -47,19 +46,8 @@ def run_path(name: str) -> Path:
     raise UsageError(what, hint=f"give a run's directory or id; {newest_runs()}")
 
 
-def _say_which(run: Path) -> None:
-    """On stderr: one that was written elsewhere may be newer, and be the one that was meant."""
-    from skillup.reports.terminal.listing import shown_path
-    from skillup.reports.text import plain
-
-    sys.stderr.write(plain(f"{LAST}: {shown_path(run)}") + "\n")
-
-
 def newest_runs() -> str:
     """For hints: which runs there are."""
-    from skillup.load.discover import workspace_root
-    from skillup.store.places import runs_folder
-
     folder = runs_folder(workspace_root(Path()))
     newest = ", ".join(reversed(runs_in(folder)[-_SHOWN:]))
     return f"the newest ones: {newest}" if newest else f"there is no run in {folder} yet"
@@ -67,12 +55,6 @@ def newest_runs() -> str:
 
 def name_of_newest(run: Path) -> str:
     """What the run that has just ended is called on the command line: `last`, or its place."""
-    from shlex import quote
-
-    from skillup.load.discover import workspace_root
-    from skillup.reports.terminal.listing import shown_path
-    from skillup.store.places import runs_folder
-
     folder = runs_folder(workspace_root(Path())).absolute()
     newest = run.parent == folder and runs_in(folder)[-1:] == [run.name]
     return LAST if newest else quote(shown_path(run))
@@ -80,24 +62,11 @@ def name_of_newest(run: Path) -> str:
 
 def means_a_run(name: str) -> bool:
     """Whether `name` is `last`, or the id of a run (or the beginning of some)."""
-    from skillup.load.discover import workspace_root
-    from skillup.store.places import runs_folder
-
     return name == LAST or bool(_called(name, runs_in(runs_folder(workspace_root(Path())))))
 
 
 def _called(name: str, ids: list[str]) -> list[str]:
     return [name] if name in ids else [run for run in ids if name and run.startswith(name)]
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name that is too long for the system
-        return False
-
-
-# The end of a run: its place in the index, and the result of a run that has none yet.
 
 
 def index_finished_run(path: Path, start: Path, given: str | None) -> None:
@@ -108,14 +77,11 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
     """
     try:
         from skillup.history.index import add_run, index_url
-        from skillup.load.discover import workspace_root
-
-        url = index_url(given, os.environ, workspace_root(start), write=True)
-        if not url:
-            return
         from skillup.history.runs import read_run
 
-        add_run(url, read_run(path))
+        url = index_url(given, os.environ, workspace_root(start), write=True)
+        if url:
+            add_run(url, read_run(path))
     except SkillupError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
         sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))

@@ -18,7 +18,6 @@ from skillup.process import kill_running
 
 _PATIENCE_SECONDS = 10.0
 """For writing down what has finished, once all agents are dead. Then skillup leaves regardless."""
-
 _GOODBYE_SECONDS = 1.0
 
 
@@ -93,18 +92,18 @@ class Shutdown:
             threading.Thread(target=self._leave, name="leave", daemon=True).start()
 
     def _leave(self) -> None:
+        def say_goodbye() -> None:
+            with suppress(OSError, ValueError):  # ValueError: it was closed
+                self._display.abandon()
+                sys.stderr.write(f"interrupted; go on with: {self._resume_command}\n")
+                sys.stderr.flush()
+
         threading.Event().wait(self._patience_seconds)
         # A terminal that takes nothing (Ctrl-S, a connection that hangs) would block for ever.
-        goodbye = threading.Thread(target=self._say_goodbye, name="goodbye", daemon=True)
+        goodbye = threading.Thread(target=say_goodbye, name="goodbye", daemon=True)
         goodbye.start()
         goodbye.join(_GOODBYE_SECONDS)
         os._exit(ExitCode.INTERRUPTED)
-
-    def _say_goodbye(self) -> None:
-        with suppress(OSError, ValueError):  # ValueError: it was closed
-            self._display.abandon()
-            sys.stderr.write(f"interrupted; go on with: {self._resume_command}\n")
-            sys.stderr.flush()
 
 
 async def until_signalled(

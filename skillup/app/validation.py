@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from skillup.app.engines import own_profile, root_with_engines
@@ -13,7 +13,7 @@ from skillup.errors import InvalidFilesError, Problem
 from skillup.judges.models.client import ModelOptions, Models
 from skillup.judges.router import first_read
 from skillup.load.discover import workspace_root
-from skillup.load.model import Loaded, LoadedCase, LoadedSuite
+from skillup.load.model import Loaded, LoadedSuite
 from skillup.load.profiles import check_profile, is_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
@@ -23,18 +23,13 @@ from skillup.simulator.factory import NOBODY
 _FIX = "a run of the cases that need it would be an error"
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """What was looked at, and what is wrong with it."""
+def validate_paths(
+    paths: Sequence[Path], variables: dict[str, str]
+) -> tuple[Mapping[str, int], Sequence[Problem]]:
+    """Look at suites, cases and profiles in `paths`, and at the profiles of their workspaces.
 
-    suites: int
-    cases: int
-    profiles: int
-    problems: tuple[Problem, ...]
-
-
-def validate_paths(paths: Sequence[Path], variables: dict[str, str]) -> Validation:
-    """Look at suites, cases and profiles in `paths`, and at the profiles of their workspaces."""
+    How many suites, cases and profiles there were, and what is wrong with them.
+    """
     others = [path for path in paths if not is_profile(path)]
     loaded = load_paths(others, variables=variables) if others else Loaded((), ())
     files: list[Path] = []
@@ -46,11 +41,11 @@ def validate_paths(paths: Sequence[Path], variables: dict[str, str]) -> Validati
     profiles = dict.fromkeys(file.resolve() for file in files)
     problems = [*loaded.problems]
     for suite in loaded.suites:
-        problems += [*_engine_problems(suite), *_judge_problems(suite), *_user_problems(suite)]
+        problems += [*_engine_problems(suite), *_model_problems(suite)]
     for file in profiles:
         problems += check_profile(file, os.environ, lenient=True)[1]
     cases = sum(len(suite.cases) for suite in loaded.suites)
-    return Validation(len(loaded.suites), cases, len(profiles), tuple(problems))
+    return {"suite": len(loaded.suites), "case": cases, "profile": len(profiles)}, problems
 
 
 def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
@@ -65,50 +60,27 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
         yield from (replace(problem, severity=severity) for problem in own)
 
 
-def _judge_problems(suite: LoadedSuite) -> Iterator[Problem]:
-    """Judges' models that could not be asked: warnings; written-down ones are checked as files."""
-    models = Models(ModelOptions(os.environ, Secrets.from_environment(os.environ).mask))
-
-    def written_down(loaded: LoadedCase) -> str | None:
-        model = loaded.case.judge_model
-        scripted = model is not None and model.model.startswith("scripted:")
-        return models.problem(model, suite.root) if model is not None and scripted else None
-
-    def asked(loaded: LoadedCase) -> str | None:
-        model = loaded.case.judge_model
-        if model is None or model.model.startswith("scripted:") or first_read(loaded.case) is None:
-            return None
-        return models.problem(model, suite.root)
-
-    yield from _each_once(suite, ("judge", "model"), written_down, "", "error")
-    yield from _each_once(suite, ("judge", "model"), asked, _FIX, "warning")
-
-
-def _user_problems(suite: LoadedSuite) -> Iterator[Problem]:
-    """Players of simulated users that could not be asked: warnings."""
+def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
+    """Models of judges and players of users that could not be asked: warnings; judges that are
+    written down are checked as files.
+    """
     secrets = Secrets.from_environment(os.environ)
     models = Models(ModelOptions(os.environ, secrets.mask))
     simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
     given = suite.suite.user_simulator
-
-    def problem(loaded: LoadedCase) -> str | None:
-        if given is None and playing_model(given, loaded.case) is None:
-            return None  # the case's own problems say so
-        why = simulators.known_problem(loaded.case, given, suite.root)
-        return None if why == NOBODY else why
-
-    yield from _each_once(suite, ("user_simulator",), problem, _FIX, "warning")
-
-
-def _each_once(
-    suite: LoadedSuite,
-    location: tuple[str, ...],
-    problem: Callable[[LoadedCase], str | None],
-    fix: str,
-    severity: str,
-) -> Iterator[Problem]:
-    line, column = suite.document.locate(location)
-    for why in dict.fromkeys(map(problem, suite.cases)):
-        if why is not None:
-            field = ".".join(location)
-            yield Problem(suite.path, line, column, field, why, fix, severity)
+    found: dict[tuple[str, str, str], None] = {}
+    for case in (loaded.case for loaded in suite.cases):
+        model = case.judge_model
+        written = model is not None and model.model.startswith("scripted:")
+        if model is not None and (written or first_read(case) is not None):
+            why = models.problem(model, suite.root)
+            severity = "error" if written else "warning"
+            found |= {("judge.model", why, severity): None} if why is not None else {}
+        # Where nobody is named, the case's own problems say so.
+        if given is not None or playing_model(given, case) is not None:
+            why = simulators.known_problem(case, given, suite.root)
+            if why not in (None, NOBODY):
+                found["user_simulator", str(why), "warning"] = None
+    for field, why, severity in sorted(found, key=lambda one: (one[0], one[2])):
+        fix = _FIX if severity == "warning" else ""
+        yield suite.document.problem(field.split("."), why, fix, severity)

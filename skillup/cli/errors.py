@@ -23,7 +23,7 @@ def run_app(arguments: Sequence[str]) -> int:
         try:
             sys.stdout.flush()
         except OutputError as error:
-            code = _told(error)
+            code = _report(error)
         sys.stderr.flush()
     return code
 
@@ -32,45 +32,66 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         Path.cwd()
     except OSError:  # it was deleted; hardly anything of Python's works in it
-        _say("error: the current directory is not there any more")
-        _say("  hint: go to another: cd")
-        return ExitCode.USAGE
+        return _report(
+            UsageError("the current directory is not there any more", hint="go to another: cd")
+        )
     import typer
 
-    from skillup.cli.main import app
+    from skillup.cli.main import app_for
 
     # Some versions of Typer bring a Click of their own; both have this class, by this name.
     usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
-        code = app(list(arguments), standalone_mode=False)
+        code = app_for(arguments)(list(arguments), standalone_mode=False)
     except typer.Exit as leave:
         return leave.exit_code
     except typer.Abort:
         return ExitCode.INTERRUPTED
-    except InvalidFilesError as error:
-        _show_problems(error)
-        return error.exit_code
     except SkillupError as error:
-        return _told(error)
+        return _report(error)
     except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
         if is_interrupt(defect):
             _say("interrupted")
             return ExitCode.INTERRUPTED
         if isinstance(defect, usage_error):
-            _show_wrong_usage(defect)
-            return ExitCode.USAGE
+            wrong: Any = defect
+            message, context = wrong.format_message().strip(), getattr(defect, "ctx", None)
+            if type(defect).__name__ == "NoArgsIsHelpError" or not message:
+                wrong.show()
+                return ExitCode.USAGE
+            hint = f"`{context.command_path} --help` shows what it takes" if context else None
+            return _report(UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint))
         known = _of_the_system(defect)
         if known is not None:
-            return _told(known)
+            return _report(known)
         _report_defect(defect)
         return ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.PASSED
 
 
+def _report(error: SkillupError) -> int:
+    """Say what is wrong; the exit code."""
+    if isinstance(error, InvalidFilesError):
+        from skillup.reports.terminal.listing import problem_line
+
+        _say("\n".join([*map(problem_line, error.problems), error.message]))
+    else:
+        _say(f"error: {error.message}")
+    if error.hint:
+        _say(f"  hint: {error.hint}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    from skillup.reports.text import plain
+
+    # Names of files and of cases may be in it, and anything may be in those.
+    sys.stderr.write(plain(text) + "\n")
+
+
 def _of_the_system(defect: BaseException) -> SkillupError | None:
     """What the machine or the command line is to blame for, wherever it came up; None: we are."""
     import errno
-    from pathlib import Path
 
     if isinstance(defect, BaseExceptionGroup):
         return next(filter(None, map(_of_the_system, defect.exceptions)), None)
@@ -87,41 +108,6 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
         why = "what agents start is found there, so that it can be ended"
         return SkillupError("there is no /proc here", hint=f"mount it: {why}")
     return None
-
-
-def _told(error: SkillupError) -> int:
-    """Say what is wrong; the exit code."""
-    _say(f"error: {error.message}")
-    if error.hint:
-        _say(f"  hint: {error.hint}")
-    return error.exit_code
-
-
-def _say(text: str) -> None:
-    from skillup.reports.text import plain
-
-    # Names of files and of cases may be in it, and anything may be in those.
-    sys.stderr.write(plain(text) + "\n")
-
-
-def _show_wrong_usage(error: Any) -> None:
-    """What Click has to say, in our words' form; without any arguments, its help."""
-    message: str = error.format_message().strip()
-    context = getattr(error, "ctx", None)
-    if type(error).__name__ == "NoArgsIsHelpError" or not message:
-        error.show()
-        return
-    _say(f"error: {message[:1].lower()}{message[1:].rstrip('.')}")
-    if context is not None:
-        _say(f"  hint: `{context.command_path} --help` shows what it takes")
-
-
-def _show_problems(error: InvalidFilesError) -> None:
-    from skillup.reports.terminal.listing import problem_line
-
-    for problem in error.problems:
-        _say(problem_line(problem))
-    _say(error.message)
 
 
 def _report_defect(defect: BaseException) -> None:

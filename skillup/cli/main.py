@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from skillup.cli.commands import (
-    compare,
-    doctor,
-    export,
-    import_suite,
-    init,
-    judge,
-    list_cases,
-    merge,
-    report,
-    run,
-    schema,
-    show,
-    trends,
-    validate,
-    view,
-)
-from skillup.cli.commands.session import session_app
 from skillup.cli.signals import raising
+
+VERBS = {
+    "run": "run",
+    "merge": "merge",
+    "judge": "judge",
+    "show": "show",
+    "report": "report",
+    "view": "view",
+    "compare": "compare",
+    "trends": "trends",
+    "validate": "validate",
+    "list": "list_cases",
+    "init": "init",
+    "import": "import_suite",
+    "export": "export",
+    "schema": "schema",
+    "doctor": "doctor",
+    "session": "session",
+}
+"""The module of each verb, and in it the function of the same name, or a Typer of more verbs."""
 
 
 class _Verbs(TyperGroup):
@@ -34,37 +38,30 @@ class _Verbs(TyperGroup):
             return super().invoke(ctx)
 
 
-app = typer.Typer(
-    name="skillup",
-    cls=_Verbs,
-    help="Does this agent skill still work? Hold real conversations with real CLI agents, record "
-    "them, and judge the record.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-app.command("run")(run.run)
-app.command("merge")(merge.merge)
-app.command("judge")(judge.judge)
-app.command("show")(show.show)
-app.command("report")(report.report)
-app.command("view")(view.view)
-app.command("compare")(compare.compare)
-app.command("trends")(trends.trends)
-app.command("validate")(validate.validate)
-app.command("list")(list_cases.list_cases)
-app.command("init")(init.init)
-app.command("import")(import_suite.import_suite)
-app.command("export")(export.export)
-app.command("schema")(schema.schema)
-app.command("doctor")(doctor.doctor)
-app.add_typer(session_app, name="session")
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The command line with the verb that `arguments` begin with; with all of them for help."""
+    app = typer.Typer(
+        name="skillup",
+        cls=_Verbs,
+        help="Does this agent skill still work? Run real conversations with real CLI agents, "
+        "record them, and judge the record.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    verb = next(iter(arguments), "")
+    for name, module in {verb: VERBS[verb]}.items() if verb in VERBS else VERBS.items():
+        command = getattr(import_module(f"skillup.cli.commands.{module}"), module)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False, "--version", "-V", help="Show the version and exit.", is_eager=True

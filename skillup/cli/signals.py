@@ -30,7 +30,8 @@ def leave_when_interrupted() -> None:
     """From now on Ctrl-C ends the process with :data:`CODE`; not where it is ignored (`nohup`)."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-        atexit.register(_let_end)
+        # While Python takes itself down it would end by the signal, though all is done.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
@@ -70,11 +71,6 @@ def is_interrupt(error: BaseException | None) -> bool:
 def _leave(*_: object) -> None:
     os.write(2, SAID.encode())  # sys.stderr may be in the middle of something
     os._exit(CODE)
-
-
-def _let_end() -> None:
-    """While Python takes itself down it would end by the signal, though all is done."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _unraisable(what: Any) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from skillup.checks.describe import beside_found
 from skillup.reports.text import one_line, plain
-from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
+from skillup.schema.grade import CheckResult, Grade, TurnGrade
 
 _MESSAGE_CHARACTERS = 600
 _ANSWER_CHARACTERS = 1200
@@ -25,11 +25,11 @@ def error_text(grade: Grade, record: str) -> str:
     lines = [f"{kind}: {message}", ""]
     evidence = str(error.get("evidence") or "")
     if evidence:
-        lines += ["evidence:", *_indented(_shortened(evidence, _EVIDENCE_CHARACTERS))]
+        lines += ["evidence:", *_lines(evidence, _EVIDENCE_CHARACTERS, "  ")]
     return plain("\n".join([*lines, *_turns(grade), f"record: {record}"]))
 
 
-def _to_tell(grade: Grade, checks: Iterable[CheckResult]) -> list[CheckResult]:
+def _failed(grade: Grade, checks: Iterable[CheckResult]) -> list[CheckResult]:
     """Those that failed; of an ERROR, of which that says nothing, those not judged."""
     if grade.status == "ERROR":
         return [check for check in checks if check.error]
@@ -38,57 +38,50 @@ def _to_tell(grade: Grade, checks: Iterable[CheckResult]) -> list[CheckResult]:
 
 def _turns(grade: Grade) -> Iterator[str]:
     for turn in grade.turns:
-        yield from _turn(turn, _to_tell(grade, turn.deciding_checks()))
-    unmet = _to_tell(grade, grade.assertions)
-    if unmet:
+        yield from _turn(turn, _failed(grade, turn.deciding_checks()))
+    failed = _failed(grade, grade.assertions)
+    if failed:
         yield "the whole conversation:"
-        for check in unmet:
+        for check in failed:
             yield from _check(check, "  ")
     yield from (f"warning: {warning}" for warning in grade.warnings)
 
 
-def _turn(turn: TurnGrade, unmet: Sequence[CheckResult]) -> Iterator[str]:
-    """A turn with nothing to tell is one line; in others the conversation is shown."""
+def _turn(turn: TurnGrade, failed: list[CheckResult]) -> Iterator[str]:
+    """A turn with nothing to show is one line; in others the conversation is shown."""
     head = f"turn {turn.turn_number}"
     if turn.status == "skipped":
         yield f"{head}: skipped{f' ({one_line(turn.reason)})' if turn.reason else ''}"
         return
-    if turn.status == "completed" and not unmet:
+    if turn.status == "completed" and not failed:
         yield f"{head}: ok: {one_line(turn.content)}"
         return
     yield f"{head}: {turn.status if turn.status != 'completed' else 'not as it should be'}"
-    yield from _said("user", turn.content, turn.response)
-    for follow_up in turn.follow_ups:
-        yield from _follow_up(follow_up)
+    messages = [("user", turn.content, turn.response)]
+    messages += [(one.label, one.content, one.response) for one in turn.follow_ups]
+    for who, message, answer in messages:
+        yield f"  {who}:"
+        yield from _lines(message, _MESSAGE_CHARACTERS, "    ")
+        yield "  answer:"
+        yield from _lines(answer or "(nothing)", _ANSWER_CHARACTERS, "    ")
     if turn.error is not None:
         yield f"  {turn.error['kind']}: {turn.error['message']}"
-    for check in unmet:
+    for check in failed:
         yield from _check(check, "  ")
-
-
-def _said(who: str, message: str, answer: str) -> Iterator[str]:
-    yield f"  {who}:"
-    yield from _indented(_shortened(message, _MESSAGE_CHARACTERS), "    ")
-    yield "  answer:"
-    yield from _indented(_shortened(answer, _ANSWER_CHARACTERS) or "(nothing)", "    ")
-
-
-def _follow_up(follow_up: FollowUpGrade) -> Iterator[str]:
-    yield from _said(follow_up.label, follow_up.content, follow_up.response)
 
 
 def _check(check: CheckResult, margin: str) -> Iterator[str]:
     role = "" if check.role == "assertion" else f" ({check.role.replace('_', '-')})"
     yield f"{margin}✗ {one_line(check.name, 200)}{role}"
-    told = {
+    parts = {
         "error": check.error or "",
         "expected": check.expected,
         "found": beside_found(check.found),
         "excerpt": check.excerpt,
     }
-    for word, text in told.items():
+    for word, text in parts.items():
+        first, *rest = [*_lines(text, _MESSAGE_CHARACTERS, "")] or [""]
         if text:
-            first, *rest = _shortened(text, _MESSAGE_CHARACTERS).splitlines() or [""]
             yield f"{margin}    {word + ':':<9} {first}"
             yield from (f"{margin}              {line}" for line in rest)
     for child in check.children:
@@ -96,11 +89,7 @@ def _check(check: CheckResult, margin: str) -> Iterator[str]:
             yield from _check(child, margin + "    ")
 
 
-def _indented(text: str, margin: str = "  ") -> Iterator[str]:
+def _lines(text: str, width: int, margin: str) -> Iterator[str]:
+    if len(text) > width:
+        text = f"{text[:width]}… ({len(text)} characters in all)"
     return (margin + line for line in text.splitlines())
-
-
-def _shortened(text: str, width: int) -> str:
-    if len(text) <= width:
-        return text
-    return f"{text[:width]}… ({len(text)} characters in all)"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.outcomes import Failed  # what `pytest.fail` raises; it has no public name
 from anyio.from_thread import start_blocking_portal
 
 from skillup.app.planning import warn_of_spared
@@ -16,11 +18,12 @@ from skillup.errors import SkillupError
 from skillup.load.discover import workspace_root
 from skillup.plan import Job
 from skillup.process import ProcessRegister
-from skillup.pytest_plugin.items import Markers, SuiteFile, TrialItem
-from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites
+from skillup.pytest_plugin.failure_text import error_text, failure_text
+from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites, with_hint
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.terminal.progress import PlainReporter
+from skillup.reports.text import one_line, plain
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import runs_folder
@@ -28,6 +31,27 @@ from skillup.store.run_directory import RESULT_FILE, RUN_FILE
 from skillup.store.trials import RECORD_FILE
 
 _KEY = "skillup"
+_NO_MARKERS = frozenset(
+    {
+        # pytest does something of its own for these.
+        *("filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"),
+        # `-m` reads these as words of its own.
+        *("and", "or", "not"),
+        "skillup",
+    }
+)
+
+
+class NotRun(Failed):
+    """The conversation could not be run or judged: an error, and no failure of the skill."""
+
+    __module__ = "builtins"  # so that pytest's summary has the short name
+
+
+class NotPassed(Failed):
+    """The conversation was run, and the verdict is FAIL."""
+
+    __module__ = "builtins"
 
 
 class SkillupPlugin:
@@ -42,8 +66,10 @@ class SkillupPlugin:
     def __init__(self, config: pytest.Config) -> None:
         """Raises pytest.UsageError for options that cannot be."""
         self.suites = selected_suites(config)
-        self.markers = Markers(config)
+        self._config = config
         self._root = config.rootpath
+        self._markers = {str(line).partition(":")[0] for line in config.getini("markers")}
+        self.add_marker(None, "skillup", "a case of an agent skill")
         worker = getattr(config, "workerinput", None)
         self._is_worker = worker is not None
         self._run_id: str = new_run_id() if worker is None else worker[_KEY]["run_id"]
@@ -58,6 +84,14 @@ class SkillupPlugin:
         self._selected: list[Job] = []
         self._warnings: list[str] = []
         add_to_arguments(config, list(self.suites.suites))
+
+    def add_marker(self, item: pytest.Item | None, name: str, about: str) -> None:
+        """Mark `item`; each marker is registered once, so that `--strict-markers` knows it."""
+        if name not in self._markers:
+            self._markers.add(name)
+            self._config.addinivalue_line("markers", f"{name}: {about}")
+        if item is not None:
+            item.add_marker(name)
 
     def run_trial(self, job: Job) -> Grade:
         """The trial's grade. Raises SkillupError if the run cannot be made or gone on with.
@@ -91,11 +125,9 @@ class SkillupPlugin:
 
     def _opened(self) -> RunSession:
         """What keeps the first item from it keeps all others from it, too."""
-        if self._refused is not None:
-            raise self._refused
-        if self._session is None:
+        if self._session is None and self._refused is None:
             try:
-                self._open()
+                self._session = self._open()
             except SkillupError as error:
                 self._refused = error
             except OSError as error:
@@ -104,7 +136,7 @@ class SkillupPlugin:
             raise self._refused or SkillupError("the run is closed")
         return self._session
 
-    def _open(self) -> None:
+    def _open(self) -> RunSession:
         request, plan = self.suites.narrowed(self._selected)
         if self.suites.out is None:
             default_run_path(workspace_root(self.suites.directory), self._run_id)
@@ -121,16 +153,18 @@ class SkillupPlugin:
             self._trials = session.stepwise(PlainReporter(plan, make_console(), quiet=True))
             self._portal.call(self._trials.open)
             undo.pop_all()
-        self._session = session
+        return session
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """The suites that were selected; other files are none of our business."""
-        if file_path.resolve() in self.suites.suites:
-            return SuiteFile.of(parent, file_path, self)
-        return None
+        if file_path.resolve() not in self.suites.suites:
+            return None
+        made: SuiteFile = SuiteFile.from_parent(parent, path=file_path)
+        made.plugin = self
+        return made
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """What is left after `-k`, `-m` and the like is what the run is about."""
@@ -180,12 +214,15 @@ class SkillupPlugin:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """End agents that are still there, and write the result; pytest's summary comes after."""
-        if self._session is not None:
-            if self._is_worker:
-                self._warnings += self.suites.warnings
-            warn_of_spared(self._session.secrets, self._warn)
-            with self._reported():
-                self._close(self._session)
+        run, self._session = self._session, None
+        if run is not None:
+            self._warnings += self.suites.warnings if self._is_worker else []
+            warn_of_spared(run.secrets, lambda text: self._warnings.append(f"warning: {text}"))
+            with self._reported(), run:
+                self._portal.call(run.close_models)
+                self._loop.close()
+                result = run.conclude(frozenset(job.id for job in self._selected))
+                run.publish(result)
         if self._is_worker:
             session.config.workeroutput[_KEY] = self._warnings  # type: ignore[attr-defined]
         try:
@@ -193,8 +230,13 @@ class SkillupPlugin:
         finally:
             written = (self._path / RUN_FILE).exists()
             if not self._is_worker and written and not (self._path / RESULT_FILE).exists():
+                # The worker that had the run died, and there was nothing left for another one.
                 with self._reported():
-                    self._conclude_for_worker()
+                    planned = set(RunDirectory.open(self._path).run_info()["jobs"])
+                    jobs = [job for job in self.suites.plan.jobs if job.id in planned]
+                    with RunSession.open(*self.suites.narrowed(jobs), resume=self._path) as run:
+                        run.read_finished()
+                        run.publish(run.conclude())
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -204,29 +246,103 @@ class SkillupPlugin:
         except SkillupError as error:
             self._warnings.append(f"the result was not written: {error.message}")
 
-    def _conclude_for_worker(self) -> None:
-        """The worker that had the run died, and there was nothing left for another one."""
-        planned = set(RunDirectory.open(self._path).run_info()["jobs"])
-        jobs = [job for job in self.suites.plan.jobs if job.id in planned]
-        with RunSession.open(*self.suites.narrowed(jobs), resume=self._path) as session:
-            session.read_finished()
-            result = session.conclude()
-        session.publish(result)
-
-    def _close(self, session: RunSession) -> None:
-        self._session = None
-        with session:
-            self._portal.call(session.models.close)
-            self._loop.close()
-            result = session.conclude(frozenset(job.id for job in self._selected))
-        session.publish(result)
-
-    def _warn(self, text: str) -> None:
-        self._warnings.append(f"warning: {text}")
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What people should know, and where the records are."""
         for line in self._warnings:
             terminalreporter.write_line(f"skillup: {line}")
         if self._path.is_dir():
             terminalreporter.write_line(f"skillup: {shown_path(self._path)}")
+
+
+class SuiteFile(pytest.File):
+    """A suite's `eval.yaml`."""
+
+    plugin: SkillupPlugin
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """An item for each trial, marked with the tags of its case.
+
+        Raises CollectError with the problems of files that are wrong.
+        """
+        path = self.path.resolve()
+        suites = self.plugin.suites
+        jobs = suites.jobs.get(path, [])
+        if path in suites.problems:
+            raise self.CollectError(suites.problems[path])
+        names: set[str] = set()
+        for job in jobs:
+            name = item_name(job)
+            while name in names:
+                name += "'"
+            names.add(name)
+            # With its id given as text, pytest 9.2 knows it again after `--lf` (brackets count).
+            nodeid = f"{self.nodeid}::{name}"
+            item: TrialItem = TrialItem.from_parent(self, name=name, nodeid=nodeid)
+            item.job, item.plugin = job, self.plugin
+            self.plugin.add_marker(item, "skillup", "")
+            for tag in dict.fromkeys(job.loaded.case.tags):
+                self.plugin.add_marker(item, marker_of_tag(tag), "a tag of skillup cases")
+            yield item
+
+
+class TrialItem(pytest.Item):
+    """One trial. Its conversation runs in the set-up, so that trouble there is an error of
+    pytest's, too; the test itself is the verdict.
+    """
+
+    job: Job
+    plugin: SkillupPlugin
+    grade: Grade | None = None
+
+    def setup(self) -> None:
+        """Run the conversation. Raises NotRun for an ERROR; an item that skillup skips, skips."""
+        if self.config.getoption("setupplan", False):
+            return
+        try:
+            grade = self.plugin.run_trial(self.job)
+        except SkillupError as error:
+            raise NotRun(with_hint(error), pytrace=False) from None
+        self.grade = grade
+        record = self.plugin.record_of(self.job)
+        # For JUnit XML and other reports; what is not known is left out.
+        values = {
+            "status": grade.status,
+            "score": grade.score,
+            "session_id": grade.session_id,
+            "cost_usd": grade.cost_usd,
+            "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
+            **{name: n for name, n in (grade.usage or {}).items() if name.endswith("_tokens")},
+            "record": record,
+        }
+        known = ((name, value) for name, value in values.items() if value is not None)
+        self.user_properties += known
+        if grade.status == "SKIP":
+            pytest.skip(one_line(grade.reason, 300))
+        if grade.status == "ERROR":
+            raise NotRun(self.plugin.mask(error_text(grade, record)), pytrace=False)
+
+    def runtest(self) -> None:
+        """Raises NotPassed for a FAIL; without the skill that is no failure, and skipped."""
+        if self.grade is not None and self.grade.status == "FAIL":
+            if self.job.variant != "with_skill":
+                pytest.skip(f"without the skill: failed ({one_line(self.grade.reason, 300)})")
+            text = failure_text(self.grade, self.plugin.record_of(self.job))
+            raise NotPassed(self.plugin.mask(text), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The case's own file, which is where a person looks."""
+        return self.job.loaded.path, None, self.name
+
+
+def item_name(job: Job) -> str:
+    """``CASE[ENGINE]``; ``CASE[ENGINE-without_skill]`` the baseline, ``CASE[ENGINE-2]`` a trial."""
+    case = re.sub(r"::+", ":", re.sub(r"\s+", " ", plain(job.loaded.case.id)))
+    variant = [job.variant] if job.variant != "with_skill" else []
+    trial = [str(job.trial)] if job.trial > 1 else []
+    return f"{case}[{'-'.join([job.profile.name, *variant, *trial])}]"
+
+
+def marker_of_tag(tag: str) -> str:
+    """``needs review`` → ``needs_review``; ``skip`` → ``tag_skip``: what could not be a marker."""
+    name = re.sub(r"[^\w.-]", "_", tag)
+    return f"tag_{name}" if name in _NO_MARKERS or not name or name[0] in "_.-" else name

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from skillup.app.planning import plan_of
-from skillup.app.request import RunRequest
+from skillup.app.request import FALLBACK_VARIABLE, RunRequest
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
-from skillup.judges.models.client import FALLBACK_VARIABLE
 from skillup.load.discover import find_suites, suite_root
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.listing import problem_line

@@ -33,7 +33,7 @@ IN_A_VERB = """
 import signal, sys, time
 from skillup.cli.errors import run_app
 from skillup.cli.signals import leave_when_interrupted
-from skillup.cli.main import app
+from skillup.cli.main import VERBS
 
 def ctrl_c(*_):
     signal.raise_signal(signal.SIGINT)
@@ -53,10 +53,12 @@ def converted():
     try: ctrl_c()
     except KeyboardInterrupt: raise ValueError("odd")
 
-@app.command("odd")
 def odd(what: str):
     globals()[what]()
     time.sleep(60)
+
+VERBS["odd"] = "odd"
+sys.modules["skillup.cli.commands.odd"] = sys.modules["__main__"]
 
 leave_when_interrupted()
 sys.exit(run_app(["odd", sys.argv[1]]))

@@ -124,6 +124,6 @@ def test_a_variable_that_was_a_secret_is_asked_for_again_and_never_sent_masked(
 def test_a_suite_that_was_moved_and_variables_change_no_case(tmp_path: Path) -> None:
     case = {"input": {"prompt": "<<who>>"}, "vars": {"who": "you"}, "context": {"fixture": "f"}}
     here, there = (a_plan(tmp_path / name, {"a": case}) for name in ("here", "there"))
-    assert case_digests(here) == case_digests(there)
+    assert case_digests(here.jobs) == case_digests(there.jobs)
     changed = a_plan(tmp_path / "changed", {"a": case | {"max_turns": 3}})
-    assert case_digests(changed) != case_digests(here)
+    assert case_digests(changed.jobs) != case_digests(here.jobs)

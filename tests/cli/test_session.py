@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.commands.session import session_app
+from skillup.cli.commands.session import session as session_app
 from skillup.errors import UsageError
 from skillup.sessions.readers import HEAD_BYTES
 from tests.support.session_files import claude_row, codex_meta, said, text, write_rows

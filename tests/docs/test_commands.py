@@ -17,10 +17,10 @@ IN_A_SENTENCE = re.compile(r"`(skillup [^`]+)`")
 def _options_by_verb() -> dict[str, set[str]]:
     import typer.main
 
-    from skillup.cli.main import app
+    from skillup.cli.main import app_for
 
     # What it makes of an app of several commands is a group, which its type does not say.
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(app_for([])).commands  # type: ignore[attr-defined]
     verbs = {}
     for name, command in commands.items():
         # A group has verbs of its own: `session list`.

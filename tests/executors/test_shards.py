@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.merge import shard_of
+from skillup.app.planning import shard_of
 from skillup.errors import UsageError
 from tests.support.plans import a_plan
 from tests.support.project import Project

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from skillup.cli.main import app
+from skillup.cli.main import app_for
 from tests.load.broken.cases import CASES
 from tests.load.broken.profiles import PROFILES
 from tests.load.broken.suites import SUITES
@@ -25,7 +25,7 @@ GOOD = "input: {prompt: hi}\nassertions: [{contains: x}]\n"
 def validate(root: Path, monkeypatch: pytest.MonkeyPatch, *paths: str) -> list[str]:
     """The lines that are told; checks that there is nothing else, and that it ends with 2."""
     monkeypatch.chdir(root)
-    result = CliRunner().invoke(app, ["validate", *paths], standalone_mode=False)
+    result = CliRunner().invoke(app_for(["validate"]), ["validate", *paths], standalone_mode=False)
     assert result.exception is None
     assert result.return_value == 2
     assert result.stdout == ""

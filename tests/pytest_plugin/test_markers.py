@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.pytest_plugin.items import marker_of_tag
+from skillup.pytest_plugin.plugin import marker_of_tag
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
 
     Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
     """
-    from skillup.judges.models.client import FALLBACK_VARIABLE, with_judge_model
+    from skillup.app.request import FALLBACK_VARIABLE
+    from skillup.judges.models.client import with_judge_model
     from skillup.load.suites import load_paths
     from skillup.reports.terminal.listing import problem_line
 

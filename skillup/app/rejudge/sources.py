@@ -28,6 +28,10 @@ from skillup.store.places import check_shape_of_run
 from skillup.store.run_directory import RUN_FILE
 from skillup.workspace import BlobStore
 
+NO_CASE = UsageError(
+    "a session has no case of its own",
+    hint="give one with --cases; `skillup session to-case` writes one",
+)
 ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
     "give a run (its directory, its id or `last`), a trial's directory, a record.json, a "
@@ -303,10 +307,7 @@ def _held_as(path: Path, case: Case | None, suite: str) -> RecordSubject:
     from skillup.sessions.record import read_session, record_of_session
 
     if case is None:
-        raise UsageError(
-            "a session has no case of its own",
-            hint="give one with --cases; `skillup session to-case` writes one",
-        )
+        raise NO_CASE
     session = read_session(path, session_format(path))
     record = record_of_session(session, case, suite)
     name = (record.session_id or path.stem).replace("/", "_")

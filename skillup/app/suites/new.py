@@ -13,29 +13,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillup.errors import UsageError
+from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.write import write_files
+from skillup.load.discover import workspace_root
+from skillup.load.json_schema import json_schema
+from skillup.load.profiles import load_profile
 from skillup.schema.templates import escape
+from skillup.workspace.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 
-SUITE = "evals/eval.yaml"
 IGNORE = ".gitignore"
 _FIRST_WORDS = 200
-_WHEN_THE_USER = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
-_WISH = re.compile(
-    _WHEN_THE_USER
-    + r"(?:wants?|asks?|needs?)(?:\s+(?:you|claude|the agent))?\s+to\s+(?P<what>[^.;:]+)",
-    re.IGNORECASE,
-)
-_THING = re.compile(
-    _WHEN_THE_USER
-    + r"(?:asks?(?:\s+(?:you|claude|the agent))?\s+for|requests?|wants?|needs?)\s+"
-    + r"(?P<what>[^.;:,]+)",
-    re.IGNORECASE,
-)
+_WHEN = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
+_WHOM = r"(?:\s+(?:you|claude|the agent))?"
+_WISHES = {
+    rf"{_WHEN}(?:wants?|asks?|needs?){_WHOM}\s+to\s+([^.;:]+)": "I want to {}.",
+    rf"{_WHEN}(?:asks?{_WHOM}\s+for|requests?|wants?|needs?)\s+([^.;:,]+)": "I need {}.",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class NewSuitePlan:
+class NewSuite:
     """What is to be written, in the user's words."""
 
     skill: str
@@ -52,6 +49,60 @@ class NewSuitePlan:
     """The name of a profile to write; None: none."""
 
 
+def skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str, str]:
+    """The skill's name and description. Raises UsageError, InvalidFilesError if there is none."""
+    file = directory / SKILL_FILE
+    if example:
+        if os.path.lexists(file):
+            raise UsageError(
+                f"{file} is there already",
+                hint="leave --example out to write evals/ for this skill",
+            )
+        wish = "Use whenever the user wants to note a book in the reading list"
+        return name or "reading-list", wish
+    if not file.exists():
+        where = "has no SKILL.md" if directory.is_dir() else "is no directory"
+        raise UsageError(
+            f"{directory} {where}",
+            hint="give a skill's directory; or make a sample skill: skillup init DIR --example",
+        )
+    problem = skill_problem(directory)
+    if problem is not None:
+        raise InvalidFilesError([problem])
+    found = skill_name(directory)
+    if any("\ud800" <= character <= "\udfff" for character in found):
+        raise UsageError(
+            f"the name of {directory} is not UTF-8 text, so no case can name the skill",
+            hint="write its `name` in the front matter of SKILL.md",
+        )
+    return found, skill_description(directory)
+
+
+def checked_engine(name: str, directory: Path, profile: str | None) -> str:
+    """`name` if it is an engine or a profile; a new `profile` can be one of an engine only."""
+    found = load_profile(name, workspace_root(directory), os.environ)
+    if profile is not None and found.engine != name:
+        raise UsageError(
+            f"--profile {profile} would be one of {name}, which is a profile itself",
+            hint=f"give --engine {found.engine}, or leave --profile out",
+        )
+    return name
+
+
+def check_profile(name: str | None, directory: Path) -> None:
+    """Raises UsageError if no profile of that name can be written for `directory`."""
+    if name is None:
+        return
+    if not name.replace("-", "").replace("_", "").isalnum():
+        raise UsageError(f"--profile {name}: no name", hint="letters, digits, - and _")
+    root = workspace_root(directory)
+    if root != directory.resolve():
+        raise UsageError(
+            f"--profile {name}: profiles of this workspace are in {root / 'engines'}",
+            hint="write it there, and give its name with --engine",
+        )
+
+
 def request_from(description: str, skill: str) -> str:
     """What a user might say who needs the skill.
 
@@ -60,30 +111,132 @@ def request_from(description: str, skill: str) -> str:
     >>> request_from("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
     'I want to rotate logs. Can you help me with that?'
     """
-    wish = _WISH.search(description)
-    if wish is not None:
-        return f"I want to {_shortened(wish['what'].strip())}. Can you help me with that?"
-    thing = _THING.search(description)
-    if thing is not None:
-        return f"I need {_shortened(thing['what'].strip())}. Can you help me with that?"
+    for pattern, sentence in _WISHES.items():
+        found = re.search(pattern, description, re.IGNORECASE)
+        if found is not None:
+            what = found[1].strip()
+            if len(what) > _FIRST_WORDS:
+                what = what[: _FIRST_WORDS - 1].rstrip() + "…"
+            return f"{sentence.format(what)} Can you help me with that?"
     # What a skill says of itself is nothing that a user says.
     return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
 
 
-def suite_files(plan: NewSuitePlan) -> dict[str, str]:
-    """The files by their path in the skill's directory, schemas apart."""
+def all_files(suite: NewSuite, root: Path, *, example: bool) -> dict[str, str]:
+    """What is written for `suite`, by the path below the skill's directory `root`."""
+    files = suite_files(suite)
+    if example:
+        files["SKILL.md"] = _example_skill(suite.skill)
+    for which in ("suite", "case", *(["profile"] if suite.profile else [])):
+        text = json.dumps(json_schema(which), indent=2, ensure_ascii=False)
+        files[f"evals/schema/{which}.schema.json"] = text + "\n"
+    # Within a workspace runs go into that one's `.skillup/`, which is its own business.
+    own = workspace_root(root) == root.resolve()
+    ignored = ignore_line(root) if own or suite.profile is not None else None
+    return files | ({IGNORE: ignored} if ignored is not None else {})
+
+
+def suite_files(suite: NewSuite) -> dict[str, str]:
+    """The suite's own files by their path in the skill's directory, schemas apart."""
+    skill, request = _text(suite.skill), suite.request
+    engine = _text(suite.profile or suite.engine)
+    if suite.model and not suite.profile:
+        engine += f", model: {{name: {_text(suite.model)}}}"
+    exclude = ', exclude: ["engines/**"]' if suite.profile else ""
+    other = suite.other_request
+    other_answer = "" if other else '  - contains: "391"\n'
+    stop = "" if request[-1:] in (".", "!", "?", "") else "."
     files = {
-        SUITE: _suite(plan),
-        "evals/cases/uses-the-skill.yaml": _uses(plan),
-        "evals/cases/leaves-it-alone.yaml": _leaves(plan),
-        "evals/cases/two-turns.yaml": _two_turns(plan),
+        "evals/eval.yaml": f"""\
+# yaml-language-server: $schema=schema/suite.schema.json
+#   skillup run .                        in the skill's directory: the engine below
+#   skillup run . --engine claude_code   the same cases with another one
+#   skillup run . --baseline             with and without the skill: what does it add?
+name: {_text(suite.name)}
+skills:
+  - {{path: .{exclude}}}
+engine: {{name: {engine}}}
+cases:
+  parallelism: 2
+  defaults:
+    timeout_seconds: 600
+""",
+        "evals/cases/uses-the-skill.yaml": f"""\
+# yaml-language-server: $schema=../schema/case.schema.json
+id: uses-the-skill
+title: A request that the skill is for makes the agent use it
+tags: [trigger]
+input:
+  turns:
+    - content: {_literal(request)}
+assertions:
+  - skill_used: {_literal(suite.skill)}
+  # What should come of it? For example, the first two without, the third with a judge's model:
+  # - contains: {{any: [done, ready]}}
+  # - files_exist: ["*.md"]
+  # - The answer says what was done, in plain words
+# How the agent that skillup ships answers; real agents do not see it.
+scripted:
+  - needs_skill: {skill}
+    steps: [{{skill: {skill}}}]
+    say: I have done as the skill says.
+  - say: I have no skill for that, so I did what I could.
+""",
+        "evals/cases/leaves-it-alone.yaml": f"""\
+# yaml-language-server: $schema=../schema/case.schema.json
+id: leaves-it-alone
+title: A request that the skill is not for does not make the agent use it
+tags: [trigger]
+input:
+  turns:
+    - content: {_literal(other or "What is 17 times 23? Only the number, please.")}
+assertions:
+  - skill_not_used: {_literal(suite.skill)}
+{other_answer}scripted:
+  - say: {_text("Gladly." if other else "391")}
+""",
+        "evals/cases/two-turns.yaml": f"""\
+# yaml-language-server: $schema=../schema/case.schema.json
+id: two-turns
+title: The second message is answered in the light of the first
+tags: [conversation]
+input:
+  turns:
+    - content: {_literal(f"{request}{stop} Call this job JUNIPER-7.")}
+      capture:                       # taken out of the answer; usable as <<job>> from here on
+        - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
+    - content: "What did I call this job? Change no file."
+      assertions:
+        - contains: JUNIPER-7
+        - tool_not_called: {{kind: write}}
+scripted:
+  - turn: 1
+    needs_skill: {skill}
+    steps: [{{skill: {skill}}}]
+    say: Noted as JUNIPER-7, and done as the skill says.
+  - turn: 1
+    say: Noted as JUNIPER-7.
+  - turn: 2
+    say: You called it JUNIPER-7.
+""",
     }
-    if plan.profile is not None:
-        files[f"engines/{plan.profile}.yaml"] = _profile(plan)
+    if suite.profile is not None:
+        model = f"model: {_text(suite.model)}" if suite.model else "# model: as the CLI takes it"
+        files[f"engines/{suite.profile}.yaml"] = f"""\
+# yaml-language-server: $schema=../evals/schema/profile.schema.json
+# How the engine is run; `skillup schema profile` has every key, and
+# `skillup doctor` says whether the engine can be used.
+engine: {suite.engine}
+{model}
+permission: full               # full | edits | read_only
+isolation: clean               # clean: a home of its own for each trial | shared: yours
+timeout_seconds: 300           # a turn's
+# api_key_env: NAME            # the variable that holds the key, never the key itself
+"""
     return files
 
 
-def example_skill(name: str) -> str:
+def _example_skill(name: str) -> str:
     """The SKILL.md of a small skill to try skillup with."""
     return f"""\
 ---
@@ -103,130 +256,20 @@ The list is the file `reading-list.md` in the working directory, one book a line
 """
 
 
-def _suite(plan: NewSuitePlan) -> str:
-    engine = plan.profile or plan.engine
-    model = f", model: {{name: {_text(plan.model)}}}" if plan.model and not plan.profile else ""
-    exclude = ', exclude: ["engines/**"]' if plan.profile else ""
-    return f"""\
-# yaml-language-server: $schema=schema/suite.schema.json
-#   skillup run .                        in the skill's directory: the engine below
-#   skillup run . --engine claude_code   the same cases with another one
-#   skillup run . --baseline             with and without the skill: what does it add?
-name: {_text(plan.name)}
-skills:
-  - {{path: .{exclude}}}
-engine: {{name: {_text(engine)}{model}}}
-cases:
-  parallelism: 2
-  defaults:
-    timeout_seconds: 600
-"""
-
-
-def _uses(plan: NewSuitePlan) -> str:
-    return f"""\
-# yaml-language-server: $schema=../schema/case.schema.json
-id: uses-the-skill
-title: A request that the skill is for makes the agent use it
-tags: [trigger]
-input:
-  turns:
-    - content: {_literal(plan.request)}
-assertions:
-  - skill_used: {_literal(plan.skill)}
-  # What should come of it? For example, the first two without, the third with a judge's model:
-  # - contains: {{any: [done, ready]}}
-  # - files_exist: ["*.md"]
-  # - The answer says what was done, in plain words
-# How the agent that skillup ships answers; real agents do not see it.
-scripted:
-  - needs_skill: {_text(plan.skill)}
-    steps: [{{skill: {_text(plan.skill)}}}]
-    say: I have done as the skill says.
-  - say: I have no skill for that, so I did what I could.
-"""
-
-
-def _leaves(plan: NewSuitePlan) -> str:
-    request = plan.other_request or "What is 17 times 23? Only the number, please."
-    answer = "" if plan.other_request else '  - contains: "391"\n'
-    return f"""\
-# yaml-language-server: $schema=../schema/case.schema.json
-id: leaves-it-alone
-title: A request that the skill is not for does not make the agent use it
-tags: [trigger]
-input:
-  turns:
-    - content: {_literal(request)}
-assertions:
-  - skill_not_used: {_literal(plan.skill)}
-{answer}scripted:
-  - say: {_text("Gladly." if plan.other_request else "391")}
-"""
-
-
-def _two_turns(plan: NewSuitePlan) -> str:
-    stop = "" if plan.request[-1:] in (".", "!", "?", "") else "."
-    request = f"{plan.request}{stop} Call this job JUNIPER-7."
-    return f"""\
-# yaml-language-server: $schema=../schema/case.schema.json
-id: two-turns
-title: The second message is answered in the light of the first
-tags: [conversation]
-input:
-  turns:
-    - content: {_literal(request)}
-      capture:                       # taken out of the answer; usable as <<job>> from here on
-        - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
-    - content: "What did I call this job? Change no file."
-      assertions:
-        - contains: JUNIPER-7
-        - tool_not_called: {{kind: write}}
-scripted:
-  - turn: 1
-    needs_skill: {_text(plan.skill)}
-    steps: [{{skill: {_text(plan.skill)}}}]
-    say: Noted as JUNIPER-7, and done as the skill says.
-  - turn: 1
-    say: Noted as JUNIPER-7.
-  - turn: 2
-    say: You called it JUNIPER-7.
-"""
-
-
-def _profile(plan: NewSuitePlan) -> str:
-    model = f"model: {_text(plan.model)}" if plan.model else "# model: as the CLI takes it"
-    return f"""\
-# yaml-language-server: $schema=../evals/schema/profile.schema.json
-# How the engine is run; `skillup schema profile` has every key, and
-# `skillup doctor` says whether the engine can be used.
-engine: {plan.engine}
-{model}
-permission: full               # full | edits | read_only
-isolation: clean               # clean: a home of its own for each trial | shared: yours
-timeout_seconds: 300           # a turn's
-# api_key_env: NAME            # the variable that holds the key, never the key itself
-"""
-
-
 def _literal(text: str) -> str:
     """`text` where templates are filled in."""
     return _text(escape(text))
 
 
 def _text(text: str) -> str:
-    # YAML's double-quoted form takes all of JSON's escapes; what JSON leaves as it is, it may not.
+    """A JSON string, with the escapes that YAML's double-quoted form needs besides."""
+
+    def escaped(character: str) -> str:
+        number = ord(character)
+        return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
     quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(c if c.isprintable() else _escaped(c) for c in quoted)
-
-
-def _escaped(character: str) -> str:
-    number = ord(character)
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _FIRST_WORDS else text[: _FIRST_WORDS - 1].rstrip() + "…"
+    return "".join(c if c.isprintable() else escaped(c) for c in quoted)
 
 
 def existing(root: Path, files: Mapping[str, str]) -> list[str]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from skillup.cli.options import RUN_HELP
-
-if TYPE_CHECKING:
-    from skillup.store import RunDirectory
+from skillup.errors import UsageError
 
 
 class To(StrEnum):
@@ -38,52 +36,35 @@ def export(
 
     json, junit and markdown are the run's result.json, junit.xml and summary.md.
     """
-    from skillup.app.runs import run_path
-    from skillup.store import RunDirectory
-
-    directory = RunDirectory.open(run_path(run))
-    if format_ is To.anthropic:
-        return _workspace(directory, out or directory.path / "anthropic")
-    return _file(directory, format_, out)
-
-
-def _workspace(directory: RunDirectory, out: Path) -> int:
+    from skillup.analysis import with_analysis
+    from skillup.app.runs import result_of_run, run_path
     from skillup.exporters.anthropic import export_run
+    from skillup.reports.junit import junit_xml
+    from skillup.reports.markdown import markdown
     from skillup.reports.terminal.listing import shown_path
     from skillup.reports.text import plain
-
-    for exported in export_run(directory, out):
-        runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
-        rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
-        what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
-        sys.stderr.write(plain(f"{what} → {shown_path(exported.directory)}\n"))
-    return 0
-
-
-def _file(directory: RunDirectory, format_: To, out: Path | None) -> int:
-    from skillup.analysis import with_analysis
-    from skillup.app.runs import result_of_run
-    from skillup.errors import UsageError
-    from skillup.reports.text import plain
+    from skillup.store import RunDirectory
     from skillup.store.journal import to_json
     from skillup.store.run_directory import RESULT_FILE
 
-    finished = (directory.path / RESULT_FILE).exists()
+    directory = RunDirectory.open(run_path(run))
+    if format_ is To.anthropic:
+        for exported in export_run(directory, out or directory.path / "anthropic"):
+            runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
+            rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
+            what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
+            sys.stderr.write(plain(f"{what} → {shown_path(exported.directory)}\n"))
+        return 0
     result = result_of_run(directory)
-    if not finished:
-        for warning in result.warnings:
-            sys.stderr.write(plain(f"warning: {warning}\n"))
+    if not (directory.path / RESULT_FILE).exists():
+        sys.stderr.writelines(plain(f"warning: {warning}\n") for warning in result.warnings)
     result = with_analysis(result, directory.run_info())
     # What is in a result.json was masked when it was written.
     if format_ is To.json:
         data = to_json(result, str, indent=2)
     elif format_ is To.junit:
-        from skillup.reports.junit import junit_xml
-
         data = junit_xml(result)
     else:
-        from skillup.reports.markdown import markdown
-
         data = markdown(result).encode("utf-8", "replace")
     if out is None:
         sys.stdout.buffer.write(data)

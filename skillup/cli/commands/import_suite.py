@@ -7,14 +7,11 @@ import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from skillup.cli.options import AsJson
-
-if TYPE_CHECKING:
-    from skillup.importers.convert import Imported
 
 
 class From(StrEnum):
@@ -45,47 +42,34 @@ def import_suite(
     What could not be carried over, or only nearly, is listed line by line.
     """
     from skillup.importers.convert import import_files
-
-    imported = import_files(files, out, format_=from_.value if from_ else None, force=force)
-    if as_json:
-        data = [_as_dict(item) for item in imported]
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
-    else:
-        _print(imported)
-    return 0
-
-
-def _as_dict(item: Imported) -> dict[str, Any]:
     from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.text import count, plain
 
-    suite = item.output.directory
-    return {
-        "source": shown_path(item.source),
-        "format": item.format,
-        "suite": shown_path(suite / "eval.yaml"),
-        "name": item.draft.name,
-        "cases": [
+    data = []
+    for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
+        source, suite = shown_path(item.source), item.output.directory
+        cases = [
             {"id": case.id, "file": shown_path(suite / name)} for case, name in item.output.cases
-        ],
-        "notes": [asdict(note) | {"file": shown_path(note.file)} for note in item.notes],
-    }
-
-
-def _print(imported: list[Imported]) -> None:
-    from skillup.reports.terminal.listing import shown_path
-    from skillup.reports.text import plain
-
-    for item in imported:
+        ]
+        data.append(
+            {
+                "source": source,
+                "format": item.format,
+                "suite": shown_path(suite / "eval.yaml"),
+                "name": item.draft.name,
+                "cases": cases,
+                "notes": [asdict(note) | {"file": shown_path(note.file)} for note in item.notes],
+            }
+        )
+        if as_json:
+            continue
         for note in item.notes:
             text = str(note).removeprefix(str(note.file))
             sys.stderr.write(plain(shown_path(note.file) + text) + "\n")
         lost = sum(note.kind == "lost" for note in item.notes)
+        what = f"{source} ({item.format}) → {shown_path(suite)}: {count(len(cases), 'case')}"
         changed = len(item.notes) - lost
-        count = len(item.draft.cases)
-        sys.stderr.write(
-            plain(
-                f"{shown_path(item.source)} ({item.format}) → "
-                f"{shown_path(item.output.directory)}: {count} case{'' if count == 1 else 's'}; "
-                f"{lost} not carried over, {changed} changed\n"
-            )
-        )
+        sys.stderr.write(plain(f"{what}; {lost} not carried over, {changed} changed\n"))
+    if as_json:
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    return 0

@@ -31,28 +31,31 @@ def judge(
     """
     from skillup.app.rejudge.cases import CaseSelection
     from skillup.app.rejudge.command import RejudgeRequest, judge_on_changes, judge_once
-    from skillup.app.rejudge.panel import PanelRequest, compare_judges
-    from skillup.app.rejudge.sources import open_source
+    from skillup.app.rejudge.panel import compare_judges
+    from skillup.app.rejudge.sources import NO_CASE, open_source
 
-    selection = CaseSelection(tuple(case or ()), tuple(tag or ()))
-    by = tuple(cases or ())
     panel = bool(against or labels or write_labels)
     if panel and watch:
         raise UsageError("--watch is not for comparisons of judges")
     if panel and judge_model:
         hint = f"name it as one of them: --against {judge_model}"
         raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
-    if watch and not by:
+    if watch and not cases:
         raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
     if watch and as_json:
         raise UsageError("--watch only shows", hint="leave --json for afterwards")
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
-        if source.kind == "session" and not by:
-            raise UsageError(
-                "a session has no case of its own",
-                hint="give one with --cases; `skillup session to-case` writes one",
-            )
-        request = RejudgeRequest(source, by, selection, quiet, as_json, judge_model, parallel)
+        if source.kind == "session" and not cases:
+            raise NO_CASE
+        request = RejudgeRequest(
+            source,
+            tuple(cases or ()),
+            CaseSelection(tuple(case or ()), tuple(tag or ())),
+            quiet,
+            as_json,
+            judge_model,
+            parallel,
+        )
         if panel:
-            return compare_judges(PanelRequest(request, tuple(against or ()), labels, write_labels))
+            return compare_judges(request, tuple(against or ()), labels, write_labels)
         return judge_on_changes(request) if watch else judge_once(request)

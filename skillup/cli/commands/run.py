@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,6 @@ from skillup.cli import options as o
 from skillup.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from skillup.app.request import RunRequest
     from skillup.app.run_session import RunSession
     from skillup.schema.grade import RunResult
@@ -61,7 +59,8 @@ def run(
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
-    from skillup.app.request import RunRequest
+    from skillup.app.request import FALLBACK_VARIABLE, RunRequest, default_paths
+    from skillup.app.resume import requested_again
     from skillup.reports.formats import parse_formats
 
     request = RunRequest(
@@ -98,8 +97,21 @@ def run(
             hint="name it: --resume RUN --retry-errors; to retry within a run, there is "
             "retry_policy in the suite",
         )
+    earlier = None
+    if resume is not None:
+        from skillup.app.runs import run_path
+
+        earlier = run_path(resume)
+        request = requested_again(earlier, request, out)
+    else:
+        request = replace(
+            request,
+            paths=tuple(map(str, default_paths([Path(path) for path in request.paths]))),
+            directory=str(Path.cwd()),
+            judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
+        )
     shown = _Shown(quiet=quiet, verbose=verbose, as_json=as_json, index=index)
-    return shown.run(request, out, resume, retry_errors=retry_errors, keep=keep_workspaces)
+    return shown.run(request, out, earlier, retry_errors=retry_errors, keep=keep_workspaces)
 
 
 class _Shown:
@@ -109,18 +121,18 @@ class _Shown:
         from skillup.reports.terminal.layout import make_console
 
         self.quiet, self.verbose, self.as_json, self.index = quiet, verbose, as_json, index
-        self.console: Console = make_console()
+        self.console = make_console()
 
-    def say(self, style: str | None = None) -> Callable[[str], None]:
+    def say(self, text: str, style: str | None = "yellow") -> None:
         from skillup.reports.terminal.layout import make_text
 
-        return lambda text: self.console.print(make_text(text), style=style, soft_wrap=True)
+        self.console.print(make_text(text), style=style, soft_wrap=True)
 
     def run(
         self,
         request: RunRequest,
         out: Path | None,
-        resume: str | None,
+        earlier: Path | None,
         *,
         retry_errors: bool,
         keep: bool,
@@ -130,16 +142,11 @@ class _Shown:
         from skillup.app.planning import plan_of
         from skillup.app.resume import resume_command, retry_lines
         from skillup.app.run_session import RunSession
-        from skillup.app.runs import run_path
         from skillup.app.shutdown import Shutdown
-        from skillup.reports.terminal.listing import shown_path
         from skillup.reports.terminal.progress import reporter_for
 
-        earlier = None if resume is None else run_path(resume)
-        request = _completed(request, earlier, out)
         check_executor(request, keep=keep)
         plan, parallel = plan_of(request)
-        warn = self.say("yellow")
         with RunSession.open(
             request,
             plan,
@@ -149,11 +156,11 @@ class _Shown:
             retry_errors=retry_errors,
             keep=keep,
             own_process=True,
-            warn=lambda text: warn(f"warning: {text}"),
+            warn=lambda text: self.say(f"warning: {text}"),
         ) as session:
             if retry_errors:
                 for line in retry_lines(session.retried, until_decided=request.until_decided):
-                    self.say()(line)
+                    self.say(line, None)
             command = resume_command(session.directory.path, request, self.index)
             with reporter_for(
                 plan,
@@ -165,9 +172,6 @@ class _Shown:
             ) as reporter:
                 interrupted = Shutdown(reporter, command).run(lambda: session.run(reporter))
             result = session.conclude(interrupted=interrupted)
-            for path in session.directory.set_aside:
-                what = "was not written by this run, or damaged, and was set aside"
-                warn(f"warning: {shown_path(path)} {what}")
             # First of all: whoever reads what is printed may go away (`| head`), which ends us.
             written = session.publish(result, self.index)
         self._print(session, result, command, written)
@@ -183,37 +187,22 @@ class _Shown:
         from skillup.reports.terminal.result import print_ending, print_look, print_result
         from skillup.store.journal import to_json
 
-        path, console = session.directory.path, self.console
+        path = session.directory.path
+        for aside in session.directory.set_aside:
+            what = "was not written by this run, or damaged, and was set aside"
+            self.say(f"warning: {shown_path(aside)} {what}")
         if self.as_json:
             sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
         else:
-            print_result(result, shown_path(path), console, verbose=self.verbose)
+            print_result(result, shown_path(path), self.console, verbose=self.verbose)
         more = more_budget(result.stopped, session.options.stopping)
-        print_ending(result, command + more, console)
+        print_ending(result, command + more, self.console)
         count = worth_retrying(result.cases)
         if count:
             met = "1 trial met an error" if count == 1 else f"{count} trials met an error"
-            self.say("yellow")(f"{met}; once that is mended: {command} --retry-errors")
+            self.say(f"{met}; once that is mended: {command} --retry-errors")
         if not self.quiet and not self.as_json:
-            print_look(written, name_of_newest(path), console)
-
-
-def _completed(request: RunRequest, earlier: Path | None, out: Path | None) -> RunRequest:
-    """The request with what the command line leaves to the run that is resumed, or to us."""
-    from dataclasses import replace
-
-    from skillup.app.request import default_paths
-    from skillup.app.resume import requested_again
-    from skillup.judges.models.client import FALLBACK_VARIABLE
-
-    if earlier is not None:
-        return requested_again(earlier, request, out)
-    return replace(
-        request,
-        paths=tuple(map(str, default_paths([Path(path) for path in request.paths]))),
-        directory=str(Path.cwd()),
-        judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
-    )
+            print_look(written, name_of_newest(path), self.console)
 
 
 def exit_code(result: RunResult) -> ExitCode:

@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -35,21 +35,17 @@ def schema(
 
     names = [which.value] if which else schema_names()
     schemas = {name: json_schema(name) for name in names}
-    if out is not None:
-        _write(schemas, out)
+    if out is None:
+        data = schemas[which.value] if which else schemas
+        sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
         return 0
-    data = schemas[which.value] if which else schemas
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-    return 0
-
-
-def _write(schemas: dict[str, dict[str, Any]], folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
         for name, value in schemas.items():
             text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-            (folder / f"{name}.schema.json").write_text(text, encoding="utf-8")
+            (out / f"{name}.schema.json").write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"cannot write to {folder}: {error.strerror or error}", hint="choose another --out"
+            f"cannot write to {out}: {error.strerror or error}", hint="choose another --out"
         ) from None
+    return 0

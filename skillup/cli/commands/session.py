@@ -14,20 +14,20 @@ import typer
 from skillup.cli.options import AsJson
 from skillup.errors import UsageError
 
-_MOST_COUNTED = 500
-"""So many files are opened only to see whether they are sessions."""
-
-session_app = typer.Typer(
+SessionName = Annotated[
+    str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
+]
+session = typer.Typer(
     help="The agents' own sessions: which are here, and what was said in them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
-@session_app.command("list")
+@session.command("list")
 def list_sessions(
     engine: Annotated[
-        str | None, typer.Option("--engine", "-e", help="Only sessions of this engine.")
+        str | None, typer.Option("--engine", "-e", help="Only those of this engine.")
     ] = None,
     project: Annotated[
         Path | None, typer.Option("--project", help="Only sessions held in this folder or below.")
@@ -35,7 +35,7 @@ def list_sessions(
     limit: Annotated[int, typer.Option("--limit", min=1, help="The newest N.")] = 20,
     as_json: AsJson = False,
 ) -> int:
-    """List the sessions of Claude Code and Codex, newest first."""
+    """List the sessions that the agents' CLIs have kept, newest first."""
     from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
     from skillup.reports.text import plain
     from skillup.sessions.index import (
@@ -68,10 +68,7 @@ def list_sessions(
     elif rows:
         # How many more there are of one project, only their heads could tell.
         rest = [] if project else files[files.index(found[-1][0]) + 1 :]
-        looked_at = len(rest) <= _MOST_COUNTED
-        print_sessions(
-            rows, more=count_sessions(rest) if looked_at else len(rest), at_most=not looked_at
-        )
+        print_sessions(rows, more=count_sessions(rest))
     else:
         places = ", ".join(map(str, chosen.values()))
         of_project = f" of {project}" if project else ""
@@ -79,11 +76,9 @@ def list_sessions(
     return 0
 
 
-@session_app.command("show")
+@session.command("show")
 def show_session(
-    session: Annotated[
-        str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
-    ],
+    session: SessionName,
     full: Annotated[
         bool, typer.Option("--full", help="Nothing shortened, and branches gone back from.")
     ] = False,
@@ -96,12 +91,7 @@ def show_session(
         json_chunks,
         transcript_lines,
     )
-    from skillup.sessions.index import (
-        find_session,
-        session_files,
-        session_format,
-        session_homes,
-    )
+    from skillup.sessions.index import find_session, session_files, session_format, session_homes
     from skillup.sessions.readers import SessionTranscript, read_head
 
     path = find_session(session, session_files(session_homes(os.environ)))
@@ -118,11 +108,9 @@ def show_session(
     return 0
 
 
-@session_app.command("to-case")
+@session.command("to-case")
 def session_to_case(
-    session: Annotated[
-        str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
-    ],
+    session: SessionName,
     out: Annotated[
         Path | None, typer.Option("--out", help="The case's file. Default: stdout.")
     ] = None,

@@ -6,14 +6,11 @@ import io
 import json
 import sys
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from skillup.cli.options import RUN_HELP, AsJson
-
-if TYPE_CHECKING:
-    from skillup.app.shown_trials import ShownTrials
 
 
 def show(
@@ -44,55 +41,42 @@ def show(
     """
     from skillup.app.runs import run_path
     from skillup.app.shown_trials import TrialFilter, shown_trials
+    from skillup.reports.terminal.conversation import print_trial
+    from skillup.reports.terminal.layout import make_console
+    from skillup.reports.text import count, plain
+    from skillup.store.journal import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
     shown = shown_trials(run_path(run), TrialFilter(case, trial, only_failed))
-    if as_json:
-        _print_json(shown)
-    else:
-        _print(shown, run, case, full)
-    return 0
-
-
-def _print(shown: ShownTrials, run: str, case: str | None, full: bool) -> None:
-    from rich.markup import escape
-
-    from skillup.reports.terminal.conversation import print_trial
-    from skillup.reports.terminal.layout import make_console
-    from skillup.reports.text import plain
-
+    if as_json:  # a trial at a time
+        sys.stdout.write(f'{{"run_id": {json.dumps(shown.run_id)}, "trials": [')
+        for number, one in enumerate(shown.trials()):
+            data = {
+                "job": one.job,
+                "grade": one.grade.model_dump(mode="json", by_alias=True) if one.grade else None,
+                "record": one.record.model_dump(mode="json", by_alias=True),
+            }
+            text = to_json(data, no_mask, indent=None).decode().rstrip("\n")
+            sys.stdout.write((",\n" if number else "\n") + text)
+        sys.stdout.write("\n]}\n")
+        return 0
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # agents' texts may hold halves of characters
     console = make_console(sys.stdout)
-    for number, trial in enumerate(shown.trials()):
+
+    def say(text: str, style: str | None = None) -> None:
+        console.print(plain(text), style=style, markup=False, soft_wrap=True)
+
+    for number, one in enumerate(shown.trials()):
         if number:
             console.print()
-        print_trial(trial, console, full=full)
+        print_trial(one, console, full=full)
     for job, why in shown.unreadable.items():
-        console.print(f"[yellow]{escape(plain(job))}: {escape(plain(why))}[/]", soft_wrap=True)
-    if not shown.jobs:
-        every = f"skillup show {quote(run)} {quote(case or '*')}"
-        ended = f"{shown.ended} trial{'s' if shown.ended != 1 else ''}"
-        what = f"none of the {ended} that ended failed or met an error"
-        if not shown.ended:
-            what = "no trial has ended: they were not run, or are running"
-        console.print(plain(f"{shown.run_id}: {what}"), markup=False, soft_wrap=True)
-        if shown.ended:
-            console.print(plain(f"to see all: {every}"), markup=False, soft_wrap=True)
-
-
-def _print_json(shown: ShownTrials) -> None:
-    """``{"run_id", "trials": [{"job", "grade", "record"}]}``, a trial at a time."""
-    from skillup.store.journal import no_mask, to_json
-
-    sys.stdout.write(f'{{"run_id": {json.dumps(shown.run_id)}, "trials": [')
-    separator = "\n"
-    for trial in shown.trials():
-        data = {
-            "job": trial.job,
-            "grade": trial.grade.model_dump(mode="json", by_alias=True) if trial.grade else None,
-            "record": trial.record.model_dump(mode="json", by_alias=True),
-        }
-        sys.stdout.write(separator + to_json(data, no_mask, indent=None).decode().rstrip("\n"))
-        separator = ",\n"
-    sys.stdout.write("\n]}\n")
+        say(f"{job}: {why}", "yellow")
+    if not shown.jobs and not shown.ended:
+        say(f"{shown.run_id}: no trial has ended: they were not run, or are running")
+    elif not shown.jobs:
+        ended = count(shown.ended, "trial")
+        say(f"{shown.run_id}: none of the {ended} that ended failed or met an error")
+        say(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
+    return 0

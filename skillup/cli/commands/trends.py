@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from skillup.history.runs import CaseKey
     from skillup.history.series import SeriesFilter
 
+_SHOWN = 20
+
 
 def trends(
     suites: Annotated[
@@ -45,28 +47,33 @@ def trends(
 
     Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
     """
-    from skillup.history.index import index_url, open_index, tallies_of_all_runs
+    from skillup.history import index as runs
     from skillup.history.series import SeriesFilter, histories
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison import trends_json
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.terminal.trends import MOST_CASES, print_trends
+    from skillup.reports.text import count, plain
     from skillup.store.places import runs_folder
 
     if variant not in (None, "with_skill", "without_skill"):
         raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
     root = workspace_root(Path())
-    url = index_url(index, os.environ, root, write=rebuild)
+    url = runs.index_url(index, os.environ, root, write=rebuild)
     if not url:
         raise UsageError("--index none: there is nothing to show", hint="name an index")
     if rebuild:
-        _rebuild(url, runs_folder(root))
-    with open_index(url, write=False) as connection:
-        rows = tallies_of_all_runs(connection)
-    wanted = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
-    found = histories(rows, wanted, last)
+        done = list(runs.rebuild(url, runs_folder(root)))
+        for path, error in done:
+            if error is not None:
+                sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
+        sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
+    with runs.open_index(url, write=False) as connection:
+        rows = runs.tallies_of_all_runs(connection)
+    chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
+    found = histories(rows, chosen, last)
     if not found:
-        raise UsageError("no indexed run matches", hint=_known([row.key for row in rows], wanted))
+        raise UsageError("no indexed run matches", hint=_known([row.key for row in rows], chosen))
     if as_json:
         sys.stdout.write(trends_json(found))
     else:
@@ -74,16 +81,16 @@ def trends(
     return 0
 
 
-_SHOWN = 20
-
-
-def _known(keys: Sequence[CaseKey], wanted: SeriesFilter) -> str:
-    """What the index has of the first thing wanted of which it has nothing that matches."""
+def _known(keys: Sequence[CaseKey], chosen: SeriesFilter) -> str:
+    """What the index has of the first thing chosen of which it has nothing that matches."""
     from skillup.history.series import matches
     from skillup.reports.text import listed_ids
 
-    chosen = (("suite", "suites", wanted.suites), ("engine", "engines", wanted.engines))
-    for field, words, globs in (*chosen, ("case_id", "cases", wanted.cases)):
+    for field, words, globs in (
+        ("suite", "suites", chosen.suites),
+        ("engine", "engines", chosen.engines),
+        ("case_id", "cases", chosen.cases),
+    ):
         matching = [key for key in keys if matches(getattr(key, field), globs)]
         if not matching:
             names = sorted({getattr(key, field) for key in keys})
@@ -91,16 +98,3 @@ def _known(keys: Sequence[CaseKey], wanted: SeriesFilter) -> str:
         keys = matching
     variants = sorted({key.variant for key in keys})
     return f"of these, the index has only {', '.join(variants)}"
-
-
-def _rebuild(url: str, folder: Path) -> None:
-    from skillup.history.index import rebuild
-    from skillup.reports.text import plain
-
-    indexed = 0
-    for path, error in rebuild(url, folder):
-        if error is None:
-            indexed += 1
-        else:
-            sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
-    sys.stderr.write(f"{indexed} run{'s' if indexed != 1 else ''} indexed\n")

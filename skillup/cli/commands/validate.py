@@ -20,17 +20,12 @@ def validate(
     from skillup.app.validation import validate_paths
     from skillup.reports.terminal.listing import print_problems, problem_as_dict
 
-    found = validate_paths(default_paths(paths), parse_vars(var))
+    counts, problems = validate_paths(default_paths(paths), parse_vars(var))
     if as_json:
-        data = {
-            "suites": found.suites,
-            "cases": found.cases,
-            "profiles": found.profiles,
-            "problems": [problem_as_dict(problem) for problem in found.problems],
-        }
+        numbers = {f"{kind}s": number for kind, number in counts.items()}
+        data = {**numbers, "problems": [problem_as_dict(problem) for problem in problems]}
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     else:
-        counts = {"suite": found.suites, "case": found.cases, "profile": found.profiles}
-        print_problems(found.problems, counts)
-    errors = any(problem.severity == "error" for problem in found.problems)
+        print_problems(problems, counts)
+    errors = any(problem.severity == "error" for problem in problems)
     return ExitCode.USAGE if errors else ExitCode.PASSED

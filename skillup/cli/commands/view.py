@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,8 +47,10 @@ def view(
     sys.stdout.flush()
     what = f"run {first}" if served.only else f"the runs in {served.folder}"
     sys.stderr.write(plain(f"{what}; Ctrl-C ends it\n"))
-    if not no_open and _has_display():
-        threading.Thread(target=_open_browser, args=(server.url,), daemon=True).start()
+    # A desktop whose browser can come up.
+    display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if not no_open and (sys.platform == "darwin" or display):
+        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
     try:
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
@@ -82,14 +85,3 @@ def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
     if not runs_in(folder):
         raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
     return Served(folder, index=index), None
-
-
-def _has_display() -> bool:
-    """Whether there is a desktop whose browser can come up."""
-    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-
-
-def _open_browser(url: str) -> None:
-    import webbrowser
-
-    webbrowser.open(url)

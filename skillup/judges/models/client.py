@@ -211,9 +211,6 @@ def _as_answer(stored: StoredAnswer, question: Question) -> ModelAnswer | None:
 
 # Which model reads for a case: the one asked for, else the case's own, else the fallback.
 
-FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"
-"""Names the model for cases that name none."""
-
 
 def with_judge_model(
     case: Case, asked: str | None, fallback: str | None = None, suite: Suite | None = None
