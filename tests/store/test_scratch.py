@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.store.scratch import Scratch, remove_orphaned, remove_tree, user_directory
+from tests.support.trees import make_deep
 
 
 def test_a_place_outside_of_the_run_that_is_gone_when_all_is_removed(tmp_path: Path) -> None:
@@ -65,13 +65,7 @@ def test_read_only_directories_are_removed_and_links_not_followed(tmp_path: Path
 def test_a_tree_that_is_too_deep_for_a_path_is_removed(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
-    at = os.open(tree, os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("deep", dir_fd=at)
-        below = os.open("deep", os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
+    make_deep(tree)
 
     assert remove_tree(tree)
     assert not tree.exists()

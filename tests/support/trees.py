@@ -17,6 +17,17 @@ def make_tree(root: Path, files: Mapping[str, str | bytes]) -> Path:
     return root
 
 
+def make_deep(root: Path, depth: int = 1000) -> None:
+    """Directories ``deep`` within each other, deeper than any path may be long."""
+    at = os.open(root, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("deep", dir_fd=at)
+        below = os.open("deep", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+
+
 def tree_of(root: Path) -> dict[str, str]:
     """Every file below ``root`` but those of git, by POSIX path; links as ``-> target``."""
     found: dict[str, str] = {}

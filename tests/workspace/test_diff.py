@@ -122,7 +122,7 @@ def test_a_newline_in_a_name_cannot_forge_lines(workspace: Workspace) -> None:
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "\f\n", "d"]), max_size=30)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(LINES, LINES)
 def test_git_can_apply_every_diff(
     tmp_path_factory: pytest.TempPathFactory, a: list[str], b: list[str]

@@ -20,35 +20,31 @@ PATCH = """\
 """
 
 
-def test_everything_is_committed_on_main(preparation: Preparation) -> None:
-    make_tree(preparation.suite / "f", {"a.txt": "x", ".gitignore": "ignored\n", "ignored": ""})
-    preparation.made({"fixture": "f", "files": {"b.txt": "y"}, "git": {"init": True}})
-    assert preparation.git("branch", "--show-current") == "main\n"
-    assert preparation.git("ls-files").split() == [".gitignore", "a.txt", "b.txt"]
-    assert preparation.git("status", "--porcelain") == ""
-    assert not list((preparation.root / ".git").glob("hooks/*"))
-
-
-def test_with_nothing_to_commit_there_is_a_commit(preparation: Preparation) -> None:
-    preparation.made({"git": {"init": True, "checkout": "feature/x"}})
-    assert preparation.git("log", "--format=%s %ad") != ""
-    assert preparation.git("branch", "--show-current") == "feature/x\n"
-
-
-def test_the_commit_is_the_same_on_every_machine(tmp_path: Path) -> None:
+def test_everything_is_committed_on_main_the_same_on_every_machine(tmp_path: Path) -> None:
     ids = set()
     for name in "ab":
         (tmp_path / name).mkdir()
         preparation = Preparation(tmp_path / name)
-        preparation.made({"files": {"a": "x"}, "git": {"init": True}})
+        make_tree(preparation.suite / "f", {"a.txt": "x", ".gitignore": "no\n", "no": ""})
+        preparation.made({"fixture": "f", "files": {"b.txt": "y"}, "git": {"init": True}})
         ids.add(preparation.git("rev-parse", "HEAD"))
     assert len(ids) == 1
-
-
-def test_the_agent_can_commit_without_a_configuration(preparation: Preparation) -> None:
-    preparation.made({"git": {"init": True}})
+    assert preparation.git("branch", "--show-current") == "main\n"
+    assert preparation.git("ls-files").split() == [".gitignore", "a.txt", "b.txt"]
+    assert preparation.git("status", "--porcelain") == ""
+    assert not list((preparation.root / ".git").glob("hooks/*"))
     preparation.git("commit", "--allow-empty", "-m", "by the agent")
     assert preparation.git("log", "-1", "--format=%an") == "skillup\n"
+
+
+def test_with_nothing_to_commit_there_is_a_commit_and_remotes_are_not_fetched(
+    preparation: Preparation,
+) -> None:
+    remote = {"name": "origin", "url": "https://example.invalid/a/b.git"}
+    preparation.made({"git": {"init": True, "checkout": "feature/x", "remotes": [remote]}})
+    assert preparation.git("log", "--format=%s %ad") != ""
+    assert preparation.git("branch", "--show-current") == "feature/x\n"
+    assert preparation.git("remote", "get-url", "origin") == f"{remote['url']}\n"
 
 
 def test_the_users_own_git_has_no_say(
@@ -72,21 +68,16 @@ def test_the_users_own_git_has_no_say(
     assert preparation.git("log", "--format=%an %D") == "skillup HEAD -> main\n"
 
 
-def test_a_patch_is_applied_and_not_committed(preparation: Preparation) -> None:
-    make_tree(preparation.suite, {"f/a.txt": "old\n", "x.patch": PATCH})
-    preparation.made({"fixture": "f", "git": {"init": True, "apply_diff": "x.patch"}})
-    assert tree_of(preparation.root) == {"a.txt": "new\n"}
-    assert preparation.git("status", "--porcelain") == " M a.txt\n"
-
-
 @pytest.mark.parametrize("init", [True, False])
-def test_a_patch_is_applied_below_somebody_elses_repository(
+def test_a_patch_is_applied_and_not_committed_also_below_somebody_elses_repository(
     preparation: Preparation, tmp_path: Path, init: bool
 ) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     make_tree(preparation.suite, {"f/a.txt": "old\n", "x.patch": PATCH})
     preparation.made({"fixture": "f", "git": {"init": init, "apply_diff": "x.patch"}})
     assert tree_of(preparation.root) == {"a.txt": "new\n"}
+    if init:
+        assert preparation.git("status", "--porcelain") == " M a.txt\n"
 
 
 def test_a_patch_that_does_not_apply_is_an_error_with_gits_words(preparation: Preparation) -> None:
@@ -104,17 +95,6 @@ def test_a_patch_cannot_write_outside_of_the_workspace(preparation: Preparation)
     assert not (preparation.root.parent / "out.txt").exists()
 
 
-def test_a_missing_patch_is_named(preparation: Preparation) -> None:
-    error = preparation.error({"git": {"init": True, "apply_diff": "no.patch"}})
-    assert "no.patch" in error.message
-
-
-def test_remotes_are_added_and_nothing_is_fetched(preparation: Preparation) -> None:
-    remote = {"name": "origin", "url": "https://example.invalid/a/b.git"}
-    preparation.made({"git": {"init": True, "remotes": [remote]}})
-    assert preparation.git("remote", "get-url", "origin") == f"{remote['url']}\n"
-
-
 @pytest.mark.parametrize(
     "git",
     [
@@ -122,6 +102,7 @@ def test_remotes_are_added_and_nothing_is_fetched(preparation: Preparation) -> N
         {"init": True, "checkout": "-f"},
         {"init": True, "remotes": [{"name": "a b", "url": "y"}]},
         {"checkout": "main"},
+        {"init": True, "apply_diff": "no.patch"},
         {"remotes": [{"name": "origin", "url": "x"}]},
     ],
 )
@@ -162,10 +143,8 @@ def test_a_repository_in_the_fixture_keeps_its_history_and_runs_no_hooks(
 
 def test_a_branch_that_is_not_there_is_made(preparation: Preparation) -> None:
     fixture = make_tree(preparation.suite / "f", {"a": "x"})
-    for command in (
-        ["init", "-q", "-b", "trunk"],
-        ["-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"],
-    ):
+    user = ["-c", "user.name=A", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], [*user, "commit", "-q", "--allow-empty", "-m", "one"]):
         subprocess.run(["git", "-C", fixture, *command], check=True)
     preparation.made({"fixture": "f", "git": {"checkout": "new"}})
     assert preparation.git("branch", "--show-current") == "new\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,39 +12,19 @@ from tests.support.preparation import Preparation
 from tests.support.trees import make_tree, tree_of
 
 
-def test_an_empty_context_makes_an_empty_directory(preparation: Preparation) -> None:
-    root = preparation.made({})
-    assert root == preparation.root.resolve()
-    assert list(root.iterdir()) == []
-
-
 def test_a_fixture_is_copied_and_files_are_written_over_it(preparation: Preparation) -> None:
+    assert list(preparation.made({}).iterdir()) == []
     fixture = make_tree(preparation.suite / "fixtures" / "logs", {"a.log": "1", "b/c.log": "2"})
     (fixture / "a.log").chmod(0o444)
+    (fixture / "link").symlink_to("a.log")  # its place is taken, not that of its target
+    files = {"link": "x", "a.log": "new", "b/<<x>>.txt": "folder <<folder>>", "e.sh": "#!/bin/sh"}
     root = preparation.made(
-        {
-            "fixture": "fixtures/logs",
-            "files": {"a.log": "new", "b/d/<<x>>.txt": "folder <<folder>>", "e.sh": "#!/bin/sh"},
-        },
-        variables={"folder": "data"},
+        {"fixture": "fixtures/logs", "files": files}, variables={"folder": "data"}
     )
-    assert tree_of(root) == {
-        "a.log": "new",
-        "b/c.log": "2",
-        "b/d/<<x>>.txt": "folder data",
-        "e.sh": "#!/bin/sh",
-    }
+    assert root == preparation.root.resolve()
+    assert tree_of(root) == {**files, "b/c.log": "2", "b/<<x>>.txt": "folder data"}
     assert not (root / "e.sh").stat().st_mode & 0o111
     assert (fixture / "a.log").read_text() == "1"
-
-
-def test_a_file_takes_the_place_of_a_link_and_not_of_its_target(preparation: Preparation) -> None:
-    fixture = make_tree(preparation.suite / "f", {"target": "old"})
-    (fixture / "link").symlink_to("target")
-    assert tree_of(preparation.made({"fixture": "f", "files": {"link": "new"}})) == {
-        "link": "new",
-        "target": "old",
-    }
 
 
 @pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", ".", "a\0b"])
@@ -64,24 +43,25 @@ def test_a_file_that_something_is_in_the_way_of_is_refused(
     assert "in its way" in preparation.error({"fixture": "f", "files": {path: "x"}}).message
 
 
-def test_a_template_without_a_value_is_an_error_of_its_own_kind(preparation: Preparation) -> None:
-    error = preparation.error({"files": {"a": "<<nothing>>"}})
-    assert error.kind == "template"
-    assert "<<nothing>>" in error.message
-
-
-@pytest.mark.parametrize("fixture", ["missing", "file"])
-def test_a_missing_fixture_is_named(preparation: Preparation, fixture: str) -> None:
+@pytest.mark.parametrize(
+    ("context", "kind", "message"),
+    [
+        ({"files": {"a": "<<nothing>>"}}, "template", "<<nothing>>"),
+        ({"fixture": "missing"}, "setup", "suite/missing"),
+        ({"fixture": "file"}, "setup", "suite/file"),
+        ({"fixture": "unsafe"}, "setup", "leads out of it"),
+        ({"setup": ["kill -9 $$"]}, "setup", "signal 9"),
+        ({"setup": ["exit 3"]}, "setup", "`context.setup`: `exit 3` ended with exit code 3"),
+    ],
+)
+def test_what_cannot_be_prepared_is_an_error(
+    preparation: Preparation, context: dict[str, object], kind: str, message: str
+) -> None:
     (preparation.suite / "file").touch()
-    error = preparation.error({"fixture": fixture})
-    assert error.kind == "setup"
-    assert str(preparation.suite.resolve() / fixture) in error.message
-
-
-def test_an_unsafe_fixture_is_refused(preparation: Preparation) -> None:
-    fixture = make_tree(preparation.suite / "f", {})
-    (fixture / "out").symlink_to("/etc")
-    assert "leads out of it" in preparation.error({"fixture": "f"}).message
+    (make_tree(preparation.suite / "unsafe", {}) / "out").symlink_to("/etc")
+    error = preparation.error(context)
+    assert error.kind == kind
+    assert message in error.message
 
 
 def test_setup_commands_run_in_order_in_the_workspace_and_see_everything(
@@ -132,10 +112,6 @@ def test_a_setup_command_that_hangs_is_ended(preparation: Preparation) -> None:
     assert "begun" in error.evidence
 
 
-def test_a_setup_command_that_kills_itself_is_named(preparation: Preparation) -> None:
-    assert "signal 9" in preparation.error({"setup": ["kill -9 $$"]}).message
-
-
 def test_setup_commands_have_no_input_and_the_given_environment_only(
     preparation: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +126,7 @@ def test_no_shell_is_an_error_and_no_exception(preparation: Preparation) -> None
     assert "is there a shell" in error.message
 
 
-def test_skills_are_installed_and_told(preparation: Preparation, tmp_path: Path) -> None:
+def test_skills_are_installed_and_named(preparation: Preparation, tmp_path: Path) -> None:
     one = make_tree(tmp_path / "one", {"SKILL.md": ""})
     two = make_tree(tmp_path / "two", {"SKILL.md": ""})
     outcome = preparation.outcome(
@@ -165,16 +141,11 @@ def test_skills_are_installed_and_told(preparation: Preparation, tmp_path: Path)
     assert outcome.skill_paths["one"].is_dir()
 
 
-def test_an_unusable_skill_is_an_error(preparation: Preparation, tmp_path: Path) -> None:
+def test_an_unusable_skill_and_a_disk_that_refuses_are_errors(
+    preparation: Preparation, tmp_path: Path
+) -> None:
     outcome = preparation.outcome({}, skills=[SkillToInstall("x", tmp_path / "missing")])
     assert "SKILL.md" in getattr(outcome, "message", "")
-
-
-def test_a_disk_that_refuses_is_an_error_and_no_exception(preparation: Preparation) -> None:
-    preparation.root.parent.mkdir()
-    preparation.root.parent.chmod(0o555)
-    if os.access(preparation.root.parent, os.W_OK):
-        pytest.skip("this user may write everywhere")
-    error = preparation.error({})
-    preparation.root.parent.chmod(0o755)
-    assert "Permission denied" in error.message
+    preparation.root = tmp_path / "file" / "workspace"
+    (tmp_path / "file").touch()
+    assert "could not be prepared: Not a directory" in preparation.error({}).message

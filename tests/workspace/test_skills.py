@@ -1,4 +1,4 @@
-"""Installing skills: which files, where, and with which fingerprint."""
+"""Skills: what makes a directory one, which files are installed, where, with which fingerprint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from skillup.workspace import InstalledSkill, SkillToInstall, install_skill
+from skillup.workspace import (
+    InstalledSkill,
+    SkillToInstall,
+    install_skill,
+    skill_name,
+    skill_problem,
+)
 from skillup.workspace.failures import PreparationError
 from tests.support.trees import make_tree, tree_of
 
@@ -77,25 +83,22 @@ def test_include_and_exclude(source: Path, workspace: Path) -> None:
     assert paths(workspace) == ["SKILL.md", "ref/deep/a.md", "scripts/run.sh"]
 
 
-def test_skill_md_is_installed_even_if_include_does_not_name_it(
-    source: Path, workspace: Path
-) -> None:
-    install(source, workspace, include=["scripts"])
-    assert paths(workspace) == ["SKILL.md", "scripts/run.sh"]
-
-
-def test_a_skill_that_excludes_its_skill_md_is_refused(source: Path, workspace: Path) -> None:
+def test_what_include_and_target_change(source: Path, workspace: Path) -> None:
     with pytest.raises(PreparationError, match=r"excludes its own SKILL\.md"):
         install(source, workspace, exclude=["*.md"])
-
-
-def test_a_target_takes_the_place_of_the_engines_directories(source: Path, workspace: Path) -> None:
+    install(source, workspace, include=["scripts"])  # SKILL.md always
+    assert paths(workspace) == ["SKILL.md", "scripts/run.sh"]
+    with pytest.raises(PreparationError, match="is there already"):
+        install(source, workspace)
     installed = install(source, workspace, target=".dsh-skills/keeper/")
     assert installed.directories == (".dsh-skills/keeper",)
-    assert sorted(tree_of(workspace)) == [
-        ".dsh-skills/keeper/SKILL.md",
-        ".dsh-skills/keeper/scripts/run.sh",
+    assert sorted(tree_of(workspace / ".dsh-skills")) == [
+        "keeper/SKILL.md",
+        "keeper/scripts/run.sh",
     ]
+    renamed = install_skill(SkillToInstall("other", source, role="distractor"), workspace, ["s"])
+    assert renamed.directories == ("s/other",)
+    assert (renamed.info.name, renamed.info.role) == ("other", "distractor")
 
 
 @pytest.mark.parametrize("target", ["../out", "/tmp/out", ".", ""])
@@ -114,12 +117,6 @@ def test_a_target_behind_a_link_out_of_the_workspace_is_refused(
     with pytest.raises(PreparationError, match="out of the workspace"):
         install(source, workspace)
     assert tree_of(tmp_path / "outside") == {}
-
-
-def test_a_place_that_is_taken_is_refused(source: Path, workspace: Path) -> None:
-    install(source, workspace)
-    with pytest.raises(PreparationError, match="is there already"):
-        install(source, workspace)
 
 
 def test_links_within_the_skill_become_what_they_point_to(source: Path, workspace: Path) -> None:
@@ -146,18 +143,15 @@ def test_links_that_lead_elsewhere_are_refused_unless_they_are_excluded(
     assert paths(workspace) == ["SKILL.md", "scripts/run.sh"]
 
 
-def test_links_that_lead_to_each_other_end(source: Path, workspace: Path) -> None:
-    (source / "a").mkdir()
-    (source / "b").mkdir()
-    (source / "a" / "to-b").symlink_to("../b")
-    (source / "b" / "to-a").symlink_to("../a")
-    with pytest.raises(PreparationError, match="circle"):
-        install(source, workspace)
-
-
-def test_a_fifo_is_refused(source: Path, workspace: Path) -> None:
+def test_links_in_a_circle_and_fifos_are_refused(source: Path, workspace: Path) -> None:
     os.mkfifo(source / "pipe")
     with pytest.raises(PreparationError, match="FIFO"):
+        install(source, workspace)
+    (source / "pipe").unlink()
+    for name, other in ("ab", "ba"):
+        (source / name).mkdir()
+        (source / name / "link").symlink_to(f"../{other}")
+    with pytest.raises(PreparationError, match="circle"):
         install(source, workspace)
 
 
@@ -177,8 +171,59 @@ def test_the_fingerprint_tells_path_mode_and_content(source: Path, tmp_path: Pat
     assert len({first, executable, content, fingerprint("w6")}) == 4
 
 
-def test_a_skill_of_another_name_goes_by_that_name(source: Path, workspace: Path) -> None:
-    skill = SkillToInstall("renamed", source, role="distractor")
-    installed = install_skill(skill, workspace, DIRECTORIES)
-    assert installed.directories == (".claude/skills/renamed",)
-    assert (installed.info.name, installed.info.role) == ("renamed", "distractor")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("---\nname: log-keeper\ndescription: Keeps logs\n---\n# Log keeper\n", "log-keeper"),
+        ("\ufeff---\r\nname: windows\r\n---\r\n", "windows"),
+        ("---\nname: 'with space'\n---", "with space"),
+        ("---\ndescription: no name\n---\n", "the-directory"),
+        ("---\n# nothing yet\n---\n", "the-directory"),
+        ("# No front matter\n\n---\nname: later\n---\n", "the-directory"),
+        ("", "the-directory"),
+    ],
+)
+def test_names(tmp_path: Path, text: str, name: str) -> None:
+    skill = make_tree(tmp_path / "the-directory", {"SKILL.md": text})
+    assert skill_problem(skill) is None
+    assert skill_name(skill) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("---\nname: x\n# Title", 1, "has no end"),
+        ("---\nok: 1\nname: a: b\n---\n", 3, ""),
+        ("---\n- name\n---\n", 2, "mapping"),
+        ("---\nname: ../up\n---\n", 2, "directory's name"),
+        ("---\nname: '..'\n---\n", 2, "directory's name"),
+        ('---\nname: "a\\nb"\n---\n', 2, "nobody would see: U+000A (a control character)"),
+        ('---\nname: "a\\0b"\n---\n', 2, "nobody would see: U+0000 (a control character)"),
+        ('---\nname: "日本語 \\u202ex"\n---\n', 2, "see: U+202E (RIGHT-TO-LEFT OVERRIDE)"),
+        ("---\nname: 404\n---\n", 2, "must be text"),
+        (f"---\nname: {'n' * 256}\n---\n", 2, "longer than a directory's name"),
+        (b"---\nname: \xff\n---\n", 2, "UTF-8"),
+    ],
+)
+def test_problems_are_located(tmp_path: Path, text: str | bytes, line: int, message: str) -> None:
+    problem = skill_problem(make_tree(tmp_path / "skill", {"SKILL.md": text}))
+    assert problem is not None
+    assert problem.file == tmp_path / "skill" / "SKILL.md"
+    assert problem.line in (line, 1 if message == "mapping" else line)
+    assert message in problem.message
+    assert problem.severity == "error"
+
+
+def test_a_directory_without_skill_md_none_at_all_and_skill_md_as_a_directory(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd" / "SKILL.md").mkdir(parents=True)
+    for name, message in {
+        "empty": "no SKILL.md",
+        "missing": "no SKILL.md",
+        "odd": "a directory, not a file",
+    }.items():
+        problem = skill_problem(tmp_path / name)
+        assert problem is not None
+        assert message in problem.message

@@ -1,27 +1,33 @@
-"""Copies of trees: permissions, links, odd names; what may not be copied."""
+"""Copies of trees, where links lead, and what counts as a full disk."""
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from pathlib import Path
 
 import pytest
 
+from skillup.errors import ExitCode, FullDiskError
 from skillup.workspace import copy_workspace
-from skillup.workspace.failures import PreparationError
-from skillup.workspace.trees import copy_fixture
+from skillup.workspace.failures import (
+    PreparationError,
+    refuse_full_disk,
+    refuse_without_room,
+)
+from skillup.workspace.trees import copy_fixture, stays_inside
 from tests.support.trees import make_tree, tree_of
 
 ODD_NAMES = ["with space", "Grüße 你好", "new\nline", "-rf", "*", "'\"", "..dots", "trailing "]
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names_are_copied(tmp_path: Path, name: str) -> None:
-    make_tree(tmp_path / "from", {f"{name}/{name}": name})
+def test_odd_names_are_copied(tmp_path: Path) -> None:
+    tree = {f"{name}/{name}": name for name in ODD_NAMES}
+    make_tree(tmp_path / "from", tree)
     (tmp_path / "to").mkdir()
     copy_fixture(tmp_path / "from", tmp_path / "to")
-    assert tree_of(tmp_path / "to") == {f"{name}/{name}": name}
+    assert tree_of(tmp_path / "to") == tree
 
 
 def test_permissions_times_and_empty_directories_are_kept(tmp_path: Path) -> None:
@@ -56,23 +62,19 @@ def test_links_stay_links_with_their_targets_as_written(tmp_path: Path) -> None:
     }
 
 
-def test_a_fixture_with_a_link_that_leads_out_is_refused_before_anything_is_copied(
+def test_a_fixture_with_a_link_that_leads_out_or_a_fifo_is_refused_before_it_is_copied(
     tmp_path: Path,
 ) -> None:
     source = make_tree(tmp_path / "from", {"a": "x"})
-    (source / "z").symlink_to("../outside")
     (tmp_path / "to").mkdir()
+    (source / "z").symlink_to("../outside")
     with pytest.raises(PreparationError, match=r"symbolic link z .* leads out"):
         copy_fixture(source, tmp_path / "to")
-    assert tree_of(tmp_path / "to") == {}
-
-
-def test_a_fixture_with_a_fifo_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
-    source = make_tree(tmp_path / "from", {})
+    (source / "z").unlink()
     os.mkfifo(source / "pipe")
-    (tmp_path / "to").mkdir()
     with pytest.raises(PreparationError, match="pipe"):
         copy_fixture(source, tmp_path / "to")
+    assert tree_of(tmp_path / "to") == {}
 
 
 def test_a_workspace_is_copied_with_git_and_links_and_without_sockets(tmp_path: Path) -> None:
@@ -92,3 +94,53 @@ def test_a_workspace_is_copied_with_git_and_links_and_without_sockets(tmp_path: 
     assert (tmp_path / "to" / ".git" / "HEAD").read_text() == "ref"
     with pytest.raises(FileExistsError):
         copy_workspace(source, tmp_path / "to")
+
+
+@pytest.mark.parametrize(
+    ("target", "inside"),
+    [
+        ("file", True),
+        ("./sub/../file", True),
+        ("missing", True),
+        ("sub", True),
+        ("up/file", True),
+        ("..", False),
+        ("../root/file", False),
+        ("../outside", False),
+        ("/etc/passwd", False),
+        ("sub/../../outside", False),
+        ("up/../outside", False),
+        ("link", False),
+        (".", True),
+    ],
+)
+def test_whether_links_stay_inside(tmp_path: Path, target: str, inside: bool) -> None:
+    root = tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "file").touch()
+    (root / "sub" / "up").symlink_to("..")
+    (root / "up").symlink_to("sub/up")
+    (root / "link").symlink_to(target)
+    assert stays_inside(root, "link") is inside
+    (root / "absolute").symlink_to(root / "file")  # in a copy it would lead back to the original
+    assert not stays_inside(root, "absolute")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_ends_the_run_as_trouble_of_the_machine(number: int) -> None:
+    refused = OSError(number, os.strerror(number), "/work/big.bin")
+    with pytest.raises(FullDiskError) as stopped:
+        refuse_full_disk(refused)
+    assert "/work/big.bin" in stopped.value.message
+    assert os.strerror(number) in stopped.value.message
+    assert "--resume" in (stopped.value.hint or "")
+    assert stopped.value.exit_code == ExitCode.ERROR
+    with pytest.raises(FullDiskError, match="/work/raw"):
+        refuse_full_disk(OSError(number, "no room"), Path("/work/raw"))
+
+
+def test_other_refusals_and_a_disk_with_room_do_not(tmp_path: Path) -> None:
+    for number in (errno.EACCES, errno.ENOENT, errno.EIO):
+        refuse_full_disk(OSError(number, os.strerror(number)), Path("/work"))
+    refuse_without_room(tmp_path)
+    refuse_without_room(tmp_path / "gone")
