@@ -10,8 +10,7 @@ from urllib.parse import unquote
 
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.plan import is_named
-from skillup.reports.html.progress import progress_of
-from skillup.reports.html.raw_files import RawFiles
+from skillup.reports.html.run_files import RawFiles, progress_of
 from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import listed_ids, plain, shown_id

@@ -76,7 +76,7 @@ def write_reports(
     for name in (name for name in dict.fromkeys(names) if name in FORMATS):
         file, make = FORMATS[name]
         if make is None:
-            from skillup.reports.html.report import html_report
+            from skillup.reports.html.build import html_report
 
             # Masked text by text: the page's conversations are compressed.
             content = html_report(directory, mask=mask, index=index, against=against)

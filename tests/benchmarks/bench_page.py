@@ -16,7 +16,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from skillup.reports.html.report import html_report
+from skillup.reports.html.build import html_report
 from tests.browser.chromium import chromium
 from tests.support.large_runs import write_large_run
 

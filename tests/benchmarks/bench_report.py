@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from skillup.reports.html.report import html_report
+from skillup.reports.html.build import html_report
 from tests.support.large_runs import write_large_run
 
 TURNS = 5

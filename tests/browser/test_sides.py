@@ -131,7 +131,7 @@ def test_what_it_comes_to_stands_above_the_cases_and_how_sure_each_is_beside_it(
     open_page: Opener, runs: Path, tmp_path: Path
 ) -> None:
     index, details = data_of(runs / "report.html")
-    assert index["sides"]["summary"][0] == "no cases are newly failing"
+    assert index["sides"]["summary"][0].startswith("no case got worse")
     index["sides"]["summary"] = ["1 case is newly failing, surely", "pass rate: lower in 1"]
     moody = next(row for row in index["sides"]["rows"] if row["case_id"] == "moody")
     moody.update(change="newly_failing", how_sure="surely (p 0.0143)")

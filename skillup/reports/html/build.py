@@ -6,11 +6,18 @@ import base64
 import gzip
 import hashlib
 import html
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from skillup.reports.html.comparison import history_data, sides_of, trials_of_a
+from skillup.reports.html.limits import ORDINARY, TIGHTER, PageLimits, shown_bytes
+from skillup.reports.html.run_data import RunData
 from skillup.store.journal import Mask, no_mask, to_json
 
 _MARKERS = ("title", "style", "script", "data")
@@ -74,3 +81,95 @@ def _assets() -> tuple[str, str]:
     name = f"'sha256-{base64.b64encode(digest).decode()}'"
     # Only this very script may run, whatever else gets into the page.
     return skeleton.replace("script-src 'unsafe-inline'", f"script-src {name}"), script
+
+
+# report.html: a run, all of it, in one file.
+
+_LARGEST = 9_900_000
+"""Bytes of the whole file."""
+_PICTURES = 4_000_000
+"""Bytes of the pictures of all conversations, those of the first ones first: that there are many
+must not make packing them, only to leave them out, take minutes."""
+_EACH = 12_000
+"""A run of very many trials may take so much for each of them."""
+_TAG = 60
+"""Bytes around each of the conversations."""
+_SAMPLE = 12
+Pack = Callable[[int, PageLimits], bytes]
+
+
+def html_report(
+    path: Path, *, mask: Mask = no_mask, index: str | None = None, against: Path | None = None
+) -> bytes:
+    """The page of the run in `path`; beside `against`, an earlier run, if that is given.
+
+    `index` is the index of runs for the trends, as `--index`. Records are read one at a time.
+    Raises RunDirectoryError if one of the two is no run.
+    """
+    data = RunData(path)
+    shift, wanted, same = len(data.jobs), data.recorded(), list[int]()
+    earlier = sides = None
+    if against is not None:
+        way = quote(os.path.relpath(against.absolute(), path.absolute()), errors="surrogateescape")
+        earlier = RunData(against, base=f"{way}/")
+        sides = sides_of(earlier, data, shift=shift, index=index)
+        wanted += trials_of_a(sides, same=False)
+        same = trials_of_a(sides, same=True)
+    whole = data.index("report", history_data(path, index), sides)
+    pictures = _PICTURES
+
+    def pack(n: int, limits: PageLimits) -> bytes:
+        nonlocal pictures
+        if limits is ORDINARY:
+            limits = replace(limits, images=min(limits.images, pictures))
+        if earlier is None or n <= shift:
+            detail = data.detail(n, limits)
+        else:
+            detail = earlier.detail(n - shift, limits, shift=shift)
+        pictures -= shown_bytes(detail)
+        return packed(detail, mask)
+
+    title = f"skillup: {data.run_id}"
+    bare = len(page_html(whole, [], title=title, mask=mask))
+    room = _LARGEST - bare - _TAG * len(wanted)
+    details = _fitting(wanted, pack, max(room, _EACH * len(wanted)))
+    room -= sum(map(len, details.values()))
+    for n in same:  # conversations that are good to have, but cost no other one a word
+        one = pack(n, ORDINARY)
+        room -= len(one) + _TAG
+        if room < 0:
+            break
+        details[n] = one
+    named = [(str(n), one) for n, one in details.items()]
+    return page_html(whole, named, title=title, mask=mask)
+
+
+def _fitting(wanted: Sequence[int], pack: Pack, room: int) -> dict[int, bytes]:
+    """The conversations, packed; where they are too large together, the largest are shortened."""
+    found = {n: pack(n, ORDINARY) for n in wanted}
+    if sum(map(len, found.values())) <= room:
+        return found
+    left, most = room, 0
+    ordered = sorted(map(len, found.values()))
+    for place, size in enumerate(ordered):  # to which size the largest come down, so all have room
+        most = left // (len(ordered) - place)
+        if size > most:
+            break
+        left -= size
+    large = [n for n, data in found.items() if len(data) > most]
+    some = large[:: max(1, len(large) // _SAMPLE)]
+    enough = next(
+        (
+            place
+            for place, limits in enumerate(TIGHTER)
+            if sum(len(pack(n, limits)) for n in some) <= most * len(some)
+        ),
+        len(TIGHTER) - 1,
+    )
+    for limits in TIGHTER[enough:]:
+        for n in large:
+            found[n] = min(found[n], pack(n, limits), key=len)
+        if sum(map(len, found.values())) <= room:
+            break
+        large = [n for n in large if len(found[n]) > most]
+    return found

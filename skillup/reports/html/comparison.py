@@ -1,30 +1,94 @@
-"""Two runs side by side: what became of each case, and which conversations to put together."""
+"""A run beside others: trends of its cases, and another run's conversations next to its own."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from skillup.history.comparison import CaseChange, Comparison
+from skillup.errors import IndexTroubleError, RunDirectoryError
+from skillup.history.baseline import compare_with_index
+from skillup.history.comparison import CaseChange, Change
 from skillup.history.gates import gates_by_suite
-from skillup.history.runs import CaseKey, CaseTally, read_run
-from skillup.reports.comparison import averages, changed_cases, how_sure, statements
-from skillup.reports.html.history import index_url_of
-from skillup.reports.html.page_data import Row, Side, SideRow, Sides, Status
+from skillup.history.index import CaseInRun, RunHead, index_url, open_index, tallies_of_all_runs
+from skillup.history.runs import CaseKey, CaseTally, by_case, read_run, workspace_of
+from skillup.history.series import CaseHistory, SeriesFilter, histories
+from skillup.reports.comparison import averages, changed_cases, how_sure, news, statements
+from skillup.reports.html import page_data
+from skillup.reports.html.page_data import Row, SideRow
 from skillup.reports.html.run_data import RunData
 from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
 
-_CHECKS = ("assertions", "post_condition", "expected_output")
-_CASE_WORDS = {
-    "assertions": "checks of the whole conversation",
-    "scripted": "script",
-    "trials": "number of trials",
-}
-_CHANGES = {
+# How the run's cases fared before, from the index of past runs, where there is one.
+
+_RUNS = 20
+"""The newest so many of each suite, this one included."""
+
+
+def _index_url_of(run: Path, index: str | None) -> str:
+    """The index that knows the run, as ``--index``: by default that of its own workspace."""
+    return index_url(index, os.environ, workspace_of(run), write=False)
+
+
+def history_data(run: Path, index: str | None) -> list[page_data.CaseHistory] | None:
+    """The runs up to this one, for each of its cases; None: there is no index that can be read.
+
+    `index`: the URL or file that was named; None: `SKILLUP_INDEX`, else the one beside the runs.
+    """
+    url = _index_url_of(run, index)
+    if not url or ("://" not in url and not Path(url).is_file()):
+        return None
+    try:
+        outcomes = read_run(run)
+        head = RunHead(outcomes.run_id, outcomes.started_at)
+        own = [CaseInRun(head, key, tally) for key, tally in by_case(outcomes.trials).items()]
+        keys = {row.key for row in own}
+        with open_index(url, write=False) as connection:
+            indexed = tallies_of_all_runs(connection, sorted({key.suite for key in keys}))
+    except (IndexTroubleError, RunDirectoryError):
+        return None
+    here = (head.started_at, head.run_id)
+    before = [
+        row for row in indexed if row.key in keys and (row.run.started_at, row.run.run_id) < here
+    ]
+    return [
+        _case_history(suite.runs, case)
+        for suite in histories([*before, *own], SeriesFilter(), _RUNS)
+        for case in suite.cases
+    ]
+
+
+def _case_history(runs: Sequence[RunHead], case: CaseHistory) -> page_data.CaseHistory:
+    def head(run: RunHead) -> dict[str, str]:
+        return {"run_id": run.run_id, "started_at": run.started_at}
+
+    since: dict[str, Any] | None = None
+    if case.failing is not None:
+        since = {**head(case.failing.first), "runs": case.failing.runs}
+    elif case.fell is not None:
+        counts = {"before": list(case.fell.before), "since": list(case.fell.since)}
+        since = {**head(case.fell.first), "runs": case.fell.runs, **counts}
+    marks = [
+        {
+            **head(run),
+            "passed": tally.passed,
+            "held": tally.judged,
+            "error": tally.errors,
+            "score": tally.score,
+        }
+        for run, tally in zip(runs, case.tallies, strict=True)
+        if tally.state != "absent"
+    ]
+    found = {**case.key._asdict(), "marks": marks, "failing_since": since}
+    return cast("page_data.CaseHistory", found)
+
+
+# Two runs side by side: what became of each case, and which conversations to put together.
+
+_CHANGES: dict[Change, page_data.Change] = {
     "newly_failing": "newly_failing",
     "newly_passing": "newly_passing",
     "unsure": "changed",
@@ -36,7 +100,7 @@ _CHANGES = {
     "only_in_b": "only_b",
 }
 _ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
-_STATUS: dict[str, Status] = {
+_STATUS: dict[str, page_data.Status] = {
     "pass": "PASS",
     "fail": "FAIL",
     "mixed": "FAIL",
@@ -52,18 +116,18 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     They are compared as by `skillup compare`, with the same `index` and the gates that B recorded.
     Raises RunDirectoryError if one of them holds nothing that can be compared.
     """
-    from skillup.history.baseline import compare_with_index
-
     earlier, later = read_run(a.path), read_run(b.path)
     gates = gates_by_suite(later, {})
-    compared = compare_with_index(earlier, later, gates, index_url_of(b.path, index))
+    compared = compare_with_index(earlier, later, gates, _index_url_of(b.path, index))
     rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
     rows: list[SideRow] = []
     for change in compared.cases:
         of_a, of_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
-        row_a, row_b = _most_telling(of_a, of_b), _most_telling(of_b, of_a)
+        row_a, row_b = _representative(of_a, of_b), _representative(of_b, of_a)
+        digest = earlier.digests.get(change.key[:2])
         edits: list[str] = []
-        if row_a is not None and row_b is not None:
+        known = digest is not None and digest == later.digests.get(change.key[:2])
+        if row_a is not None and row_b is not None and not known:
             edits = case_changes(a.path, row_a["job"], b.path, row_b["job"])
         # A verdict that another run stands in with is not that of any trial of A.
         shown_a = None if change.key in compared.earlier else row_a
@@ -79,14 +143,14 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         rows.append(cast("SideRow", row))
     rows.sort(key=lambda row: _ORDER.index(row["change"]))
     edited = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changes"]))
-    news = ["; ".join(_news(compared))] if compared.verdicts.cases else []
-    sides: Sides = {
+    first = ["; ".join(news(compared))] if compared.verdicts.cases else []
+    sides: page_data.Sides = {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         # As in a gate, over cases with the skill.
-        "summary": [*news, *statements(compared), *averages(compared)],
+        "summary": [*first, *statements(compared), *averages(compared)],
         "rows": rows,
-        "notes": [*compared.notes, *filter(None, [changed_cases(edited, "changed")])],
+        "notes": [*compared.notes, *filter(None, [changed_cases(edited)])],
         "details_of_a": True,
     }
     return dict(sides)
@@ -102,30 +166,7 @@ def trials_of_a(sides: dict[str, Any], *, same: bool) -> list[int]:
     return [side["n"] for side in shown if side is not None and side["n"] is not None]
 
 
-def _news(compared: Comparison) -> Iterator[str]:
-    failing, passing = (
-        [case for case in compared.counted if case.change == change]
-        for change in ("newly_failing", "newly_passing")
-    )
-    skill = " with the skill" if len(compared.counted) < len(compared.cases) else ""
-    noun = "case is" if len(failing) == 1 else "cases are"
-    yield f"{len(failing) or 'no'} {noun} newly failing{skill}{_surely(failing)}"
-    if passing:
-        are = "is" if len(passing) == 1 else "are"
-        yield f"{len(passing)} {are} newly passing{_surely(passing)}"
-
-
-def _surely(cases: Sequence[CaseChange]) -> str:
-    """Of cases that ran once in each run, nothing: there is nothing to be sure of."""
-    sure = sum(case.sure for case in cases)
-    if all(case.p is None for case in cases):
-        return ""
-    if len(cases) == 1:
-        return ", surely" if sure else ", but not surely"
-    return f", {sure or 'none'} of them surely"
-
-
-def _change(change: CaseChange) -> str:
+def _change(change: CaseChange) -> page_data.Change:
     word = _CHANGES[change.change]
     if word == "not_run" and change.a.state == change.b.state:
         return "same"
@@ -134,7 +175,7 @@ def _change(change: CaseChange) -> str:
     return word
 
 
-def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
+def _by_case(rows: Sequence[Row]) -> dict[CaseKey, list[Row]]:
     found: dict[CaseKey, list[Row]] = {}
     for row in rows:
         if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"):
@@ -143,7 +184,7 @@ def _by_case(rows: Iterable[Row]) -> dict[CaseKey, list[Row]]:
     return found
 
 
-def _most_telling(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
+def _representative(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
     """Of several trials the one to look at: the first that did not pass, where any did not."""
     tests: tuple[Callable[[Row], bool], ...] = (
         lambda row: row["status"] == "FAIL",
@@ -155,7 +196,7 @@ def _most_telling(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
     return next((row for test in tests for row in own if test(row)), None)
 
 
-def _side(tally: CaseTally, row: Row | None, shift: int) -> Side | None:
+def _side(tally: CaseTally, row: Row | None, shift: int) -> page_data.Side | None:
     if tally.state == "absent":
         return None
     return {
@@ -170,32 +211,32 @@ def _side(tally: CaseTally, row: Row | None, shift: int) -> Side | None:
 
 # What of a case was changed between two runs: the records of both have it as it was run.
 
+_CHECKS = ("assertions", "post_condition", "expected_output")
+_CASE_WORDS = {
+    "assertions": "checks of the whole conversation",
+    "scripted": "script",
+    "trials": "number of trials",
+}
+
 
 def case_changes(a: Path, job_a: str, b: Path, job_b: str) -> list[str]:
     """``["messages", "checks of turn 2", "context"]``; empty if it is the same, or not known.
 
     `a` and `b` are run directories, the jobs trials with a record in each.
     """
-    before, now = _case(a, job_a), _case(b, job_b)
-    if before is None or now is None or before == now:
+    cases = []
+    for run, job in ((a, job_a), (b, job_b)):
+        try:
+            record = json.loads(
+                read_regular(run / "trials" / directory_of_job(job) / "record.json")
+            )
+            cases.append(record["case"])
+        except (OSError, ValueError, RecursionError, KeyError, TypeError):
+            return []
+    before, now = cases
+    if not isinstance(before, dict) or not isinstance(now, dict):
         return []
     return list(dict.fromkeys(_differences(before, now)))
-
-
-def _case(run: Path, job: str) -> dict[str, Any] | None:
-    path = run / "trials" / directory_of_job(job) / "record.json"
-    try:
-        status = path.stat()
-        return _read(path, status.st_mtime_ns, status.st_size)
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-@lru_cache(maxsize=4096)
-def _read(path: Path, _changed: int, _size: int) -> dict[str, Any] | None:
-    record = json.loads(read_regular(path))
-    case = record.get("case") if isinstance(record, dict) else None
-    return case if isinstance(case, dict) else None
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

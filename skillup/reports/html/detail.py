@@ -9,11 +9,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.reports.advice import error_data
-from skillup.reports.html.captures import captures_of, content_parts, prompt_of
-from skillup.reports.html.evidence import EvidenceStep, evidence_of
-from skillup.reports.html.images import Read, add_images
-from skillup.reports.html.limits import PageLimits, shortened, shortened_data
-from skillup.reports.html.raw_files import RawFiles
+from skillup.reports.html.evidence import (
+    EvidenceStep,
+    captures_of,
+    content_parts,
+    evidence_of,
+    prompt_of,
+)
+from skillup.reports.html.limits import PageLimits, Read, add_images, shortened, shortened_data
+from skillup.reports.html.run_files import RawFiles
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import (
@@ -24,7 +28,6 @@ from skillup.schema.record import (
     ToolResult,
     TranscriptItem,
     TurnRecord,
-    WorkspaceChanges,
 )
 
 Json = dict[str, Any]
@@ -36,7 +39,7 @@ _OF_GRADE = {
 }  # fmt: skip
 
 
-class _Items:
+class _Tools:
     """Calls and results as one item each, matched by id; a turn may have ten thousand of them."""
 
     def __init__(self, limits: PageLimits) -> None:
@@ -56,20 +59,22 @@ class _Items:
         self._open.setdefault(call.id, deque()).append((place, item))
         return item
 
-    def result(self, result: ToolResult) -> int | None:
-        """Put it with the first open call of its id; the call's place, None if there is none."""
-        if not self._open.get(result.call_id):
-            return None
-        place, item = self._open[result.call_id].popleft()
-        item["result"] = self._shown(result)
-        return place
+    def result(
+        self, result: ToolResult, place: int, agent: str | None = None
+    ) -> tuple[int, Json | None]:
+        """Put it with the first open call of its id, at the call's place.
 
-    def lonely(self, result: ToolResult, agent: str | None = None) -> Json:
-        call = ToolCall(id=result.call_id, name="", kind="other")
-        return {**_Items(self._limits).call(call, 0, agent), "result": self._shown(result)}
-
-    def _shown(self, result: ToolResult) -> Json:
-        return {"status": result.status, "content": shortened(result.content, self._limits.tool)}
+        Else it is an item of its own, at `place`.
+        """
+        found, item, own = place, None, None
+        if self._open.get(result.call_id):
+            found, item = self._open[result.call_id].popleft()
+        else:
+            lonely = ToolCall(id=result.call_id, name="", kind="other")
+            item = own = _Tools(self._limits).call(lonely, place, agent)
+        content = shortened(result.content, self._limits.tool)
+        item["result"] = {"status": result.status, "content": content}
+        return found, own
 
 
 def items_of(
@@ -78,29 +83,29 @@ def items_of(
     """The items in order, a result with its call; and for each of `transcript`, its place there."""
     found: list[Json] = []
     places: list[int] = []
-    tools = _Items(limits)
+    tools = _Tools(limits)
     for item in transcript:
-        place = tools.result(item.tool_result) if item.tool_result is not None else None
-        places.append(len(found) if place is None else place)
-        if item.tool_call is not None:
-            found.append(tools.call(item.tool_call, len(found), item.agent))
-        elif item.tool_result is None:
+        place, shown = len(found), None
+        if item.tool_result is not None:
+            place, shown = tools.result(item.tool_result, place, item.agent)
+        elif item.tool_call is not None:
+            shown = tools.call(item.tool_call, place, item.agent)
+        else:
             text = shortened(item.text or "", limits.text)
-            found.append({"type": item.type, "text": text, "agent": item.agent})
-        elif place is None:
-            found.append(tools.lonely(item.tool_result, item.agent))
+            shown = {"type": item.type, "text": text, "agent": item.agent}
+        places.append(place)
+        found += [shown] if shown is not None else []
     return found, places
 
 
 def history_of(history: Sequence[HistoryItem], limits: PageLimits) -> list[Json]:
     """What was put before turn 1: ``[{role, content, items}]``, results with their calls."""
     found: list[Json] = []
-    tools = _Items(limits)
+    tools = _Tools(limits)
     for message in history:
         if message.role == "tool" and message.tool_result is not None:
-            if tools.result(message.tool_result) is None:
-                item = tools.lonely(message.tool_result)
-                found.append({"role": "tool", "content": "", "items": [item]})
+            _, item = tools.result(message.tool_result, 0)
+            found += [{"role": "tool", "content": "", "items": [item]}] if item else []
             continue
         items = [tools.call(call, 0) for call in message.tool_calls]
         content = shortened(message.content, limits.text)
@@ -119,28 +124,26 @@ def _step(
     """A turn or a follow-up (its place among the turn's, from 0), without checks so far."""
     content = shortened(turn.content, limits.text)
     items, places = items_of(turn.transcript, limits)
+    changes: Json | None = None
+    if turn.changes is not None:
+        paths = {name: getattr(turn.changes, name) for name in ("added", "modified", "deleted")}
+        if any(paths.values()):
+            changes = {**paths, "diff": shortened(turn.changes.diff, limits.text)}
+    copied = (
+        *("turn_number", "status", "reason", "source", "model", "started_at", "duration_ms"),
+        *("cost_usd", "session_id", "session_verified", "held_by", "post_condition_passed"),
+    )
     data = {
-        "turn_number": turn.turn_number,
+        **{name: getattr(turn, name) for name in copied},
         "follow_up": follow_up,
-        "status": turn.status,
-        "reason": turn.reason,
-        "source": turn.source,
         "content": content,
         "content_parts": content_parts(template, content, values),
         "response": shortened(turn.response, limits.text),
-        "model": turn.model,
-        "started_at": turn.started_at,
-        "duration_ms": turn.duration_ms,
-        "cost_usd": turn.cost_usd,
         "usage": turn.usage.model_dump() if turn.usage else None,
-        "session_id": turn.session_id,
-        "session_verified": turn.session_verified,
-        "held_by": turn.held_by,
         "items": items,
         "captures": [],
-        "changes": _changes(turn.changes, limits),
+        "changes": changes,
         "checks": [],
-        "post_condition_passed": turn.post_condition_passed,
         "error": error_data(turn.error),
         "notes": list(turn.notes),
         "follow_ups": [],
@@ -150,17 +153,6 @@ def _step(
         "simulator": turn.simulator.model_dump() if turn.simulator else None,
     }
     return EvidenceStep(turn, data, places)
-
-
-def _changes(changes: WorkspaceChanges | None, limits: PageLimits) -> Json | None:
-    if changes is None or not (changes.added or changes.modified or changes.deleted):
-        return None
-    return {
-        "added": changes.added,
-        "modified": changes.modified,
-        "deleted": changes.deleted,
-        "diff": shortened(changes.diff, limits.text),
-    }
 
 
 def _steps(
@@ -257,32 +249,27 @@ def detail_of(
     if error is None and grade is not None and not any(step.record.error for step in steps):
         error = grade.error
     end = record.simulated_end
+    copied = (
+        *("case_id", "suite", "variant", "trial", "attempt", "session_id", "started_at"),
+        *("variables", "notes", "skipped"),
+    )
     return {
+        **{name: getattr(record, name) for name in copied},
         "n": n,
         "job": job,
         "grade": grade.model_dump(mode="json", include=_OF_GRADE) if grade is not None else None,
         "title": record.case.get("title"),
-        "case_id": record.case_id,
-        "suite": record.suite,
         "engine": record.engine.model_dump(mode="json"),
-        "variant": record.variant,
-        "trial": record.trial,
-        "attempt": record.attempt,
         "attempts": [
             _attempt(job, number, limits, raw)
             for number in range(1, min(record.attempt, _MAX_ATTEMPTS))
         ],
-        "session_id": record.session_id,
-        "started_at": record.started_at,
         "system": case.input.system if case is not None else None,
         "history": history_of(record.history, limits),
         "turns": turns,
         "conversation_checks": _checks(grade.assertions, steps) if grade is not None else [],
-        "variables": record.variables,
-        "notes": record.notes,
         "skills": [skill.model_dump(mode="json") for skill in record.skills],
         "error": error_data(error),
-        "skipped": record.skipped,
         "simulated_end": {"stop": end.stop, "reason": end.reason} if end is not None else None,
         "family": family,
         "raw": raw.of_trial(job),
@@ -297,12 +284,11 @@ def _attempt(job: str, number: int, limits: PageLimits, raw: RawFiles) -> Json:
         record = Record.model_validate_json(raw.record_of_attempt(job, number))
     except (OSError, ValidationError):
         return {**found, "reason": "its record cannot be read"}
-    errors = (step.error for turn in record.turns for step in turn.executed() if step.error)
-    found["error"] = error_data(record.error or next(errors, None))
     failed = (turn.reason for turn in record.turns if turn.status == "failed")
-    found["reason"] = next(failed, "")
-    found["turns"] = [steps[0].data for steps in _steps(job, record, limits, raw, number)]
-    return found
+    turns = [steps[0].data for steps in _steps(job, record, limits, raw, number)]
+    errors = (step.error for turn in record.turns for step in turn.executed() if step.error)
+    error = error_data(record.error or next(errors, None))
+    return {**found, "error": error, "reason": next(failed, ""), "turns": turns}
 
 
 def live_detail(
@@ -321,8 +307,19 @@ def live_detail(
     `under_way` has ``{turn_number, status, message, raw}`` of the turns after those.
     """
     job, messages, known = row["job"], [], 0
-    if checkpoint is None:
-        detail = _empty(row, n)
+    if checkpoint is None:  # in the form of a trial, without a conversation
+        lists = ("attempts", "history", "turns", "conversation_checks", "notes", "skills", "raw")
+        unknown = ("grade", "session_id", "started_at", "system", "error", "skipped")
+        detail = {
+            **{key: row[key] for key in ("job", "suite", "case_id", "title", "variant", "trial")},
+            "n": n,
+            "engine": {"profile": row["engine"]},
+            "attempt": 1,
+            "variables": {},
+            "family": None,
+            **{name: [] for name in lists},
+            **dict.fromkeys((*unknown, "simulated_end")),
+        }
     else:
         known, case = len(checkpoint.record.turns), _case(checkpoint.record)
         messages = [turn.content for turn in case.input.all_turns()] if case is not None else []
@@ -337,19 +334,3 @@ def live_detail(
         for number in range(known + 1, (at or 0) + 1)
     ]
     return {**detail, "live": row["reason"], "under_way": under_way}
-
-
-def _empty(row: Mapping[str, Any], n: int) -> Json:
-    """In the form of a trial, without a conversation."""
-    lists = ("attempts", "history", "turns", "conversation_checks", "notes", "skills", "raw")
-    unknown = ("grade", "session_id", "started_at", "system", "error", "skipped", "simulated_end")
-    return {
-        **{key: row[key] for key in ("job", "suite", "case_id", "title", "variant", "trial")},
-        "n": n,
-        "engine": {"profile": row["engine"]},
-        "attempt": 1,
-        "variables": {},
-        "family": None,
-        **{name: [] for name in lists},
-        **dict.fromkeys(unknown),
-    }

@@ -1,19 +1,28 @@
-"""Where in the page's conversation the evidence of a check stands, from the spans it recorded."""
+"""Where in the page's conversation something stands: the evidence of checks, and captured values.
+
+Places count UTF-16 code units, as JavaScript does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks.context import one_line
+from skillup.checks.context import CannotEvaluateError, one_line, original_span, plain
+from skillup.checks.text import Searcher
+from skillup.schema import templates
+from skillup.schema.case import Capture, Turn
+from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, EvidenceSpan
+from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord
 
 _OF_FILES = {"files_exist", "files_not_exist", "file_contains", "golden_file"}
 _JUDGED = {"rubric", "criterion", "aspect", "window"}
 _AROUND = 60
 """Characters on either side of a judge's quotation in its excerpt."""
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +30,16 @@ class EvidenceStep:
     """A turn or a follow-up."""
 
     record: TurnRecord
-    data: dict[str, Any]
+    data: Json
     """As the page has it: its texts may be shortened."""
     places: Sequence[int]
     """For each item of the transcript, its place among the page's items."""
 
 
-def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> dict[str, Any] | None:
+def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> Json | None:
     """``{turn, follow_up, in, item, part, argument, start, end}``; None: nothing to show.
 
-    Of several pieces also ``more``, a list of the same. Places count UTF-16 code units.
+    Of several pieces also ``more``, a list of the same.
     """
     if not check.assertable:
         return None
@@ -44,24 +53,33 @@ def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> dict[str, 
 
 
 def utf16(text: str, place: int) -> int:
-    """The character offset `place` in UTF-16 code units, as JavaScript counts."""
+    """The character offset `place` in UTF-16 code units."""
     head = text[:place]
     return len(head) if head.isascii() else len(head.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> dict[str, Any] | None:
-    if span.part == "file":
-        return _of_file(span, steps)
-    step = next((s for s in steps if _number(s) == (span.turn, span.follow_up)), None)
-    if step is None:
+def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> Json | None:
+    if span.part == "file":  # the newest step up to the span's that changed it
+        for step in reversed(steps):
+            changes = step.data["changes"]
+            if step.record.turn_number > span.turn or changes is None:
+                continue
+            if span.path in (*changes["added"], *changes["modified"], *changes["deleted"]):
+                return _place(step, path=span.path)
         return None
+    numbers = (span.turn, span.follow_up)
+    of_turn = (s for s in steps if (s.record.turn_number, s.data["follow_up"]) == numbers)
+    step_or_none = next(of_turn, None)
+    if step_or_none is None:
+        return None
+    step, within = step_or_none, (span.start, span.end)
     if span.part == "response":
-        return _piece(step, step.record.response, step.data["response"], (span.start, span.end))
+        return _piece(step, step.record.response, step.data["response"], within)
     if span.item is None or span.item >= len(step.places):
         return None
     place, recorded = step.places[span.item], step.record.transcript[span.item]
     shown = step.data["items"][place]
-    where: dict[str, Any] = {"in": "item", "item": place}
+    where: Json = {"in": "item", "item": place}
     if span.part == "result" and recorded.tool_result is not None and shown["result"] is not None:
         text = recorded.tool_result.content
         within = (span.start, span.end or len(text))
@@ -74,23 +92,13 @@ def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> dict[str, Any
     if named is None:
         return _piece(step, "", "", (0, 0), **where, part="arguments")
     text = arguments[named]
-    within = (span.start, span.end) if named == span.argument and span.end else (0, len(text))
+    if named != span.argument or not span.end:
+        within = (0, len(text))
     where |= {"part": "arguments", "argument": named}
     return _piece(step, text, shown["arguments"][named], within, **where)
 
 
-def _of_file(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> dict[str, Any] | None:
-    """The newest step up to the span's that changed the file."""
-    for step in reversed(steps):
-        changes = step.data["changes"]
-        if step.record.turn_number > span.turn or changes is None:
-            continue
-        if span.path in (*changes["added"], *changes["modified"], *changes["deleted"]):
-            return _place(step, path=span.path)
-    return None
-
-
-def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterator[dict[str, Any]]:
+def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterator[Json]:
     """What changed in place of a file that stayed as it was; what a judge quotes."""
     number = check.scope.removeprefix("turn ")
     asked = [s for s in steps if str(s.record.turn_number) == number] or steps
@@ -112,7 +120,7 @@ def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterato
                     yield _piece(step, text, text, within, **where) or {}
 
 
-def _texts(step: EvidenceStep) -> Iterator[tuple[str, dict[str, Any]]]:
+def _texts(step: EvidenceStep) -> Iterator[tuple[str, Json]]:
     yield step.data["response"], {}
     for place, item in enumerate(step.data["items"]):
         where = {"in": "item", "item": place}
@@ -126,13 +134,9 @@ def _texts(step: EvidenceStep) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield value, {**where, "part": "arguments", "argument": name}
 
 
-def _number(step: EvidenceStep) -> tuple[int, int | None]:
-    return step.record.turn_number, step.data["follow_up"]
-
-
 def _piece(
     step: EvidenceStep, recorded: str, shown: str, span: tuple[int, int], **where: Any
-) -> dict[str, Any] | None:
+) -> Json | None:
     """`span` of the recorded text in the shown one; None: it was left out there."""
     start, end = span
     if recorded[:end] != shown[:end]:
@@ -143,7 +147,7 @@ def _piece(
     return {**_place(step, **where), "start": utf16(shown, start), "end": utf16(shown, end)}
 
 
-def _place(step: EvidenceStep, **where: Any) -> dict[str, Any]:
+def _place(step: EvidenceStep, **where: Any) -> Json:
     return {
         "turn": step.record.turn_number,
         "follow_up": step.data["follow_up"],
@@ -155,3 +159,77 @@ def _place(step: EvidenceStep, **where: Any) -> dict[str, Any]:
         "start": 0,
         "end": 0,
     }
+
+
+# Variables: out of which words of an answer each was taken, and which messages it went into.
+
+
+def content_parts(template: str | None, content: str, values: Mapping[str, str]) -> list[Json]:
+    """`content` in pieces, ``{text, variable}``: what came out of a variable, and what did not.
+
+    One piece if it is not what `template` gives with these values, for whatever reason.
+    """
+    parts: list[Json] = []
+    for text, name in templates.pieces(template, values) if template is not None else ():
+        if name is None and parts and parts[-1]["variable"] is None:
+            parts[-1]["text"] += text
+        elif text or name is not None:
+            parts.append({"text": text, "variable": name})
+    same = parts and "".join(part["text"] for part in parts) == content
+    return parts if same else [{"text": content, "variable": None}]
+
+
+def captures_of(
+    turn: TurnRecord, case: Turn | None, turns: Sequence[Json], answer: str, follow_up: int | None
+) -> list[Json]:
+    """The turn's captures: ``{variable, value, used_in, where}``.
+
+    `turns`: all of the page's turns; `answer`: the text the captures were taken from, as the page
+    has it, which is that of `follow_up` if that is given.
+    """
+    rules = {rule.variable: rule for rule in case.capture} if case is not None else {}
+    found = []
+    for name, value in turn.captures.items():
+        span = _captured_span(rules.get(name), value, answer)
+        where = None
+        if span is not None:
+            start, end = (utf16(answer, place) for place in original_span(answer, span))
+            where = {"start": start, "end": end, "follow_up": follow_up}
+        used = []  # the turns after it that it went into, up to one that took it anew
+        for later in (one for one in turns if one["turn_number"] > turn.turn_number):
+            steps = [later, *later["follow_ups"]]
+            if any(part["variable"] == name for step in steps for part in step["content_parts"]):
+                used.append(later["turn_number"])
+            if any(taken["variable"] == name for taken in later["captures"]):
+                break
+        found.append({"variable": name, "value": value, "used_in": used, "where": where})
+    return found
+
+
+def _captured_span(rule: Capture | None, value: str, answer: str) -> tuple[int, int] | None:
+    """In the plain form of the answer; None: it cannot be known."""
+    if rule is None or not value:
+        return None
+    text, piece = plain(answer), plain(value)
+    if rule.pattern is None:
+        whole = (rule.jsonpath or "").replace(" ", "").startswith(("$.response", "response"))
+        at = text.find(piece)
+        # A value that stands there twice may be either.
+        return (at, at + len(piece)) if whole and text.count(piece) == 1 else None
+    try:
+        match = Searcher().search(rule.pattern, text)
+        group = kept_group(rule.pattern)
+    except (CannotEvaluateError, ValueError):
+        return None
+    return match.span(group) if match is not None and match[group] == value else None
+
+
+def prompt_of(checks: Sequence[Check], asked_by: Sequence[int]) -> str | None:
+    """The template of the follow-up that the check at `asked_by` asked for."""
+    prompt: str | None = None
+    for place in asked_by:
+        if not 0 <= place < len(checks):
+            return None
+        prompt = checks[place].prompt
+        checks = checks[place].assertions or []
+    return prompt

@@ -1,18 +1,17 @@
-"""A line of the page's table for each trial, whether it ran or not."""
+"""A line of the page's table for each trial, whether it ran or not; and the trees of forks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from skillup.reports.html.page_data import Row
-from skillup.reports.html.progress import PlannedJob
+from skillup.reports.html.run_files import Fork, PlannedJob
 from skillup.reports.view_model import row_of, total_tokens
-from skillup.schema.grade import BASELINE, Grade, TurnGrade
+from skillup.schema.grade import BASELINE, Grade
 
-_FIELDS = (
-    *("score", "end", "duration_ms", "cost_usd", "tokens"),
-    *("error_kind", "branch_of", "simulator"),
+_UNKNOWN = dict.fromkeys(
+    ("score", "end", "duration_ms", "cost_usd", "tokens", "error_kind", "branch_of", "simulator")
 )
 
 
@@ -29,7 +28,7 @@ def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Row
         "reason": reason,
         "turns": [],
         "flaky": False,
-        **dict.fromkeys(_FIELDS),
+        **_UNKNOWN,
         **more,
     }
     return cast("Row", row)
@@ -47,16 +46,27 @@ def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | 
 
 def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
     """A trial that has ended."""
-    row = row_of(grade)
+    row, user = row_of(grade), grade.simulator
     copied = ("suite", "case_id", "title", "tags", "engine", "variant", "trial", "duration_ms")
-    user = grade.simulator
+    turns = []
+    for turn in grade.turns:
+        checks = turn.deciding_checks()
+        ok: bool | None = None  # it has no checks, or did not run to its end
+        if turn.status == "failed":
+            ok = False
+        elif turn.status == "completed" and checks:
+            ok = all(check.passed for check in checks)
+        # A turn whose gate skips the rest of the case is shown as skipped itself: nothing failed.
+        skips = grade.status == "SKIP" and turn.post_condition_passed is False
+        status = "skipped" if skips and turn.status == "completed" else turn.status
+        turns.append({"status": status, "ok": ok})
     return plain_row(
         planned,
         grade.status,
         grade.reason,
         **{name: getattr(grade, name) for name in copied},
         score=row.score,
-        turns=[{"status": _status(turn, grade), "ok": _is_ok(turn)} for turn in grade.turns],
+        turns=turns,
         end=_end(grade),
         cost_usd=grade.cost_usd,
         tokens=row.tokens,
@@ -72,39 +82,6 @@ def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
     )
 
 
-def mark_flaky(rows: Sequence[Row]) -> None:
-    """Note in each row whether some trials of its case passed and some failed.
-
-    Not of those without the skill: how the agent wavers by itself is nothing to be fixed.
-    """
-    seen: dict[tuple[str, ...], set[str]] = {}
-    for row in rows:
-        seen.setdefault(_key(row), set()).add(row["status"])
-    for row in rows:
-        counted = row["variant"] != BASELINE and row["status"] != "NOT_NEEDED"
-        row["flaky"] = counted and {"PASS", "FAIL"} <= seen[_key(row)]
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    return (row["suite"], row["case_id"], row["engine"], row["variant"])
-
-
-def _status(turn: TurnGrade, grade: Grade) -> str:
-    """A turn whose gate skips the rest of the case is shown as skipped itself: nothing failed."""
-    skips = grade.status == "SKIP" and turn.post_condition_passed is False
-    return "skipped" if skips and turn.status == "completed" else turn.status
-
-
-def _is_ok(turn: TurnGrade) -> bool | None:
-    """Whether its checks passed; None: it has none, or did not run to its end."""
-    if turn.status == "failed":
-        return False
-    checks = turn.deciding_checks()
-    if turn.status != "completed" or not checks:
-        return None
-    return all(check.passed for check in checks)
-
-
 def _end(grade: Grade) -> bool | None:
     """Whether the checks of the whole conversation passed.
 
@@ -117,3 +94,136 @@ def _end(grade: Grade) -> bool | None:
     if gated and failed and not any(check.assertable for check in failed):
         return None
     return not failed
+
+
+def mark_flaky(rows: Sequence[Row]) -> None:
+    """Note in each row whether some trials of its case passed and some failed.
+
+    Not of those without the skill: how the agent wavers by itself is nothing to be fixed.
+    """
+    seen: dict[tuple[str, ...], set[str]] = {}
+    keys = [(row["suite"], row["case_id"], row["engine"], row["variant"]) for row in rows]
+    for row, key in zip(rows, keys, strict=True):
+        seen.setdefault(key, set()).add(row["status"])
+    for row, key in zip(rows, keys, strict=True):
+        counted = row["variant"] != BASELINE and row["status"] != "NOT_NEEDED"
+        row["flaky"] = counted and {"PASS", "FAIL"} <= seen[key]
+
+
+# Trials that share turns, as trees: which turns they share, and where each goes its own way.
+
+_Group = tuple[str, int]
+"""Turns up to a number, run in the name of a trial."""
+
+
+class ForkTrees:
+    """The forks of a run, for the rows of its page."""
+
+    def __init__(self, forks: Mapping[str, Fork], rows: Sequence[Row]) -> None:
+        # A journal that somebody has edited may go round.
+        self._forks = {job: fork for job, fork in forks.items() if _root(job, forks) is not None}
+        self._rows = {row["job"]: row for row in rows}
+        self._members: dict[str | None, list[Row]] = {}
+        for row in rows:
+            self._members.setdefault(_root(row["job"], self._forks), []).append(row)
+
+    def of(self, job: str, shift: int = 0) -> dict[str, Any] | None:
+        """``{of, tree, shape}``; None: the trial shares no turns. `shift` is added to each `n`.
+
+        `tree`: its trials, each with the one in whose name the turns before its fork ran.
+        `shape`: how they branch, a node ``{job, name, shared, own_from, children}``. One that is
+        no trial (`job` None) is turns that are shared, ``[first, last]``, and no case of its own.
+        """
+        members = self._members.get(_root(job, self._forks), [])
+        if len(members) < 2:
+            return None
+        tree = []
+        for row in members:
+            fork = self._forks.get(row["job"])
+            parent = self._rows.get(fork.parent) if fork is not None else None
+            tree.append(
+                {
+                    "job": row["job"],
+                    "case_id": row["case_id"],
+                    "trial": row["trial"],
+                    "status": row["status"],
+                    "n": row["n"] + shift,
+                    "forks_at": fork.after_turn + 1 if fork is not None else 1,
+                    "parent_n": parent["n"] + shift if parent is not None else None,
+                }
+            )
+        own = self._rows[job]
+        shape = shape_of(self._forks, {row["job"]: row["case_id"] for row in members})
+        return {"of": own["branch_of"] or own["case_id"], "tree": tree, "shape": shape}
+
+
+def _root(job: str, forks: Mapping[str, Fork]) -> str | None:
+    """The trial that a chain of forks comes from; None: it goes round."""
+    seen = {job}
+    while job in forks:
+        job = forks[job].parent
+        if job in seen:
+            return None
+        seen.add(job)
+    return job
+
+
+def shape_of(forks: Mapping[str, Fork], case_of: Mapping[str, str]) -> dict[str, Any]:
+    """The tree of the trials of `case_of` (job to case id), which `forks` hold together.
+
+    A node's `name` is what the cases below it have in common, None if that is no more than what
+    stands above. A trial whose case the ones below branch from stands in place of such a node.
+    """
+    groups: dict[str, set[int]] = {}
+    for job in case_of:
+        if job in forks:
+            groups.setdefault(forks[job].parent, set()).add(forks[job].after_turn)
+
+    def above(job: str, before: int | None = None) -> _Group | None:
+        """The last turns that the trial shares, or those before a number."""
+        shared = [n for n in groups.get(job, ()) if before is None or n < before]
+        if shared:
+            return job, max(shared)
+        return (forks[job].parent, forks[job].after_turn) if job in forks else None
+
+    inside: dict[_Group | None, list[str | _Group]] = {}
+    placed: set[_Group] = set()
+    for job in case_of:
+        entry: str | _Group = job
+        at = above(job)
+        inside.setdefault(at, []).append(entry)
+        while at is not None and at not in placed:
+            placed.add(at)
+            entry, at = at, above(*at)
+            inside.setdefault(at, []).append(entry)
+
+    def names(entry: str | _Group) -> list[list[str]]:
+        if isinstance(entry, str):
+            return [case_of[entry].split("/")]
+        return [name for one in inside[entry] for name in names(one)]
+
+    def node(entry: str | _Group, start: int, named: str | None) -> dict[str, Any]:
+        job: str | None = None
+        shared: list[int] | None = None
+        children: list[dict[str, Any]] = []
+        if isinstance(entry, str):
+            job, name = entry, case_of[entry]
+        else:
+            parts = names(entry)
+            common = [set(level) for level in zip(*parts, strict=False)]
+            alike = next((n for n, level in enumerate(common) if len(level) > 1), len(common))
+            name, shared = "/".join(parts[0][:alike]), [start, entry[1]]
+            same = (m for m in inside[entry] if isinstance(m, str) and case_of[m] == name)
+            job = next(same, None)
+            children = [node(one, entry[1] + 1, name) for one in inside[entry] if one != job]
+            if job is None and name == named:
+                name = ""
+        return {
+            "job": job,
+            "name": name or None,
+            "shared": shared,
+            "own_from": start,
+            "children": children,
+        }
+
+    return node(inside[None][0], 1, None)

@@ -15,18 +15,22 @@ from pydantic import ValidationError
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.analysis import deciding
 from skillup.reports.html.detail import detail_of, live_detail
-from skillup.reports.html.fork_tree import ForkTrees
 from skillup.reports.html.limits import PageLimits
 from skillup.reports.html.page_data import CaseHistory, Decided, Engine, Index, Row, RunHead, Sides
-from skillup.reports.html.progress import (
+from skillup.reports.html.rows import (
+    ForkTrees,
+    graded_row,
+    mark_flaky,
+    plain_row,
+    running_row,
+)
+from skillup.reports.html.run_files import (
     PlannedJob,
-    Progress,
+    RawFiles,
     planned_jobs,
     progress_of,
     turn_under_way,
 )
-from skillup.reports.html.raw_files import RawFiles
-from skillup.reports.html.rows import graded_row, mark_flaky, plain_row, running_row
 from skillup.reports.result import summarize
 from skillup.schema.analysis import Analysis
 from skillup.schema.grade import Grade, Summary
@@ -38,7 +42,7 @@ from skillup.store.trials import GRADE_FILE, RECORD_FILE
 
 PAGE_VERSION = "skillup.page/1"
 _MAX_K = 5
-"""As in `34-analysis.js`."""
+"""As in the page's own script."""
 
 
 @dataclass(slots=True)
@@ -70,7 +74,7 @@ class RunData:
     def read(self) -> None:
         """Look at the run's files."""
         self.info = self._directory.run_info()
-        self.progress: Progress = progress_of(self._directory.events())
+        self.progress = progress_of(self._directory.events())
         self.result = _object(self.path / RESULT_FILE)
         self.result.pop("cases", None)
         self.running = not self.progress.ended and self.is_still_running()
@@ -82,7 +86,7 @@ class RunData:
         self._raw = RawFiles(self.path, self.progress.forks, self._base)
         self.rows = [self._row(job) for job in self.jobs]
         mark_flaky(self.rows)
-        self._families = ForkTrees(self.progress.forks, self.rows)
+        self._trees = ForkTrees(self.progress.forks, self.rows)
 
     @property
     def run_id(self) -> str:
@@ -99,6 +103,8 @@ class RunData:
         job = self._by_n.get(n)
         if job is None:
             raise UsageError(f"the run has no trial {n}", hint=f"it has {len(self.jobs)}")
+        row = self.rows[n - 1]
+        read = self._directory.blobs.read_state
         try:
             if (self._place(job) / RECORD_FILE).is_file():
                 return detail_of(
@@ -108,30 +114,22 @@ class RunData:
                     self._directory.read_grade(job.id),
                     limits=limits,
                     raw=self._raw,
-                    family=self._families.of(job.id, shift),
-                    read=self._directory.blobs.read_state,
+                    family=self._trees.of(job.id, shift),
+                    read=read,
                 )
-            return self._without_record(job, limits, n + shift)
+            if row["status"] != "RUNNING":
+                named = {"job": row["job"], "case_id": row["case_id"]}
+                return {"n": n + shift, **named, "waiting": row["reason"]}
+            checkpoint = self._directory.read_checkpoint(job.id)
+            at = turn_under_way(self._place(job) / "raw")
+            return live_detail(
+                row, n + shift, checkpoint, at=at, limits=limits, raw=self._raw, read=read
+            )
         except RunDirectoryError as error:
             problem = error.message
         except Exception as defect:  # noqa: BLE001 - one conversation must not cost all others
             problem = f"it cannot be shown: {type(defect).__name__}: {defect}; please report it"
         return {"n": n + shift, "job": job.id, "problem": problem}
-
-    def _without_record(self, job: PlannedJob, limits: PageLimits, n: int) -> dict[str, Any]:
-        row = next(row for row in self.rows if row["n"] == job.n)
-        if row["status"] != "RUNNING":
-            named = {"job": row["job"], "case_id": row["case_id"]}
-            return {"n": n, **named, "waiting": row["reason"]}
-        return live_detail(
-            row,
-            n,
-            self._directory.read_checkpoint(job.id),
-            at=turn_under_way(self._place(job) / "raw"),
-            limits=limits,
-            raw=self._raw,
-            read=self._directory.blobs.read_state,
-        )
 
     def is_still_running(self) -> bool:
         """Whether the process that writes it is there: one that was killed leaves no word."""
@@ -148,12 +146,16 @@ class RunData:
     def head(self) -> RunHead:
         """What the page shows of the run as a whole."""
         profiles, suites = self.info.get("profiles"), self.info.get("suites")
+        versions: dict[str, str] = {}  # as the first record of each profile has it
+        for known in self._ended.values():
+            if known.version is not None:
+                versions.setdefault(known.row["engine"], known.version)
         engines: list[Engine] = [
             {
                 "profile": name,
                 "adapter": about.get("engine"),
                 "model": about.get("model"),
-                "version": self._version(name),
+                "version": versions.get(name),
             }
             for name, about in (profiles.items() if isinstance(profiles, dict) else ())
             if isinstance(about, dict)
@@ -187,6 +189,14 @@ class RunData:
             words = list(deciding(Analysis.model_validate(analysis).cases))
         except ValidationError:  # there is none, or it is another version's
             words = []
+        not_needed = self.not_needed()
+        needless = frozenset(not_needed)
+        saved = Counter(job.key for job in self.jobs if job.id in needless)
+        waiting = ("NOT_HELD", "RUNNING", "WAITING")
+        decided = [  # of a run that is running, so far; else it is in the analysis
+            {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
+            for key, decision in (self.progress.decided.items() if self.running else ())
+        ]
         page: Index = {
             "schema": PAGE_VERSION,
             "mode": mode,
@@ -194,10 +204,10 @@ class RunData:
             "summary": cast("Summary", self.summary()),
             "analysis": _shown(analysis),
             "deciding": words,
-            "decided": self._decided(),
+            "decided": cast("list[Decided]", decided),
             "rows": self.rows,
-            "not_run": self._not_run(),
-            "not_needed": self.not_needed(),
+            "not_run": [row["job"] for row in self.rows if row["status"] in waiting],
+            "not_needed": not_needed,
             "warnings": [str(text) for text in warnings] if isinstance(warnings, list) else [],
             "history": history,
             "sides": cast("Sides | None", sides),
@@ -220,21 +230,6 @@ class RunData:
             duration = 0
         return summarize(grades, duration).model_dump(mode="json", by_alias=True)
 
-    def _not_run(self) -> list[str]:
-        waiting = ("NOT_HELD", "RUNNING", "WAITING")
-        return [row["job"] for row in self.rows if row["status"] in waiting]
-
-    def _decided(self) -> list[Decided]:
-        """Of a run that is running: what `--until-decided` came to so far, as in the analysis."""
-        not_needed = set(self.not_needed())
-        saved = Counter(job.key for job in self.jobs if job.id in not_needed)
-        cases = self.progress.decided.items() if self.running else ()
-        found = [
-            {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
-            for key, decision in cases
-        ]
-        return cast("list[Decided]", found)
-
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved; of a run that is running, so far."""
         if self.running:
@@ -252,7 +247,7 @@ class RunData:
         stamp = _stamp(f"{directory}/{GRADE_FILE}", f"{directory}/{RECORD_FILE}")
         known = self._ended.get(job.id)
         if stamp is not None and (known is None or known.stamp != stamp):
-            known = self._look(job, directory, stamp)
+            known = self._read_ended(job, directory, stamp)
         if known is not None and stamp is not None:
             return known.row.copy()
         self._ended.pop(job.id, None)
@@ -270,15 +265,16 @@ class RunData:
             return plain_row(job, "WAITING", "not started yet")
         return plain_row(job, "NOT_HELD", "not run")
 
-    def _look(self, job: PlannedJob, directory: Path, stamp: tuple[int, ...]) -> _Ended | None:
+    def _read_ended(
+        self, job: PlannedJob, directory: Path, stamp: tuple[int, ...]
+    ) -> _Ended | None:
         try:
             grade = Grade.model_validate_json(read_regular(directory / GRADE_FILE))
         except (OSError, ValidationError):
             return None
         record = _object(directory / RECORD_FILE)
-        engine = record.get("engine")
+        engine, branch_of = record.get("engine"), record.get("branch_of")
         version = engine.get("version") if isinstance(engine, dict) else None
-        branch_of = record.get("branch_of")
         self._ended[job.id] = known = _Ended(
             stamp,
             graded_row(job, grade, branch_of if isinstance(branch_of, str) else None),
@@ -286,11 +282,6 @@ class RunData:
             version if isinstance(version, str) else None,
         )
         return known
-
-    def _version(self, profile: str) -> str | None:
-        """The CLI's, as the first record of that profile has it."""
-        found = (k.version for k in self._ended.values() if k.row["engine"] == profile)
-        return next((version for version in found if version is not None), None)
 
 
 def _stamp(*paths: str) -> tuple[int, ...] | None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from skillup.errors import SkillupError, UsageError
-from skillup.reports.html.comparison import sides_of
-from skillup.reports.html.history import history_data
+from skillup.reports.html.comparison import history_data, sides_of
 from skillup.reports.html.limits import WIDE
 from skillup.reports.html.page_data import CaseHistory
-from skillup.reports.html.progress import planned_jobs
 from skillup.reports.html.run_data import RunData
+from skillup.reports.html.run_files import planned_jobs
 from skillup.schema.grade import BASELINE
 from skillup.store import RunDirectory
 from skillup.store.files import open_regular
@@ -26,27 +24,34 @@ from skillup.store.run_directory import JOURNAL_FILE, RESULT_FILE, RUN_FILE
 from skillup.store.runs import writer_of
 from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE
 
+Json = dict[str, Any]
+_STATUSES = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
+"""And what each is called in a summary."""
+
 # A run in a few words, for the list of runs; of a finished one, little of its files is read.
 
 _HEAD = 256 * 1024
 _CASES = b'\n  "cases": '
 
-DAMAGED: Mapping[str, Any] = {
-    "started_at": None,
-    "status": "damaged",
-    "suites": [],
-    "engines": [],
-    "planned": 0,
-    "done": 0,
-    "counts": {"PASS": 0, "FAIL": 0, "ERROR": 0, "SKIP": 0},
-    "pass_rate": None,
-    "duration_ms": None,
-    "cost_usd": None,
-}
-"""What is said of a run that cannot be read, beside its name and the problem."""
+
+def _listed(run_id: str, summary: Json, **known: Any) -> Json:
+    """An entry of the list; what is not known of a run that cannot be read stays empty."""
+    return {
+        "run_id": run_id,
+        "started_at": None,
+        "status": "damaged",
+        "problem": None,
+        "suites": [],
+        "engines": [],
+        "planned": 0,
+        "done": 0,
+        "counts": {status: summary.get(name) or 0 for status, name in _STATUSES.items()},
+        **{name: summary.get(name) for name in ("pass_rate", "duration_ms", "cost_usd")},
+        **known,
+    }
 
 
-def in_short(path: Path) -> dict[str, Any] | None:
+def in_short(path: Path) -> Json | None:
     """The run in `path`; None: it goes on, or was cut short, and more has to be read.
 
     Raises RunDirectoryError if it is no run, or `run.json` is damaged.
@@ -60,49 +65,41 @@ def in_short(path: Path) -> dict[str, Any] | None:
         [str(name) for name in value] if isinstance(value, dict) else []
         for value in (info.get("suites"), info.get("profiles"))
     )
-    names = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
-    return {
-        "run_id": str(info.get("run_id") or path.name),
-        "started_at": started_at if isinstance(started_at, str) else None,
-        "status": "finished" if result.get("finished") is True else "unfinished",
-        "problem": None,
-        "suites": suites,
-        "engines": engines,
-        "planned": len(planned_jobs(info)),
+    return _listed(
+        str(info.get("run_id") or path.name),
+        summary,
+        started_at=started_at if isinstance(started_at, str) else None,
+        status="finished" if result.get("finished") is True else "unfinished",
+        suites=suites,
+        engines=engines,
+        planned=len(planned_jobs(info)),
         # Verdicts are those with the skill; how far the run is, all trials say.
-        "done": (summary.get("total") or 0) + ((summary.get("baseline") or {}).get("total") or 0),
-        "counts": {status: summary.get(name) or 0 for status, name in names.items()},
-        "pass_rate": summary.get("pass_rate"),
-        "duration_ms": summary.get("duration_ms"),
-        "cost_usd": summary.get("cost_usd"),
-    }
+        done=(summary.get("total") or 0) + ((summary.get("baseline") or {}).get("total") or 0),
+    )
 
 
-def of_data(data: RunData) -> dict[str, Any]:
+def of_data(data: RunData) -> Json:
     """The same of a run that has been read."""
     head, summary = data.head(), data.summary()
-    done = sum(row["status"] in DAMAGED["counts"] for row in data.rows)
-    statuses = [row["status"] for row in data.rows if row["variant"] != BASELINE]
-    counts = {status: statuses.count(status) for status in DAMAGED["counts"]}
+    statuses: list[str] = [row["status"] for row in data.rows if row["variant"] != BASELINE]
+    counts = {status: statuses.count(status) for status in _STATUSES}
     verdicts = counts["PASS"] + counts["FAIL"]
     status = "finished" if head["finished"] else "unfinished"
-    return {
-        "run_id": data.run_id,
-        "started_at": data.started_at or None,
-        "status": "running" if data.running else status,
-        "problem": None,
-        "suites": head["suites"],
-        "engines": [engine["profile"] for engine in head["engines"]],
-        "planned": len(data.rows),
-        "done": done,
-        "counts": counts,
-        "pass_rate": round(counts["PASS"] / verdicts, 6) if verdicts else None,
-        "duration_ms": summary.get("duration_ms"),
-        "cost_usd": summary.get("cost_usd"),
-    }
+    return _listed(
+        data.run_id,
+        summary,
+        started_at=data.started_at or None,
+        status="running" if data.running else status,
+        suites=head["suites"],
+        engines=[engine["profile"] for engine in head["engines"]],
+        planned=len(data.rows),
+        done=sum(row["status"] in _STATUSES for row in data.rows),
+        counts=counts,
+        pass_rate=round(counts["PASS"] / verdicts, 6) if verdicts else None,
+    )
 
 
-def _head_of_result(run: Path) -> dict[str, Any] | None:
+def _head_of_result(run: Path) -> Json | None:
     """`result.json` up to its grades, which are nearly all of it; None if there is no such file.
 
     A line break does not stand within a JSON text: what is cut off there is whole.
@@ -119,28 +116,8 @@ def _head_of_result(run: Path) -> dict[str, Any] | None:
 
 # Whether something has changed in a run, or in the folder: asked of the file system, cheaply.
 
-Stamp = tuple[object, ...]
 
-
-def run_stamp(run: Path) -> Stamp:
-    """Differs when a trial starts or ends, and when the run is opened, ends or is replaced."""
-    return tuple(_of_file(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE))
-
-
-def turns_stamp(run: Path, jobs: Iterable[str]) -> Stamp:
-    """Differs when one of the running `jobs` begins or ends a turn, or is judged, by its files."""
-    places = [f"{run}/trials/{directory_of_job(job)}" for job in jobs]
-    return tuple(
-        (
-            _of_file(f"{place}/raw", size=False),
-            _of_file(f"{place}/{CHECKPOINT_FILE}"),
-            _of_file(f"{place}/{GRADE_FILE}"),
-        )
-        for place in places
-    )
-
-
-def _of_file(path: str, *, size: bool = True) -> tuple[int, ...] | None:
+def _stamp(path: str, *, size: bool = True) -> tuple[int, ...] | None:
     try:
         status = os.stat(path)  # noqa: PTH116 - every second, for thousands of files
     except OSError:
@@ -148,7 +125,9 @@ def _of_file(path: str, *, size: bool = True) -> tuple[int, ...] | None:
     return (status.st_ino, status.st_size if size else 0, status.st_mtime_ns)
 
 
-Json = dict[str, Any]
+def _run_stamp(run: Path) -> object:
+    """Differs when a trial starts or ends, and when the run is opened, ends or is replaced."""
+    return [_stamp(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE)]
 
 
 class NoSuchRunError(UsageError):
@@ -185,7 +164,13 @@ class Served:
 
     def listing(self) -> Json:
         """Every run in a few words, those that cannot be read as damaged."""
-        runs = [self._told(run_id) for run_id in self.ids()]
+        runs = []
+        for run_id in self.ids():
+            stamp = self._stamp_in_list(run_id)
+            known = self._in_short.get(run_id)
+            if known is None or known[0] != stamp:
+                known = self._in_short[run_id] = (stamp, self._read_in_short(run_id))
+            runs.append(known[1])
         runs.sort(key=lambda run: (run["started_at"] or "", run["id"]), reverse=True)
         return {"folder": str(self.folder), "runs": runs}
 
@@ -205,8 +190,7 @@ class Served:
             sides = None
             if other is not None:
                 sides = sides_of(other.fresh(), data, shift=len(data.jobs), index=self._index)
-            history = run.history(self._index)
-            return data.index("view", history, sides)
+            return data.index("view", run.history(self._index), sides)
 
     def detail(self, run_id: str, n: int, against: str | None = None) -> Json:
         """One trial; those of `against` come after the run's own. As :meth:`index`."""
@@ -220,13 +204,6 @@ class Served:
         with other.lock:
             return other.fresh().detail(n - shift, WIDE, shift=shift)
 
-    def _run(self, run_id: str) -> _OpenRun:
-        path = self.path(run_id)
-        with self._lock:
-            if run_id not in self._open:
-                self._open[run_id] = _OpenRun(path, _base(run_id))
-            return self._open[run_id]
-
     def stamp(self, run_id: str) -> object:
         """Differs when the run's page would. As :meth:`index`."""
         run = self._run(run_id)
@@ -238,45 +215,41 @@ class Served:
         """Differs when the listing would."""
         return [(run_id, self._stamp_in_list(run_id)) for run_id in self.ids()]
 
+    def _run(self, run_id: str) -> _OpenRun:
+        path = self.path(run_id)
+        with self._lock:
+            return self._open.setdefault(run_id, _OpenRun(path))
+
     def _stamp_in_list(self, run_id: str) -> tuple[object, int | None]:
         path = self.folder / run_id
-        stamp = run_stamp(path)
+        stamp = _run_stamp(path)
         known = self._in_short.get(run_id)
         if known is not None and known[0][0] == stamp and known[1]["status"] == "finished":
             return known[0]
         # Of a run that was killed no file says so.
         return stamp, writer_of(path)
 
-    def _told(self, run_id: str) -> Json:
-        stamp = self._stamp_in_list(run_id)
-        known = self._in_short.get(run_id)
-        if known is None or known[0] != stamp:
-            known = (stamp, self._look(run_id))
-            self._in_short[run_id] = known
-        return known[1]
-
-    def _look(self, run_id: str) -> Json:
+    def _read_in_short(self, run_id: str) -> Json:
         try:
-            told = in_short(self.folder / run_id)
-            if told is None:
+            entry = in_short(self.folder / run_id)
+            if entry is None:
                 run = self._run(run_id)
                 with run.lock:
-                    told = of_data(run.fresh())
-            return {"id": run_id, **told}
+                    entry = of_data(run.fresh())
+            return {"id": run_id, **entry}
         except SkillupError as error:
             problem = error.message
         except Exception as defect:  # noqa: BLE001 - one odd run must not hide the others
             problem = f"it cannot be read: {type(defect).__name__}: {defect}"
-        return {"id": run_id, **DAMAGED, "run_id": run_id, "problem": problem}
+        return {"id": run_id, **_listed(run_id, {}, problem=problem)}
 
 
 class _OpenRun:
     """A run that somebody has asked for; :attr:`lock` is to be held while it is used."""
 
-    def __init__(self, path: Path, base: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.lock = threading.Lock()
         self.path = path
-        self._base = base
         self._data: RunData | None = None
         self._stamp: object = None
         self.version = 0
@@ -287,23 +260,33 @@ class _OpenRun:
         """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
         data, self._data = self._data, None  # of what was read in part, nothing stays
         if data is None:
-            data = self._first()
-        elif self._stamp != self._look(data) or (data.running and not data.is_still_running()):
-            # Of one that was killed, nothing in its files says so.
-            self._stamp = self._look(data)
-            data.read()
+            name = quote(self.path.name, safe="", errors="surrogateescape")
+            self._stamp = (_run_stamp(self.path), [], [])
+            data = RunData(self.path, base=f"api/runs/{name}/files/")
             self.version += 1
+        else:
+            stamp = self._look(data)
+            # Of one that was killed, nothing in its files says so.
+            if self._stamp != stamp or (data.running and not data.is_still_running()):
+                self._stamp = stamp
+                data.read()
+                self.version += 1
         self._data = data
         return data
 
-    def _first(self) -> RunData:
-        self._stamp = (run_stamp(self.path), [], ())
-        self.version += 1
-        return RunData(self.path, base=self._base)
-
     def _look(self, data: RunData) -> object:
+        """Also when one of the running trials begins or ends a turn, or is judged."""
         jobs = data.running_jobs()
-        return run_stamp(self.path), jobs, turns_stamp(self.path, jobs)
+        places = [f"{self.path}/trials/{directory_of_job(job)}" for job in jobs]
+        turns = [
+            (
+                _stamp(f"{place}/raw", size=False),
+                _stamp(f"{place}/{CHECKPOINT_FILE}"),
+                _stamp(f"{place}/{GRADE_FILE}"),
+            )
+            for place in places
+        ]
+        return _run_stamp(self.path), jobs, turns
 
     def history(self, index: str | None) -> list[CaseHistory] | None:
         """Its trends; asked of the index once for each state of the run."""
@@ -312,7 +295,3 @@ class _OpenRun:
             found = None if data.running else history_data(self.path, index)
             self._history = (self.version, found)
         return self._history[1]
-
-
-def _base(run_id: str) -> str:
-    return f"api/runs/{quote(run_id, safe='', errors='surrogateescape')}/files/"

@@ -1,82 +1,38 @@
-"""The server of `skillup view`: HTTP on loopback, for reading only."""
+"""The server of `skillup view`: HTTP on loopback, for reading only.
+
+It answers with the page, data as JSON, raw files of a run as plain text, and tells of changes.
+"""
 
 from __future__ import annotations
 
 import hmac
+import os
+import re
 import secrets
 import socket
+import stat
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import parse_qs, quote, unquote, unquote_to_bytes, urlsplit
 
-from skillup.errors import UsageError
-from skillup.reports.server.routes import Answer, Answers, Changes, error_answer
-from skillup.reports.server.runs import Served
-
-# Who may ask: this machine's own browser, on purpose, and nobody through it.
-
-_NAMES = ("127.0.0.1", "localhost", "[::1]")
-_OWN_SITES = ("same-origin", "none")
-"""`none`: typed in, from a bookmark, or opened by a program."""
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """What requests to one server must look like."""
-
-    port: int
-    token: str
-
-    def refusal(self, headers: Message) -> str | None:
-        """Why a request with these headers is not answered; None: it may be."""
-        hosts = headers.get_all("Host") or []
-        if len(hosts) != 1 or not self._is_own(hosts[0]):
-            return "this server answers to 127.0.0.1 and localhost only"
-        for origin in headers.get_all("Origin") or []:
-            scheme, host = urlsplit_or_nothing(origin)
-            if scheme != "http" or not self._is_own(host):
-                return "requests from other sites are not answered"
-        for site in headers.get_all("Sec-Fetch-Site") or []:
-            if site.strip().lower() not in _OWN_SITES:
-                return "requests from other sites are not answered"
-        return None
-
-    def inner_path(self, target: str) -> str | None:
-        """What comes after the secret in the path of a request; None: the secret is not there.
-
-        ``/SECRET/api/runs?x=1`` → ``api/runs``.
-        """
-        path = target.partition("?")[0].partition("#")[0]
-        if not path.startswith("/"):
-            return None
-        first, slash, rest = path[1:].partition("/")
-        if not slash or not hmac.compare_digest(first.encode(), self.token.encode()):
-            return None
-        return rest
-
-    def _is_own(self, host: str) -> bool:
-        name, colon, port = host.strip().lower().rpartition(":")
-        if not colon or (host.endswith("]") and name.startswith("[")):
-            name, port = host.strip().lower(), "80"
-        return name in _NAMES and port == str(self.port)
-
-
-def urlsplit_or_nothing(origin: str) -> tuple[str, str]:
-    """Scheme and host of an Origin; empty for what is none (``null``)."""
-    try:
-        parts = urlsplit(origin.strip())
-    except ValueError:
-        return "", ""
-    return parts.scheme, "" if parts.path or parts.query else parts.netloc
-
+from skillup.errors import RunDirectoryError, SkillupError, UsageError
+from skillup.reports.html.build import page_html
+from skillup.reports.html.run_data import PAGE_VERSION
+from skillup.reports.server.runs import NoSuchRunError, Served
+from skillup.store.journal import no_mask, to_json
 
 ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575
+_NAMES = (ADDRESS, "localhost", "[::1]")
+_OWN_SITES = ("same-origin", "none")
+"""`none`: typed in, from a bookmark, or opened by a program."""
 _PATIENCE = 30
 """Seconds to wait for a request to come in whole."""
 _MOST_AT_ONCE = 200
@@ -86,7 +42,10 @@ _GOES_WITHIN = 2.0
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0
 """Seconds, so that a connection whose other end has gone is noticed."""
-
+_LARGEST_SHOWN = 20_000_000
+"""Bytes of a text that a browser is made to show; a larger one is saved."""
+_BINARY_WITHIN = 8192
+_RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
 _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -103,6 +62,177 @@ _PAGE_POLICY = (
 _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 
+# Who may ask: this machine's own browser, on purpose, and nobody through it.
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What requests to one server must look like."""
+
+    port: int
+    token: str
+
+    def refusal(self, headers: Message) -> str | None:
+        """Why a request with these headers is not answered; None: it may be."""
+        hosts = headers.get_all("Host") or []
+        if len(hosts) != 1 or not self._is_own(hosts[0]):
+            return "this server answers to 127.0.0.1 and localhost only"
+        origins = headers.get_all("Origin") or []
+        sites = headers.get_all("Sec-Fetch-Site") or []
+        own_sites = all(site.strip().lower() in _OWN_SITES for site in sites)
+        if not own_sites or not all(map(self._is_own_origin, origins)):
+            return "requests from other sites are not answered"
+        return None
+
+    def inner_path(self, target: str) -> str | None:
+        """What comes after the secret in the path of a request; None: the secret is not there.
+
+        ``/SECRET/api/runs?x=1`` → ``api/runs``.
+        """
+        path = target.partition("?")[0].partition("#")[0]
+        first, slash, rest = path[1:].partition("/")
+        known = hmac.compare_digest(first.encode(), self.token.encode())
+        return rest if path.startswith("/") and slash and known else None
+
+    def _is_own(self, host: str) -> bool:
+        name, colon, port = host.strip().lower().rpartition(":")
+        if not colon or (host.endswith("]") and name.startswith("[")):
+            name, port = host.strip().lower(), "80"
+        return name in _NAMES and port == str(self.port)
+
+    def _is_own_origin(self, origin: str) -> bool:
+        try:
+            parts = urlsplit(origin.strip())
+        except ValueError:
+            return False
+        bare = not parts.path and not parts.query
+        return parts.scheme == "http" and bare and self._is_own(parts.netloc)
+
+
+# Files of a run directory by their path in a URL; nothing outside of it, whatever is asked for.
+
+
+class NoSuchFileError(Exception):
+    """There is nothing to serve under this path; why is nobody's business."""
+
+
+def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, int, str]:
+    """The regular file `encoded` (a path as it stands in a URL) below `root`: file, size, name.
+
+    It is decoded once. Links are followed only where they lead to what is below `root`. Raises
+    NoSuchFileError for everything else: directories, pipes, ways out, odd names.
+    """
+    parts = [os.fsdecode(unquote_to_bytes(part)) for part in encoded.split("/")]
+    for part in parts:
+        if part in ("", ".", "..") or any(c in "/\\" or ord(c) < 32 for c in part):
+            raise NoSuchFileError
+    try:
+        top = root.resolve(strict=True)
+        path = top.joinpath(*parts).resolve(strict=True)
+        if top not in path.parents:
+            raise NoSuchFileError
+        # Neither waits for a pipe's writer, nor follows a link that has been put there since.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, RuntimeError, ValueError):
+        raise NoSuchFileError from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise NoSuchFileError
+    return os.fdopen(descriptor, "rb"), status.st_size, parts[-1]
+
+
+def disposition(name: str, *, attachment: bool) -> str:
+    """The Content-Disposition for a file of this name, whatever is in the name."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._- ") else "_" for c in name)
+    kind = "attachment" if attachment else "inline"
+    encoded = quote(os.fsencode(name), safe="")
+    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
+
+
+# What is answered to which path.
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer; of a file, where it is read from."""
+
+    status: int
+    kind: str
+    body: bytes | BinaryIO
+    length: int
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Stamp = Callable[[], object]
+"""Gives something else whenever there is a change to tell of."""
+
+
+def answer_to(served: Served, first: str | None, path: str, query: str) -> Answer | Stamp:
+    """The answer for the `path` after the secret, such as ``api/runs``. It never raises.
+
+    `first`: the run to show at once; None: the list.
+    """
+    try:
+        return _found(served, first, path, parse_qs(query))
+    except (NoSuchFileError, NoSuchRunError):
+        return _error(404, "there is nothing here")
+    except RunDirectoryError as error:
+        return _error(409, error.message, error.hint)
+    except SkillupError as error:
+        return _error(404, error.message, error.hint)
+    except Exception as defect:  # noqa: BLE001 - told to the page; the server goes on
+        return _error(500, f"it cannot be shown: {type(defect).__name__}: {defect}")
+
+
+def _found(
+    served: Served, first: str | None, path: str, query: dict[str, list[str]]
+) -> Answer | Stamp:
+    if path == "":
+        folder = str(served.folder)
+        index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
+        body = page_html(index, [], title="skillup")
+        return Answer(200, "text/html; charset=utf-8", body, len(body))
+    if path == "api/runs":
+        return _json(served.listing())
+    if path == "api/events":
+        return served.folder_stamp
+    match = _RUN.fullmatch(path)
+    if match is None:
+        raise NoSuchFileError
+    run, rest = unquote(match["run"], errors="surrogateescape"), match["rest"]
+    against = next(iter(query.get("against", [])), None)
+    if rest == "index.json":
+        return _json(served.index(run, against))
+    if rest == "events":
+        served.stamp(run)
+        return lambda: served.stamp(run)
+    if rest.startswith("files/"):
+        return _file(*open_inside(served.path(run), rest.removeprefix("files/")))
+    trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
+    if trial is None:
+        raise NoSuchFileError
+    return _json(served.detail(run, int(trial[1]), against))
+
+
+def _json(value: dict[str, Any], status: int = 200, *headers: tuple[str, str]) -> Answer:
+    body = to_json(value, no_mask, indent=None)
+    return Answer(status, "application/json; charset=utf-8", body, len(body), headers)
+
+
+def _error(status: int, message: str, hint: str | None = None, *headers: tuple[str, str]) -> Answer:
+    return _json({"error": message, "hint": hint}, status, *headers)
+
+
+def _file(file: BinaryIO, size: int, name: str) -> Answer:
+    """A raw file: always as plain text, whatever its name says it is."""
+    binary = b"\0" in file.read(_BINARY_WITHIN)
+    file.seek(0)
+    kind = "application/octet-stream" if binary else "text/plain; charset=utf-8"
+    attached = disposition(name, attachment=binary or size > _LARGEST_SHOWN)
+    return Answer(200, kind, file, size, (("Content-Disposition", attached),))
+
+
 class ViewServer(ThreadingHTTPServer):
     """Serves until :meth:`stop`; connections that are open do not keep it."""
 
@@ -116,12 +246,12 @@ class ViewServer(ThreadingHTTPServer):
 
         Raises UsageError if the port cannot be had.
         """
-        self.answers = Answers(served, first)
+        self.served, self.first = served, first
         self.stopping = threading.Event()
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self.streams = threading.BoundedSemaphore(_MOST_AT_ONCE // 2)
         """So that however many pages wait for changes, others are answered."""
-        self._silent: dict[socket.socket, None] = {}
+        self.silent: dict[socket.socket, None] = {}
         """Connections that have not sent a whole request, the one that is so longest first."""
         try:
             super().__init__((ADDRESS, USUAL_PORT if port is None else port), _Handler)
@@ -156,10 +286,10 @@ class ViewServer(ThreadingHTTPServer):
             self.shutdown_request(request)
             return
         try:
-            self.is_silent(request)
+            self.silent[request] = None
             super().process_request(request, client_address)
         except BaseException:  # no thread could be had
-            self.is_heard(request)
+            self.silent.pop(request, None)
             self._room.release()
             raise
 
@@ -168,21 +298,13 @@ class ViewServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.is_heard(request)
+            self.silent.pop(request, None)
             self._room.release()
-
-    def is_silent(self, connection: socket.socket) -> None:
-        """A request of it is waited for."""
-        self._silent[connection] = None
-
-    def is_heard(self, connection: socket.socket) -> None:
-        """Its request is there, or it has gone."""
-        self._silent.pop(connection, None)
 
     def _make_room(self) -> bool:
         """In place of the connection that has been silent longest; whether there was one."""
-        for connection in list(self._silent):
-            self.is_heard(connection)
+        for connection in list(self.silent)[:1]:
+            self.silent.pop(connection, None)
             with suppress(OSError):  # it has gone just now
                 connection.shutdown(socket.SHUT_RDWR)  # which its thread notices
             return self._room.acquire(timeout=_GOES_WITHIN)
@@ -199,108 +321,88 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = _PATIENCE
 
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def handle_one_request(self) -> None:
-        self.server.is_silent(self.connection)
+        self.server.silent[self.connection] = None
         super().handle_one_request()
 
-    def _answer(self) -> None:
-        self.server.is_heard(self.connection)
-        refusal = self.server.guard.refusal(self.headers)
+    def do_GET(self) -> None:
+        server = self.server
+        server.silent.pop(self.connection, None)
+        refusal, path = server.guard.refusal(self.headers), server.guard.inner_path(self.path)
+        has_body = self.headers.get("Content-Length", "0") != "0"
+        answer: Answer | Stamp
         if refusal is not None:
             self.close_connection = True
-            self._send(error_answer(403, refusal))
-            return
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+            answer = _error(403, refusal)
+        elif has_body or "Transfer-Encoding" in self.headers:
             self.close_connection = True
-            self._send(error_answer(400, "a request to read has no body"))
-            return
-        path = self.server.guard.inner_path(self.path)
-        if path is None:
-            self._send(error_answer(404, "open the address that `skillup view` printed"))
-            return
-        answer = self.server.answers.of(path, self.path.partition("?")[2])
+            answer = _error(400, "a request to read has no body")
+        elif path is None:
+            answer = _error(404, "open the address that `skillup view` printed")
+        else:
+            answer = answer_to(server.served, server.first, path, self.path.partition("?")[2])
         if isinstance(answer, Answer):
             self._send(answer)
-        else:
+            return
+        self.close_connection = True
+        if not server.streams.acquire(blocking=False):
+            self._send(_error(503, "too many pages wait for changes: close some"))
+            return
+        try:
             self._tell_changes(answer)
+        finally:
+            server.streams.release()
+
+    do_HEAD = do_GET  # noqa: N815 - the library's name
+
+    def _head(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
+        self.send_response(status)
+        policy = _PAGE_POLICY if kind.startswith("text/html") else _DATA_POLICY
+        own = (("Content-Type", kind), ("Content-Security-Policy", policy))
+        for name, value in (*own, *_HEADERS, *headers):
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
 
     def _send(self, answer: Answer) -> None:
-        is_page = answer.kind.startswith("text/html")
+        body = answer.body
         try:
-            self._head(answer.status, answer.kind, _PAGE_POLICY if is_page else _DATA_POLICY)
-            self.send_header("Content-Length", str(answer.length))
-            for name, value in answer.headers:
-                self.send_header(name, value)
-            if self.close_connection:
-                self.send_header("Connection", "close")
-            self.end_headers()
+            length = ("Content-Length", str(answer.length))
+            self._head(answer.status, answer.kind, length, *answer.headers)
             if self.command == "HEAD":
                 return
-            if isinstance(answer.body, bytes):
-                self.wfile.write(answer.body)
-            else:
-                self._send_file(answer)
-        finally:
-            if not isinstance(answer.body, bytes):
-                answer.body.close()
-
-    def _send_file(self, answer: Answer) -> None:
-        """As much as was promised: a file that is being written grows meanwhile."""
-        assert not isinstance(answer.body, bytes)
-        left = answer.length
-        while left > 0:
-            piece = answer.body.read(min(left, 1 << 16))
-            if not piece:
-                self.close_connection = True  # it became shorter
+            if isinstance(body, bytes):
+                self.wfile.write(body)
                 return
-            self.wfile.write(piece)
-            left -= len(piece)
-
-    def _tell_changes(self, changes: Changes) -> None:
-        """Server-Sent Events, until the browser or the server goes."""
-        self.close_connection = True
-        if not self.server.streams.acquire(blocking=False):
-            self._send(error_answer(503, "too many pages wait for changes: close some"))
-            return
-        try:
-            self._stream(changes)
+            left = answer.length
+            while left > 0:  # as much as was promised: a file that is being written grows meanwhile
+                piece = body.read(min(left, 1 << 16))
+                if not piece:
+                    self.close_connection = True  # it became shorter
+                    return
+                self.wfile.write(piece)
+                left -= len(piece)
         finally:
-            self.server.streams.release()
+            if not isinstance(body, bytes):
+                body.close()
 
-    def _stream(self, changes: Changes) -> None:
-        self._head(200, "text/event-stream; charset=utf-8", _DATA_POLICY)
-        self.send_header("Connection", "close")
-        self.end_headers()
+    def _tell_changes(self, stamp: Stamp) -> None:
+        """Server-Sent Events, until the browser or the server goes."""
+        self._head(200, "text/event-stream; charset=utf-8")
         if self.command == "HEAD":
             return
-        self._say(b"retry: 2000\n\n")
-        seen, said = changes.stamp(), time.monotonic()
+        self.wfile.write(b"retry: 2000\n\n")
+        seen, last = stamp(), time.monotonic()
         while not self.server.stopping.wait(_LOOK_EVERY):
-            now = changes.stamp()
+            now = stamp()
             if now != seen:
-                self._say(b"event: changed\ndata: {}\n\n")
-            elif time.monotonic() - said > _SAY_EVERY:
-                self._say(b": still here\n\n")
+                self.wfile.write(b"event: changed\ndata: {}\n\n")
+            elif time.monotonic() - last > _SAY_EVERY:
+                self.wfile.write(b": still here\n\n")
             else:
                 continue
-            seen, said = now, time.monotonic()
-
-    def _say(self, text: bytes) -> None:
-        self.wfile.write(text)
-        self.wfile.flush()
-
-    def _head(self, status: int, kind: str, policy: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Security-Policy", policy)
-        for name, value in _HEADERS:
-            self.send_header(name, value)
+            seen, last = now, time.monotonic()
 
     def send_error(self, code: int, *_: Any, **__: Any) -> None:
         """What is no HTTP, or another method than GET and HEAD: nothing of it is sent back."""
@@ -308,10 +410,11 @@ class _Handler(BaseHTTPRequestHandler):
         if getattr(self, "command", None) is None:
             self.command, self.request_version = "GET", "HTTP/1.1"
         if code == 501:
-            self._send(error_answer(405, "this server is for reading only", allow="GET, HEAD"))
+            allow = ("Allow", "GET, HEAD")
+            self._send(_error(405, "this server is for reading only", None, allow))
         else:
             known = code if code in (408, 414, 431, 505) else 400
-            self._send(error_answer(known, "this is no request that can be read"))
+            self._send(_error(known, "this is no request that can be read"))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         """Nothing: people look at the page, not at its log."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.reports.html.fork_tree import shape_of
-from skillup.reports.html.progress import Fork
+from skillup.reports.html.rows import shape_of
+from skillup.reports.html.run_files import Fork
 
 
 def _shown(node: dict[str, Any]) -> Any:

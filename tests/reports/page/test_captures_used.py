@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.reports.html.captures import content_parts, prompt_of
+from skillup.reports.html.evidence import content_parts, prompt_of
 from skillup.schema.checks import Check
 from tests.support.records import make_record, make_turn
 

@@ -68,5 +68,5 @@ def test_two_runs_beside_each_other_say_which_cases_were_changed(tmp_path: Path)
     sides = sides_of(a, b, shift=1)
 
     assert sides["rows"][0]["case_changes"] == ["checks of the whole conversation"]
-    assert "1 case was changed between the two runs: case" in sides["notes"]
+    assert "1 case was edited between the two runs: case" in sides["notes"]
     assert sides_of(a, a, shift=1)["notes"] == []

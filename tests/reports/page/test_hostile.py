@@ -11,7 +11,7 @@ from skillup.judges import grade_record
 from skillup.reports.html.build import packed, page_html
 from skillup.reports.html.detail import detail_of
 from skillup.reports.html.limits import ORDINARY
-from skillup.reports.html.raw_files import RawFiles
+from skillup.reports.html.run_files import RawFiles
 from tests.support.pages import marked, page_of
 from tests.support.records import call, make_record, make_turn, read_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from skillup.reports.html.report import html_report
+from skillup.reports.html.build import html_report
 from tests.support.pages import page_of
 from tests.support.pictures import gif, png
 from tests.support.project import Project

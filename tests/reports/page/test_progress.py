@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
-from skillup.reports.html.fork_tree import ForkTrees
-from skillup.reports.html.progress import Fork, progress_of, turn_under_way
+from skillup.reports.html.page_data import Row
+from skillup.reports.html.rows import ForkTrees
+from skillup.reports.html.run_files import Fork, progress_of, turn_under_way
 from tests.support.trees import make_tree
 
 
@@ -54,8 +56,9 @@ def test_the_turn_under_way_is_the_newest_with_a_stream(tmp_path: Path) -> None:
     assert turn_under_way(tmp_path) == 2
 
 
-def _row(job: str, n: int) -> dict[str, object]:
-    return {"job": job, "n": n, "case_id": job, "trial": 1, "status": "PASS", "branch_of": None}
+def _row(job: str, n: int) -> Row:
+    row = {"job": job, "n": n, "case_id": job, "trial": 1, "status": "PASS", "branch_of": None}
+    return cast("Row", row)
 
 
 def test_forks_of_forks_are_one_tree() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
-from skillup.reports.html.progress import Fork
-from skillup.reports.html.raw_files import RawFiles
+from skillup.reports.html.run_files import Fork, RawFiles
 from skillup.store.places import directory_of_job
 from tests.support.trees import make_tree
 

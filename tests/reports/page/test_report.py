@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.reports.html.report import html_report
+from skillup.reports.html.build import html_report
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillup.reports.html.progress import planned_jobs
 from skillup.reports.html.rows import graded_row, mark_flaky
+from skillup.reports.html.run_files import planned_jobs
 from skillup.schema.grade import CheckResult, TurnGrade
 from tests.support.stored import a_grade
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.reports.html.build import html_report
 from skillup.reports.html.limits import ORDINARY
-from skillup.reports.html.report import html_report
 from skillup.reports.html.run_data import RunData
 from skillup.schema.grade import CheckResult
 from skillup.store import RunDirectory

@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from skillup.history.comparison import Change
+from skillup.reports.html.build import html_report
 from skillup.reports.html.comparison import _CHANGES, sides_of, trials_of_a
-from skillup.reports.html.report import html_report
 from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade
@@ -125,7 +125,10 @@ def test_what_it_comes_to_is_said_in_the_words_of_compare(tmp_path: Path) -> Non
     sides = sides_of(a, b, shift=100)
 
     assert sides["summary"][:2] == [
-        "1 case is newly failing, surely; 1 is newly passing, but not surely",
+        (
+            "1 case got worse surely (x); 1 got better (as observed); "
+            "1 passed more often (may be chance)"
+        ),
         (
             "pass rate: lower in 1, higher in 2 of 4 cases; all together may be chance, p 0.653 "
             "(McNemar's exact test, for several trials)"
@@ -143,7 +146,7 @@ def test_what_it_comes_to_is_said_in_the_words_of_compare(tmp_path: Path) -> Non
 def test_of_cases_held_once_it_is_not_said_how_sure_they_are(tmp_path: Path) -> None:
     a = _run(tmp_path / "a", {"x": "p", "y": "p"})
     sides = sides_of(a, _run(tmp_path / "b", {"x": "f", "y": "f"}), shift=2)
-    assert sides["summary"][0] == "2 cases are newly failing"
+    assert sides["summary"][0] == "2 cases got worse as observed, not surely (x, y)"
     assert {row["how_sure"] for row in sides["rows"]} == {""}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.reports.server.routes import NoSuchFileError, disposition, open_inside
+from skillup.reports.server.server import NoSuchFileError, disposition, open_inside
 from tests.support.trees import make_tree
 
 

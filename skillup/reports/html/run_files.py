@@ -1,0 +1,226 @@
+"""What the files of a run say: the plan of `run.json`, its journal, and its raw files as links."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from skillup.history.runs import CaseKey, planned_key
+from skillup.store.files import read_regular
+from skillup.store.places import directory_of_job
+
+_DECISION = ("verdict", "threshold", "error_rate", "trials")
+_TURN = re.compile(r"turn-(\d{1,6})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """A trial, whether it ran or not."""
+
+    n: int
+    """Its place in the plan, from 1: what the page calls it."""
+    id: str
+    key: CaseKey
+    """Its suite is empty where `run.json` does not say."""
+    trial: int
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[PlannedJob]:
+    """The jobs of `info` (`run.json`); then those of `more`, the ids of other known jobs.
+
+    What is missing in `info`, or is not as it should be, is left out.
+    """
+    listed, about = info.get("jobs"), info.get("suites")
+    ids = [job for job in listed if isinstance(job, str)] if isinstance(listed, list) else []
+    suites = {
+        name: suite
+        for name, suite in (about.items() if isinstance(about, dict) else ())
+        if isinstance(suite, dict) and isinstance(suite.get("cases") or {}, dict)
+    }
+
+    def of_case(key: CaseKey, field: str) -> Any:
+        values = suites.get(key.suite, {}).get(field)
+        return values.get(key.case_id) if isinstance(values, dict) else None
+
+    found = []
+    for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
+        key, trial = planned_key(job, suites)
+        title, tags = of_case(key, "titles"), of_case(key, "tags")
+        texts = tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
+        title = title if isinstance(title, str) else None
+        found.append(PlannedJob(n, job, key, trial, title, texts))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where a trial left the turns that it shares."""
+
+    parent: str
+    """The job in whose name the shared turns ran."""
+    after_turn: int
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the journal says."""
+
+    started: set[str] = field(default_factory=set)
+    """Jobs that began since the run was last opened, and are not over."""
+    since: dict[str, str] = field(default_factory=dict)
+    """When each job began last."""
+    ever_started: set[str] = field(default_factory=set)
+    forks: dict[str, Fork] = field(default_factory=dict)
+    decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
+    """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
+    ended: bool = False
+    """The last event is that the result was written."""
+    first_time: str | None = None
+    last_time: str | None = None
+
+
+def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
+    """Read the journal; an event that is not as it should be is passed over."""
+    found = Progress()
+    for event in events:
+        kind, job, time = event.get("event"), event.get("job"), event.get("time")
+        if isinstance(time, str):
+            found.first_time = found.first_time or time
+            found.last_time = time
+        if kind in ("run_created", "run_reopened", "result_written"):
+            found.started.clear()
+            found.ended = kind == "result_written"
+        elif kind == "case_decided":
+            key = CaseKey(*(str(event.get(n)) for n in ("suite", "case", "engine", "variant")))
+            found.decided[key] = {name: event.get(name) for name in _DECISION}
+        elif not isinstance(job, str):
+            continue
+        elif kind in ("trial_started", "trial_continued"):
+            found.started.add(job)
+            found.ever_started.add(job)
+            if isinstance(time, str):
+                found.since[job] = time
+        elif kind in ("trial_finished", "trial_left"):
+            found.started.discard(job)
+        elif kind == "trial_retried":
+            found.forks.pop(job, None)
+        elif kind == "trial_forked":
+            parent, after = event.get("parent"), event.get("after_turn")
+            if isinstance(parent, str) and isinstance(after, int) and parent != job:
+                found.forks[job] = Fork(parent, after)
+    return found
+
+
+def turn_under_way(raw: Path) -> int | None:
+    """The turn that a running trial is at, by the raw streams that there are; None: none yet."""
+    names = (entry.name for entry in _entries(raw))
+    return max((int(match[1]) for name in names if (match := _TURN.match(name))), default=None)
+
+
+# The raw files of a trial, as links: streams by turn, the rest by trial.
+
+_STREAM = re.compile(r"turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<follow_up>\d{1,6}))?\.")
+_OF_TRIAL = re.compile(r"record\.json|grading\.json|attempt-\d+\.json")
+_MAX_LINKS = 200
+Link = dict[str, str]
+
+
+class RawFiles:
+    """The links of one run; `base` is what they begin with, empty for a page that lies in it."""
+
+    def __init__(self, run: Path, forks: Mapping[str, Fork], base: str = "") -> None:
+        self._run = run
+        self._forks = forks
+        self._base = base
+
+    def of_turn(
+        self, job: str, turn: int, follow_up: int = 0, attempt: int | None = None
+    ) -> list[Link]:
+        """The streams of a turn (or of its follow-up, from 1), perhaps of an earlier attempt.
+
+        Turns before a fork ran in the name of the trial that was forked.
+        """
+
+        def is_stream(name: str) -> bool:
+            match = _STREAM.match(name)
+            place = match and (int(match["turn"]), int(match["follow_up"] or 0))
+            return place == (turn, follow_up)
+
+        if attempt is not None:
+            return self._links(job, f"raw.attempt-{attempt}", is_stream)
+        seen: set[str] = set()
+        holder: str | None = job
+        while holder is not None and holder not in seen:
+            seen.add(holder)
+            found = self._links(holder, "raw", is_stream)
+            if found:
+                return found
+            fork = self._forks.get(holder)
+            holder = fork.parent if fork is not None and turn <= fork.after_turn else None
+        return []
+
+    def of_attempt(self, job: str, number: int) -> list[Link]:
+        """What an earlier attempt left: its record and files."""
+        found = self._links(job, "", f"attempt-{number}.json".__eq__)
+        for folder in (f"raw.attempt-{number}", f"files.attempt-{number}"):
+            found += self._below(job, folder)
+        return found[:_MAX_LINKS]
+
+    def record_of_attempt(self, job: str, number: int) -> bytes:
+        """Raises OSError if there is none."""
+        path = self._trial(job) / f"attempt-{number}.json"
+        if path.is_symlink():
+            raise FileNotFoundError(path)
+        return read_regular(path)
+
+    def of_trial(self, job: str) -> list[Link]:
+        """What belongs to no turn: the record, earlier attempts, the simulated user, artifacts."""
+        found = self._links(job, "", lambda name: _OF_TRIAL.fullmatch(name) is not None)
+        found += self._links(job, "raw", lambda name: _STREAM.match(name) is None)
+        for part in _entries(self._trial(job)):
+            if part.name.partition(".")[0] in ("raw", "files") and len(found) <= _MAX_LINKS:
+                found += self._below(job, part.name)
+        return found[:_MAX_LINKS]
+
+    def _below(self, job: str, folder: str) -> list[Link]:
+        """The files of one of the trial's directories; of ``raw`` only those further down."""
+        found: list[Link] = []
+        top = self._trial(job) / folder
+        for parent, names, _ in os.walk(top) if not top.is_symlink() else ():
+            names.sort()
+            inner = Path(parent).relative_to(self._trial(job)).as_posix()
+            if inner != "raw":
+                found += self._links(job, inner, lambda _: True)
+            if len(found) > _MAX_LINKS:
+                break
+        return found
+
+    def _trial(self, job: str) -> Path:
+        return self._run / "trials" / directory_of_job(job)
+
+    def _links(self, job: str, folder: str, is_shown: Callable[[str], bool]) -> list[Link]:
+        root = self._trial(job) / folder
+        found: list[Link] = []
+        for path in _entries(root):
+            if path.is_symlink() or not path.is_file() or not is_shown(path.name):
+                continue
+            relative = path.relative_to(self._run).as_posix()
+            href = self._base + quote(relative, safe="/", errors="surrogateescape")
+            name = path.relative_to(root if folder == "raw" else self._trial(job)).as_posix()
+            found.append({"name": name, "href": href})
+        return found
+
+
+def _entries(directory: Path) -> list[Path]:
+    """Sorted; nothing if it cannot be read."""
+    try:
+        return sorted(directory.iterdir())
+    except OSError:
+        return []
