@@ -40,8 +40,8 @@ class Capture(Model):
 
     variable: VariableName = Field(description="The name to keep it under.")
     pattern: CapturePattern | None = optional("A regex with a group `value`, or just one.")
-    jsonpath: JsonPath | None = optional("A JSONPath; the root is the turn.")
-    default: Text | None = optional("Used if nothing is found, or it is empty.")
+    jsonpath: JsonPath | None = optional("A JSONPath; the first value found is kept, as text.")
+    default: Text | None = optional("Used where nothing is found, or only white space.")
 
     @model_validator(mode="after")
     def _one(self) -> Capture:
@@ -122,12 +122,12 @@ class PostCondition(CheckSet):
 class Turn(Model):
     """One user message and what must pass after the agent has answered it."""
 
-    role: Literal["user"] = Field("user", description="Always `user`.")
+    role: Literal["user"] = Field("user", description="`user`, the default.")
     content: Text | None = optional("The message; `<<name>>` is filled in.")
     respond: NonEmptyText | None = optional("What the simulated user is to write.")
     literal: Bool = Field(False, description="Its texts are no templates.")
     slash_command: Bool = Field(False, description="The message is a command of the CLI.")
-    timeout_seconds: Seconds | None = optional("How long the turn may take.")
+    timeout_seconds: Seconds | None = optional("Default: the profile's, 300.")
     post_condition: PostCondition | None = optional("The gate after the turn.")
     capture: list[Capture] = Field([], description="Values for later turns.")
     expected_output: NonEmptyText | None = optional("What a good answer says.")
@@ -165,7 +165,7 @@ class HistoryToolCall(Model):
     """A call of a tool that the assistant made earlier."""
 
     id: NonEmptyText | None = optional("Default: one is made up.")
-    name: NonEmptyText | None = optional("The engine's own name of the tool.")
+    name: NonEmptyText | None = optional("The engine's own name of the tool; or.")
     kind: ToolKind | None = optional("A portable kind instead of a name.")
     arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
 
@@ -184,7 +184,7 @@ class HistoryMessage(Model):
     tool_calls: list[HistoryToolCall] = Field([], description="assistant: its calls.")
     call_id: NonEmptyText | None = optional("tool: the call; default: the next.")
     status: Literal["success", "error"] = Field("success", description="tool: how it went.")
-    message_index: Int | None = optional("Its place, where the list is unsorted.")
+    message_index: Int | None = optional("Its place, where the list is not sorted.")
     capture: list[Capture] = Field([], description="Values for later turns.")
 
 
@@ -192,16 +192,16 @@ class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
     role: NonEmptyText | None = optional("Who the user is.")
-    objective: NonEmptyText = Field(description="What the user wants to reach.")
+    objective: NonEmptyText = Field(description="What the user wants to reach; must be there.")
     knowledge: Texts | dict[str, Any] = Field([], description="What the user knows.")
-    behavior: Texts = Field([], description="How the user behaves.")
+    behavior: Texts = Field([], description="How the user behaves, a list.")
 
 
 class Conversation(Model):
     """A conversation led by a simulated user."""
 
-    mode: Literal["chatter_agent"] | None = optional("Read, without effect.")
-    max_turns: PositiveInt = Field(description="The most turns it may take.")
+    mode: Literal["chatter_agent"] | None = optional("May be `chatter_agent`; it has no effect.")
+    max_turns: PositiveInt = Field(description="The most turns; must be there.")
     persona: Persona = Field(
         validation_alias=AliasChoices("persona", "chatter"),
         description="The user's part (`chatter` is read too).",
@@ -211,7 +211,7 @@ class Conversation(Model):
 class Input(Model):
     """What the agent is sent: one of `prompt`, `turns`, `conversation`, `transcript`."""
 
-    system: NonEmptyText | None = optional("Appended to the system prompt.")
+    system: NonEmptyText | None = optional("Added to the agent's system prompt.")
     literal: Bool = Field(False, description="`system` and `prompt` are no templates.")
     history: list[HistoryMessage] = Field([], description="Earlier messages of the session.")
     reconstruct: list[Reconstruct] = Field([], description="Variables from the history.")
@@ -220,7 +220,7 @@ class Input(Model):
     turns: (
         Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])]
         | None
-    ) = optional("Several turns, in order.", min_length=1)
+    ) = optional("Several, in order; a bare text is a turn with that message.", min_length=1)
     conversation: Conversation | None = optional("A simulated user leads.")
     transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
@@ -263,8 +263,8 @@ class GitContext(Model):
 
     init: Bool = Field(False, description="Make a repository and commit what is there.")
     checkout: NonEmptyText | None = optional("The branch to be on.")
-    apply_diff: NonEmptyText | None = optional("A patch of the suite to apply.")
-    remotes: list[GitRemote] = Field([], description="Remotes to add.")
+    apply_diff: NonEmptyText | None = optional("A patch of the suite, applied and not committed.")
+    remotes: list[GitRemote] = Field([], description="A list of remotes; nothing is fetched.")
 
 
 class Context(Model):

@@ -167,7 +167,7 @@ class ToolMatchInTurn(ToolMatch):
 class ToolSequence(Model):
     """Tool calls in an order."""
 
-    calls: list[ToolMatchOrName] = Field(min_length=1, description="The calls, in order.")
+    calls: list[ToolMatchOrName] = Field(min_length=1, description="The calls, each as above.")
     mode: Literal["exact", "in_order", "any_order"] = Field(
         "in_order", description="exact: no others; in_order: others between."
     )
@@ -193,7 +193,7 @@ class TurnNotContains(Model):
     """skill-up's spelling: one turn's answer does not contain texts."""
 
     turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
-    not_contains: Texts = Field(min_length=1, description="None of these may be found.")
+    not_contains: Texts = Field(min_length=1, description="Of `turn_response_not_contains`.")
 
 
 def _is_json_schema(value: Any) -> Any:
@@ -263,7 +263,7 @@ class GoldenFile(Model):
     """A reference text from the suite, compared as a whole."""
 
     path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
-    file: WorkspacePath | None = optional("The file to compare; default: the answer.")
+    file: WorkspacePath | None = optional("The workspace file to compare; default: the answer.")
 
 
 GoldenFileOrPath = Annotated[

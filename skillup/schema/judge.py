@@ -76,11 +76,11 @@ class SkillRef(Model):
 
     source: Literal["local_path", "registry"] = Field("local_path", description="Where from.")
     path: NonEmptyText = Field(description="Its directory, relative to the suite root.")
-    name: NonEmptyText | None = optional("Default: the name in its SKILL.md.")
+    name: NonEmptyText | None = optional("Default: the name in its `SKILL.md`, else the folder's.")
     target: NonEmptyText | None = optional("Another place to install it to.")
     include: list[NonEmptyText] = Field([], description="Globs; default: all.")
     exclude: list[NonEmptyText] = Field([], description="Globs to leave out.")
-    as_is: Bool = Field(False, description="Install what is there, even without a SKILL.md.")
+    as_is: Bool = Field(False, description="Install the folder even if it holds no `SKILL.md`.")
 
 
 class JudgeModel(Model):
@@ -108,7 +108,7 @@ class JudgeConfig(Model):
 
     id: NonEmptyText | None = optional("A short name for reports.")
     type: Literal["rule_based", "script", "agent_judge"] | None = optional("Default: rule_based.")
-    success: list[Check] = Field([], description="All of these must pass.")
+    success: list[Check] = Field([], description="rule_based: checks that must all hold.")
     failure: list[Check] = Field([], description="If one of these passes, the case fails.")
     otherwise: Literal["fail", "pass"] = Field(
         "fail", description="rule_based: if no rule decides."

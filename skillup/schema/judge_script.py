@@ -25,7 +25,7 @@ Regexes = Annotated[
 class JudgeWhen(Model):
     """Which questions a rule answers. A text alone is a regex for the `prompt`."""
 
-    system: Regexes = Field([], description="Regexes that all match the model's task.")
+    system: Regexes = Field([], description="The same, for what the model is told of its task.")
     prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
     answer: Regexes = Field([], description="Regexes that all match the latest answer.")
     repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
@@ -55,7 +55,7 @@ class JudgeRule(Model):
         ),
     ] = Field(JudgeWhen(), description="Default: every question.")
     answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
-    error: NonEmptyText | None = optional("Fail with this message instead.")
+    error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
 
     @field_validator("answer")
     @classmethod

@@ -58,23 +58,23 @@ class Price(Model):
 class Profile(Model):
     """How one engine is run. Every key has a default that the adapter supplies."""
 
-    name: NonEmptyText = Field("", description="Default: the file's name.")
+    name: NonEmptyText = Field("", description="How it is called in results.")
     engine: NonEmptyText = Field(description=f"The adapter: {', '.join(ADAPTERS)}.")
     command: (
         Annotated[
             list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
         ]
         | None
-    ) = optional("A program, or a list with arguments.", min_length=1)
+    ) = optional("A name on `PATH`, a path, or a list with arguments.", min_length=1)
     model: NonEmptyText | None = optional("As the CLI takes it.")
     base_url: Text | None = optional("The model's address, as the CLI takes it.")
     api_key_env: VariableOfKey | None = optional("The variable that holds the key.")
     permission: Permission = Field("full", description="The same on every turn.")
     isolation: Isolation = Field("clean", description="clean: a home of its own for each trial.")
     session: Literal["resume", "live"] = Field("resume", description="resume: a process a turn.")
-    args: list[Text] = Field([], description="More arguments, as they are.")
+    args: list[Text] = Field([], description="More arguments, as they are, on every turn.")
     env: dict[str, Text] = Field({}, description="More variables; ${VAR} is filled in.")
     timeout_seconds: Seconds = Field(300.0, description="A turn's.")
-    max_turns: PositiveInt | None = optional("The agent's steps within a turn.")
+    max_turns: PositiveInt | None = optional("The agent's own steps within a turn.")
     retries: NonNegativeInt = Field(2, description="The CLI's own, within a turn.")
     prices: dict[str, Price] | Price | None = optional("For every model, or by model name.")

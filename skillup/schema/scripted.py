@@ -51,10 +51,10 @@ class Step(Model):
     """One thing the agent does before it answers; it is really done, and seen as a tool call."""
 
     say: NonEmptyText | None = optional("A message on the way.")
-    run: NonEmptyText | None = optional("A shell command.")
-    write: WriteFile | None = optional("A file to write.")
-    read: NonEmptyText | None = optional("A file to read.")
-    skill: NonEmptyText | None = optional("An installed skill to load.")
+    run: NonEmptyText | None = optional("A shell command; a tool call of kind `shell`.")
+    write: WriteFile | None = optional("Writes a file; of kind `write`.")
+    read: NonEmptyText | None = optional("A file; of kind `read`.")
+    skill: NonEmptyText | None = optional("Loads an installed skill; of kind `skill`.")
     remember: dict[VariableName, Text] | None = optional("Values to keep.", min_length=1)
     delay: Seconds | None = optional("Seconds to wait.")
 
@@ -79,7 +79,7 @@ class Misbehave(Model):
     error: (
         Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
     ) = optional("Report this error.")
-    message: Text | None = optional("What the error says.")
+    message: Text | None = optional("What that error says, such as `try again in 5 s`.")
     garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
     no_result: Bool = Field(False, description="End with code 0 and no result event.")
     hang: Bool = Field(False, description="Never answer.")
@@ -99,7 +99,7 @@ class Reply(Model):
     when: NonEmptyText | None = optional("Only if this regex matches; case is ignored.")
     needs_skill: NonEmptyText | None = optional("Only if this skill is installed.")
     probability: Fraction = Field(1.0, description="How often the rule applies.")
-    steps: list[Step] = Field([], description="Done in order, then `say`.")
+    steps: list[Step] = Field([], description="What is done before the answer.")
     say: Text = Field("", description="The answer.")
     usage: ScriptedUsage = Field(ScriptedUsage.model_construct(), description="Tokens reported.")
     misbehave: Misbehave | None = optional("A fault, for tests.")

@@ -50,7 +50,7 @@ class Gates(Model):
     min_pass_rate: Fraction | None = optional("The least mean of its cases' pass rates.")
     max_cost_increase: NonNegative | None = optional("0.2 means 20 % more.", allow_inf_nan=False)
     max_not_run: NonNegativeInt | None = optional("Cases without a verdict.")
-    confidence: Confidence | None = optional("How sure a difference must be.")
+    confidence: Confidence | None = optional("How sure a difference must be, 0 to 0.999999999.")
 
 
 class ModelRef(Model):
@@ -58,7 +58,7 @@ class ModelRef(Model):
 
     name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
     provider: NonEmptyText | None = optional("skill-up: informational here.")
-    base_url: Text | None = optional("The model's address.")
+    base_url: Text | None = optional("Outranks the profile's.")
     params: dict[str, Any] = Field({}, description="skill-up: ignored.")
 
 
@@ -132,7 +132,7 @@ class CaseDefaults(Model):
     max_turns: PositiveInt | None = optional("Agent steps within a turn.")
     turn_limit: PositiveInt | None = optional("As in a case.")
     expect: CheckSet | None = optional("Merged: lists are joined.")
-    judge: JudgeConfig | None = optional("For cases without judge and checks.")
+    judge: JudgeConfig | None = optional("For cases that have neither checks nor a judge.")
     collect_artifacts: Texts = Field([], description="Joined with the case's.")
     pass_threshold: Fraction | None = optional("The least score to pass.")
     aggregation: Aggregation | None = optional("Over turns and conversation.")
@@ -144,7 +144,7 @@ class Dataset(Model):
     """Items that a case is made of each, as Langfuse keeps them."""
 
     path: NonEmptyText = Field(description="The items: a JSON list, or JSON lines.")
-    case: NonEmptyText | None = optional("A case file for the items.")
+    case: NonEmptyText | None = optional("A case file with what the items' cases have besides.")
 
 
 DatasetOrPath = Annotated[
@@ -174,7 +174,7 @@ class Report(Model):
     formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = Field(
         [], description="Besides result.json."
     )
-    artifacts: list[Text] = Field([], description="skill-up: always kept.")
+    artifacts: list[Text] = Field([], description="skill-up's; everything is kept anyway.")
 
 
 class UserSimulator(Model):
@@ -213,7 +213,7 @@ class Suite(Model):
             EngineRef, BeforeValidator(text_as("name"), json_schema_input_type=EngineRef | str)
         ]
         | None
-    ) = optional("The default engine.")
+    ) = optional("The default engine: a name, or the keys below; `--engine` outranks it.")
     cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
     environment: Environment = Field(Environment.model_construct(), description="Where they run.")
     mcp: Mcp = Field(Mcp.model_construct(), description="MCP servers.")
