@@ -211,11 +211,7 @@ class _Mode:
 
 
 def evaluate(
-    check: Check,
-    context: CheckContext,
-    *,
-    role: CheckRole = "assertion",
-    negated: bool = False,
+    check: Check, context: CheckContext, *, role: CheckRole = "assertion", negated: bool = False
 ) -> CheckResult:
     """Evaluate `check` on the context's turn, or the conversation. Never raises for what is found.
 

@@ -7,13 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skillup.checks import (
-    files,
-    json_values,
-    skills,
-    text,
-    tools,
-)
+from skillup.checks import files, json_values, skills, text, tools
 from skillup.checks.context import CheckSubject, Finding, not_assertable
 from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.record import TurnRecord

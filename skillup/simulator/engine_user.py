@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,9 +36,6 @@ from skillup.schema.scripted import Script
 from skillup.simulator.prompt import as_message, form_of, form_text, next_text, part_text
 from skillup.trial.artifacts import set_aside
 from skillup.trial.request import THE_RUNS_END, SimulatorMessage, SimulatorPart
-from skillup.trial.state_backup import rewind_sessions, session_files
-
-_ATTEMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class SimulatorConfig:
 
     engine: Engine
     profile: Profile
-    """As it is named; played read-only whatever it says."""
+    """Read-only, whatever its file says."""
     scratch: Path
     """A directory of this user's alone, made when it is needed; not the trial's workspace."""
     raw_dir: Path
@@ -67,7 +63,7 @@ class SimulatorConfig:
 
 
 class EngineUser:
-    """:class:`~skillup.trial.request.UserSimulator`."""
+    """:class:`~skillup.trial.request.SimulatedUserEngine`."""
 
     def __init__(self, config: SimulatorConfig) -> None:
         self._config = config
@@ -84,7 +80,7 @@ class EngineUser:
         """The user's next message; asked once more if the answer has not the form."""
         outcomes: list[EngineTurn] = []
         problem = ""
-        for _ in range(_ATTEMPTS):
+        for _ in range(2):
             outcome = await self._ask(part, problem, outcomes)
             if outcome.error is not None:
                 return self._failed(f"{outcome.error.kind}: {outcome.error.message}", outcomes)
@@ -96,103 +92,71 @@ class EngineUser:
                 problem = str(malformed)
         return self._failed(f"its answer cannot be read: {problem}", outcomes)
 
-    def _prompt(self, part: SimulatorPart, problem: str) -> str:
-        form = form_text(form_of(part).model_json_schema())
-        if self._session is None:
-            return "\n\n".join([part_text(part), next_text(part), form])
-        if problem:
-            return f"Your answer cannot be read: {problem}.\n\n{form}"
-        return "\n\n".join([next_text(part, since=self._seen, resumed=True), form])
-
     async def _ask(
         self, part: SimulatorPart, problem: str, outcomes: list[EngineTurn]
     ) -> EngineTurn:
         """What came of one message, sent until it is not refused; all that came is in `outcomes`.
 
-        `problem`: why the answer before cannot be read, which the message is to mend.
+        `problem`: why the answer before cannot be read. After a refusal it goes on in another
+        session, which is shown all that was said.
         """
         config = self._config
         throttle = config.rate_limiter.of_agent(config.profile)
         self._sent += 1
-        stem = f"user-{self._sent:02d}"
-        sending = 0
-        while True:
+        stem, sending, again = f"user-{self._sent:02d}", 0, True
+        while again:
             sending += 1
-            trial = await anyio.to_thread.run_sync(self._context)
-            session, fingerprint = self._session, self._fingerprint
-            files = await anyio.to_thread.run_sync(self._before, trial)
+            if self._trial is None:
+                self._trial = await anyio.to_thread.run_sync(self._context)
+            trial = self._trial
+            session = self._session
+            form = form_text(form_of(part).model_json_schema())
+            if session is None:
+                prompt = "\n\n".join([part_text(part), next_text(part), form])
+            elif problem:
+                prompt = f"Your answer cannot be read: {problem}.\n\n{form}"
+            else:
+                prompt = "\n\n".join([next_text(part, since=self._seen, resumed=True), form])
             request = TurnRequest(
                 number=self._in_session + 1,
-                prompt=self._prompt(part, problem),
+                prompt=prompt,
                 stem=stem,
                 timeout_seconds=config.timeout_seconds,
-                previous=fingerprint,
+                previous=self._fingerprint,
                 sending=sending,
             )
-            outcome, again = await send_throttled(throttle, partial(self._send, request, trial))
+            send = partial(_send, config.engine, session, request, trial)
+            outcome, again = await send_throttled(throttle, send)
             outcomes.append(outcome)
-            if not again:
-                self._in_session += 1
-                return outcome
-            await anyio.to_thread.run_sync(set_aside, config.raw_dir, stem, "refused")
-            self._session, self._fingerprint = session, fingerprint
-            if not await anyio.to_thread.run_sync(self._put_back, trial, files):
-                # Another session, which is shown all that was said.
+            self._session, self._fingerprint = outcome.session or session, outcome.fingerprint
+            self._in_session += 1
+            if again:
+                await anyio.to_thread.run_sync(set_aside, config.raw_dir, stem, "refused")
                 self._session = self._fingerprint = None
                 self._in_session = 0
                 self._trial = replace(trial, session_id=str(uuid.uuid4()))
-
-    async def _send(self, request: TurnRequest, trial: TrialContext) -> EngineTurn:
-        engine = self._config.engine
-        if self._session is None:
-            outcome = await engine.start(request, trial)
-            self._session = outcome.session
-        elif isinstance(engine, SessionResumer):
-            outcome = await engine.resume(self._session, request, trial)
-        else:
-            what = f"{engine.name} cannot resume a session"
-            return EngineTurn(self._session, error=TurnError(kind="no_resume", message=what))
-        self._fingerprint = outcome.fingerprint
-        return outcome
-
-    def _before(self, trial: TrialContext) -> dict[str, int] | None:
-        """Session files before a message that resumes the session; None: no way back."""
-        if self._session is None or self._config.profile.isolation == "shared":
-            return None
-        with suppress(OSError):
-            return session_files(trial.home)
-        return None
-
-    def _put_back(self, trial: TrialContext, files: dict[str, int] | None) -> bool:
-        """Whether the session is again what it was before the message."""
-        if files is None:
-            return False
-        with suppress(OSError):
-            return rewind_sessions(trial.home, files, self._fingerprint) is None
-        return False
+        return outcomes[-1]
 
     def _context(self) -> TrialContext:
         config = self._config
-        if self._trial is None:
-            places = {name: config.scratch / name for name in ("workspace", "home")}
-            for place in places.values():
-                place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._trial = TrialContext(
-                profile=config.profile,
-                workspace=places["workspace"].resolve(),
-                home=places["home"].resolve(),
-                raw_dir=config.raw_dir,
-                environment=config.environment,
-                extra_env=config.profile.env,
-                marker=new_marker(),
-                session_id=str(uuid.uuid4()),
-                version=config.version,
-                script=config.script,
-                attempt=config.attempt,
-                seed=config.seed,
-                secrets=config.secrets,
-            )
-        return self._trial
+        places = {name: config.scratch / name for name in ("workspace", "home")}
+        for place in places.values():
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return TrialContext(
+            profile=config.profile,
+            workspace=places["workspace"].resolve(),
+            home=places["home"].resolve(),
+            raw_dir=config.raw_dir,
+            environment=config.environment,
+            extra_env=config.profile.env,
+            marker=new_marker(),
+            session_id=str(uuid.uuid4()),
+            version=config.version,
+            script=config.script,
+            attempt=config.attempt,
+            seed=config.seed,
+            secrets=config.secrets,
+        )
 
     def _info(self, outcomes: list[EngineTurn]) -> SimulatorInfo:
         usage = total_usage(outcome.usage for outcome in outcomes)
@@ -204,11 +168,19 @@ class EngineUser:
         )
 
     def _failed(self, why: str, outcomes: list[EngineTurn]) -> SimulatorMessage:
-        name = self._config.profile.name
         error = outcomes[-1].error
-        told = TurnError(
+        failure = TurnError(
             kind=error.kind if error is not None and error.kind in THE_RUNS_END else "judge",
-            message=f"the simulated user ({name}): {why}",
+            message=f"the simulated user ({self._config.profile.name}): {why}",
             evidence=error.evidence if error is not None else "",
         )
-        return SimulatorMessage(info=self._info(outcomes), error=told)
+        return SimulatorMessage(info=self._info(outcomes), error=failure)
+
+
+async def _send(
+    engine: Engine, session: SessionRef | None, request: TurnRequest, trial: TrialContext
+) -> EngineTurn:
+    if session is None:
+        return await engine.start(request, trial)
+    assert isinstance(engine, SessionResumer)  # no other can play
+    return await engine.resume(session, request, trial)

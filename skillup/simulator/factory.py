@@ -72,40 +72,53 @@ class SimulatorFactory:
         why = self.known_problem(case, suite, root)
         engine = suite.engine if suite is not None and needs_simulator(case) else None
         if why is None and engine is not None:
-            why = _cannot(engine, await self._unusable(self._profile(engine, root)))
+            profile = self._profile(engine, root)
+            if profile.name not in self._checked:
+                found = await get_engine(profile.engine).check(profile, self.environment)
+                problem = found.problem.message if found.problem is not None else None
+                self._checked[profile.name] = (found.version, problem)
+            if (unusable := self._checked[profile.name][1]) is not None:
+                why = f"`{engine}` cannot play the user: {unusable}"
         return None if why is None else TurnError(kind="judge", message=self.mask(why))
 
     def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
         """As :meth:`problem`, as far as that is known without starting a program."""
         if not needs_simulator(case):
             return None
-        if suite is not None and suite.engine is not None:
-            return _cannot(suite.engine, self._engine_problem(suite.engine, suite, root))
-        model = playing_model(suite, case)
-        if model is None:
-            return NOBODY
-        why = self.model_problem(model, root)
-        return f"the simulated user: {why}" if why is not None else None
+        if suite is None or suite.engine is None:
+            model = playing_model(suite, case)
+            if model is None:
+                return NOBODY
+            why = self.model_problem(model, root)
+            return f"the simulated user: {why}" if why is not None else None
+        why = None
+        try:
+            profile = self._profile(suite.engine, root)
+            if not isinstance(get_engine(profile.engine), SessionResumer):
+                why = "it cannot resume a session"
+            elif profile.engine == "scripted" and suite.scripted is None:
+                why = (
+                    "its engine is the scripted one: say in `user_simulator.scripted` what it says"
+                )
+        except SkillupError as problem:
+            why = problem.message
+        return f"`{suite.engine}` cannot play the user: {why}" if why is not None else None
 
     def player(self, job: Job, place: SimulatorPlace) -> Player | None:
         """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
-        case, root = job.loaded.case, job.suite.root
+        case, root, suite = job.loaded.case, job.suite.root, job.suite.suite.user_simulator
         if not needs_simulator(case):
             return None
-        suite = job.suite.suite.user_simulator
-        if suite is not None and suite.engine is not None:
-            try:
-                return EngineUser(self._stage(suite, root, place))
-            except SkillupError:
-                return None  # `problem` says why
-        model = playing_model(suite, case)
-        return None if model is None else ModelUser(self.asker(root), model, job.trial - 1)
-
-    def _stage(self, suite: UserSimulator, root: Path, place: SimulatorPlace) -> SimulatorConfig:
-        profile = self._profile(suite.engine or "", root)
-        version, _ = self._checked.get(profile.name, (None, None))
-        return SimulatorConfig(
-            engine=get_engine(profile.engine),
+        if suite is None or suite.engine is None:
+            model = playing_model(suite, case)
+            return None if model is None else ModelUser(self.asker(root), model, job.trial - 1)
+        try:
+            profile = self._profile(suite.engine, root)
+            engine = get_engine(profile.engine)
+        except SkillupError:
+            return None  # `problem` says why
+        config = SimulatorConfig(
+            engine=engine,
             profile=profile,
             scratch=place.scratch,
             raw_dir=place.raw_dir,
@@ -116,32 +129,10 @@ class SimulatorFactory:
             script=suite.scripted,
             seed=place.seed,
             attempt=place.attempt,
-            version=version,
+            version=self._checked.get(profile.name, (None, None))[0],
         )
+        return EngineUser(config)
 
     def _profile(self, name: str, root: Path) -> Profile:
         """The profile `name` as a user is played with it: whatever it says, read-only."""
         return self.profiles(name, root).model_copy(update={"permission": "read_only"})
-
-    def _engine_problem(self, name: str, suite: UserSimulator, root: Path) -> str | None:
-        try:
-            profile = self._profile(name, root)
-            engine = get_engine(profile.engine)
-        except SkillupError as problem:
-            return problem.message
-        if not isinstance(engine, SessionResumer):
-            return "it cannot resume a session"
-        if profile.engine == "scripted" and suite.scripted is None:
-            return "its engine is the scripted one: say in `user_simulator.scripted` what it says"
-        return None
-
-    async def _unusable(self, profile: Profile) -> str | None:
-        if profile.name not in self._checked:
-            found = await get_engine(profile.engine).check(profile, self.environment)
-            why = found.problem.message if found.problem is not None else None
-            self._checked[profile.name] = (found.version, why)
-        return self._checked[profile.name][1]
-
-
-def _cannot(name: str, why: str | None) -> str | None:
-    return f"`{name}` cannot play the user: {why}" if why is not None else None

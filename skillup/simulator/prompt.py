@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -106,13 +107,11 @@ def form_text(schema: dict[str, Any]) -> str:
 
 
 def _facts(given: Sequence[str] | dict[str, Any]) -> str:
+    items = list(given)
     if isinstance(given, dict):
-        given = [f"{name}: {_fact(value)}" for name, value in given.items()]
-    return "\n".join(f"- {item}" for item in given)
-
-
-def _fact(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        shown = partial(json.dumps, ensure_ascii=False, default=str)
+        items = [f"{k}: {v if isinstance(v, str) else shown(v)}" for k, v in given.items()]
+    return "\n".join(f"- {item}" for item in items)
 
 
 # What whoever plays the user answers: a message, or that the conversation is over.

@@ -148,10 +148,7 @@ def test_long_check_is_cut_to_one_short_line() -> None:
         ({"files_not_exist": "*.tmp"}, "no *.tmp"),
         ({"files_not_exist": ["a", "b"]}, "none of a, b"),
         ({"none_of": [{"contains": "a"}]}, 'none of [contains "a"]'),
-        (
-            {"turn_response_not_contains": {"turn": 1, "not_contains": ["a"]}},
-            'turn 1: no "a"',
-        ),
+        ({"turn_response_not_contains": {"turn": 1, "not_contains": ["a"]}}, 'turn 1: no "a"'),
         ({"tool_not_called_in_turn": {"turn": 1, "name": "bash"}}, "turn 1: no call of bash"),
         ({"contains": "deleted"}, '"deleted"'),
     ],

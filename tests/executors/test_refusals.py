@@ -196,10 +196,9 @@ def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_mess
         user_simulator:
           engine: scripted
           scripted:
+            - {when: It is renewed, turn: 1, say: '{"stop": "completed", "reason": "done"}'}
             - {turn: 1, say: '{"message": "Renew it."}', misbehave: {error: overloaded, times: 1}}
-            - turn: 2
-              say: '{"stop": "completed", "reason": "done"}'
-              misbehave: {error: rate_limit, times: 1}
+            - {turn: 2, say: x, misbehave: {error: rate_limit, times: 1}}
         """
     project.write({"eval.yaml": suite, "a.yaml": case})
     (grade,) = project.run_json(".")["cases"]

@@ -28,13 +28,7 @@ from skillup.judges.llm.reading import (
 from skillup.judges.llm.subject import Exchange, Window, judged_text, material, windows_of
 from skillup.judges.material import Part
 from skillup.judges.models.endpoint import embedding_model
-from skillup.judges.models.question import (
-    AnswerForm,
-    AskModel,
-    EmbeddingQuestion,
-    Number,
-    Reason,
-)
+from skillup.judges.models.question import AnswerForm, AskModel, EmbeddingQuestion, Number, Reason
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.schema.check_specs import Aspect, Criterion, Similar

@@ -12,7 +12,6 @@ from skillup.schema.grade import CheckResult, Grade
 Change = Literal["flipped", "changed", "added", "removed"]
 """flipped: passed or not; changed: the same verdict for another score, or with another reason,
 quotation or note of whoever read."""
-
 _Placed = tuple[str, CheckResult]
 
 
@@ -50,12 +49,24 @@ class GradeChange:
         return self.before.status != self.after.status
 
     def __bool__(self) -> bool:
-        return bool(
-            self.flips
-            or self.is_flip
-            or self.before.score != self.after.score
-            or self.before.reason != self.after.reason
-        )
+        same = ("status", "score", "reason")
+        differs = any(getattr(self.before, n) != getattr(self.after, n) for n in same)
+        return bool(self.flips) or differs
+
+
+def is_read(check: CheckResult) -> bool:
+    """Somebody reads for it: what they say of it may change while the verdict does not."""
+    return (check.kind in JUDGED and check.kind != "script") or check.kind == "agent_judge"
+
+
+_KEYS: tuple[Callable[[str, CheckResult], Hashable], ...] = (
+    lambda where, c: (where, c.scope, c.role, c.kind, c.expected, c.name),
+    lambda where, c: (where, c.scope, c.role, c.kind, c.expected),
+    lambda where, c: (where, c.role, c.kind, c.name),
+    # A line that somebody reads is in no other way known again.
+    lambda where, c: (where, c.scope, c.role, c.kind) if is_read(c) else object(),
+)
+"""By what checks are the same: unchanged, renamed, edited, reworded."""
 
 
 def compare(before: Grade, after: Grade) -> GradeChange:
@@ -63,9 +74,35 @@ def compare(before: Grade, after: Grade) -> GradeChange:
 
     One that was given a name, or whose name stayed while what it looks for was edited, is the same
     one, too, and so is a line that somebody reads and that was reworded, if the grades have as many
-    checks. Compound checks are compared as a whole.
+    checks. Compound checks are compared as a whole. The changes are in the order of the newer
+    grade; what was removed comes last.
     """
-    return GradeChange(before, after, tuple(_flips(list(_checks(before)), list(_checks(after)))))
+    old, new = list(_checks(before)), list(_checks(after))
+    partner: dict[int, int] = {}
+    for key in _KEYS if len(old) == len(new) else _KEYS[:-1]:
+        taken = set(partner.values())
+        waiting: dict[Hashable, list[int]] = {}
+        for number in reversed(range(len(old))):
+            if number not in taken:
+                waiting.setdefault(key(*old[number]), []).append(number)
+        for number, placed in enumerate(new):
+            if number not in partner and (found := waiting.get(key(*placed))):
+                partner[number] = found.pop()
+    changes = []
+    for number, (where, check) in enumerate(new):
+        if number not in partner:
+            changes.append(CheckChange("added", where, None, check))
+            continue
+        known = old[partner[number]][1]
+        if known.passed != check.passed:
+            changes.append(CheckChange("flipped", where, known, check))
+        elif _says(known) != _says(check):
+            changes.append(CheckChange("changed", where, known, check))
+    taken = set(partner.values())
+    for number, (where, check) in enumerate(old):
+        if number not in taken:
+            changes.append(CheckChange("removed", where, check, None))
+    return GradeChange(before, after, tuple(changes))
 
 
 def _checks(grade: Grade) -> Iterator[_Placed]:
@@ -77,77 +114,11 @@ def _checks(grade: Grade) -> Iterator[_Placed]:
     yield from (("conversation", check) for check in grade.assertions)
 
 
-def _same(placed: _Placed) -> Hashable:
-    where, check = placed
-    return where, check.scope, check.role, check.kind, check.expected, check.name
-
-
-def _renamed(placed: _Placed) -> Hashable:
-    where, check = placed
-    return where, check.scope, check.role, check.kind, check.expected
-
-
-def _edited(placed: _Placed) -> Hashable:
-    where, check = placed
-    return where, check.role, check.kind, check.name
-
-
-def _reworded(placed: _Placed) -> Hashable:
-    """A line that somebody reads is in no other way known again."""
-    where, check = placed
-    return (where, check.scope, check.role, check.kind) if is_read(check) else object()
-
-
-def is_read(check: CheckResult) -> bool:
-    """Somebody reads for it: what they say of it may change while the verdict does not."""
-    return (check.kind in JUDGED and check.kind != "script") or check.kind == "agent_judge"
-
-
-def _flips(before: list[_Placed], after: list[_Placed]) -> Iterator[CheckChange]:
-    """In the order of the newer grade; what was removed comes last."""
-    partner: dict[int, int] = {}
-    for key in (_same, _renamed, _edited):
-        _match(before, after, key, partner)
-    if len(before) == len(after):
-        _match(before, after, _reworded, partner)
-    for number, (where, check) in enumerate(after):
-        if number not in partner:
-            yield CheckChange("added", where, None, check)
-            continue
-        old = before[partner[number]][1]
-        if old.passed != check.passed:
-            yield CheckChange("flipped", where, old, check)
-        elif _says(old) != _says(check):
-            yield CheckChange("changed", where, old, check)
-    taken = set(partner.values())
-    for number, (where, check) in enumerate(before):
-        if number not in taken:
-            yield CheckChange("removed", where, check, None)
-
-
-def _match(
-    before: list[_Placed],
-    after: list[_Placed],
-    key: Callable[[_Placed], Hashable],
-    partner: dict[int, int],
-) -> None:
-    """Pairs up, in order, what has no partner yet and the same key."""
-    taken = set(partner.values())
-    waiting: dict[Hashable, list[int]] = {}
-    for number in range(len(before) - 1, -1, -1):
-        if number not in taken:
-            waiting.setdefault(key(before[number]), []).append(number)
-    for number, placed in enumerate(after):
-        found = waiting.get(key(placed)) if number not in partner else None
-        if found:
-            partner[number] = found.pop()
-
-
 def _says(check: CheckResult, reads: bool = False) -> Hashable:
     reads = reads or is_read(check)
-    told = (check.found, check.excerpt, tuple(check.notes)) if reads else ()
+    words = (check.found, check.excerpt, tuple(check.notes)) if reads else ()
     parts = tuple((part.passed, _says(part, reads)) for part in check.children)
     return (
         check.score, check.weight, check.required, check.assertable, check.error, check.expected,
-        told, parts,
+        words, parts,
     )  # fmt: skip

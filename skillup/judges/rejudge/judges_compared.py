@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from skillup.checks.describe import expected, title
 from skillup.checks.registry import JUDGED
@@ -80,24 +81,16 @@ def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
 
 
 def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
-    for turn in grade.turns:
-        for check in turn.checks:
-            yield from ((turn.turn_number, one) for one in _reading(check))
-        for follow_up in turn.follow_ups:
-            for check in follow_up.checks:
-                yield from ((turn.turn_number, one) for one in _reading(check))
-    for check in grade.assertions:
-        yield from ((0, one) for one in _reading(check))
-
-
-def _reading(check: CheckResult) -> Iterator[CheckResult]:
-    """The check itself if somebody read for it; else those within it."""
-    if check.kind in JUDGED or check.role == "judge":
-        if check.assertable:
-            yield check
-    else:
-        for child in check.children:
-            yield from _reading(child)
+    """Every check that somebody read for, also within others, with its turn (0: none)."""
+    placed = [(turn.turn_number, check) for turn in grade.turns for check in turn.checks]
+    placed += [(t.turn_number, c) for t in grade.turns for f in t.follow_ups for c in f.checks]
+    placed = sorted(placed, key=lambda one: one[0]) + [(0, check) for check in grade.assertions]
+    while placed:
+        turn, check = placed.pop(0)
+        if check.kind not in JUDGED and check.role != "judge":
+            placed[:0] = [(turn, child) for child in check.children]
+        elif check.assertable:
+            yield turn, check
 
 
 def _parts(check: CheckResult) -> Iterator[tuple[str, CheckResult]]:
@@ -118,7 +111,10 @@ def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> C
 
     A file of `scripted:FILE` that is there from `here` is meant; else the suite's.
     """
-    return with_judge_model(case, _from_here(model, here), suite=suite)
+    file = here / model.removeprefix(_SCRIPTED)
+    if model.startswith(_SCRIPTED) and file.is_file():
+        model = f"{_SCRIPTED}{file}"
+    return with_judge_model(case, model, suite=suite)
 
 
 def judged_by(case: Case, model: str, here: Path) -> Case:
@@ -133,34 +129,22 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
     name = model
     for api in _OF_APIS:
         name = name.removeprefix(api)
-    return case.model_copy(
-        update={
-            "judge": _of_agent(case.judge, name) if case.judge is not None else None,
-            "judges": [_of_agent(judge, name) for judge in case.judges] if case.judges else None,
-        }
-    )
+
+    def by_it(judge: JudgeConfig | None) -> Any:
+        agent = judge is not None and judge.type == "agent_judge"
+        return judge.model_copy(update={"model": name}) if judge and agent else judge
+
+    judges = [by_it(judge) for judge in case.judges] if case.judges else None
+    return case.model_copy(update={"judge": by_it(case.judge), "judges": judges})
 
 
 def measured_checks(case: Case) -> frozenset[str]:
     """The names of checks that no judge model has a say in: those by embeddings."""
-    by_embeddings = [
-        check
-        for check in checks_of(case)
-        if isinstance(check, Check) and check.similar and check.similar.embedding_model
-    ]
     return frozenset(
         check.name or title("similar", expected("similar", check.similar), check)
-        for check in by_embeddings
+        for check in checks_of(case)
+        if isinstance(check, Check) and check.similar and check.similar.embedding_model
     )
-
-
-def _from_here(model: str, here: Path) -> str:
-    file = here / model.removeprefix(_SCRIPTED)
-    return f"{_SCRIPTED}{file}" if model.startswith(_SCRIPTED) and file.is_file() else model
-
-
-def _of_agent(judge: JudgeConfig, model: str) -> JudgeConfig:
-    return judge.model_copy(update={"model": model}) if judge.type == "agent_judge" else judge
 
 
 # How far two judges say the same: the share of agreement, and Cohen's kappa.

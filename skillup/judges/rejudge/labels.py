@@ -20,8 +20,7 @@ _YES = frozenset({"pass", "passed", "yes", "true", "1", "good"})
 _NO = frozenset({"fail", "failed", "no", "false", "0", "bad"})
 _QUOTED = re.compile(r'\w+ "(.*)"')
 """The line of a rubric, in the name of its check: ``rubric "Is polite"``."""
-_NEEDED = ("job", "label")
-_KNOWN = ("job", "turn", "check", "label")
+_COLUMNS = ("job", "turn", "check", "label")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,8 @@ class Confusion:
 
     def shares(self) -> dict[str, tuple[int, int]]:
         """Accuracy, precision and recall, each as a part of a whole, which may be 0."""
-        right = self.true_pass + self.true_fail
         return {
-            "accuracy": (right, self.total),
+            "accuracy": (self.true_pass + self.true_fail, self.total),
             "precision": (self.true_pass, self.true_pass + self.false_pass),
             "recall": (self.true_pass, self.true_pass + self.false_fail),
         }
@@ -98,45 +96,42 @@ def read_labels(path: Path) -> list[Label]:
     head = text.partition("\n")[0]
     separator = ";" if ";" in head and "," not in head else ","
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-    columns = [name.strip() for name in rows.fieldnames or ()]
-    rows.fieldnames = columns
-    lacking = [name for name in _NEEDED if name not in columns]
+    rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
+    lacking = [f"`{name}`" for name in ("job", "label") if name not in rows.fieldnames]
     if lacking:
-        what = f"the first line lacks {', '.join(f'`{name}`' for name in lacking)}"
-        fix = "write the columns: job,turn,check,label"
-        raise InvalidFilesError([Problem(path, 1, 1, "", what, fix)])
+        what, fix = f"the first line lacks {', '.join(lacking)}", "write the columns: "
+        raise InvalidFilesError([Problem(path, 1, 1, "", what, fix + ",".join(_COLUMNS))])
     labels: list[Label] = []
     problems: list[Problem] = []
     for row in rows:
-        if not (row.get("label") or "").strip():
+        job, turn, check, label = (_flat(row.get(name) or "") for name in _COLUMNS)
+        said, line = label.casefold(), rows.line_num
+        if not said:
             continue
-        read = _label(row, rows.line_num)
-        if isinstance(read, Label):
-            labels.append(read)
+        for wrong, where, what, fix in (
+            (not job, "job", "there is no job", "write a trial's id, or a case's"),
+            (
+                bool(turn) and not turn.isdigit(),
+                "turn", f"`{turn}` is no turn", "write its number, 0 for the conversation",
+            ),
+            (said not in _YES | _NO, "label", f"`{label}` is no label", "write `pass` or `fail`"),
+        ):  # fmt: skip
+            if wrong:
+                problems.append(Problem(path, line, 1, where, what, fix))
+                break
         else:
-            problems.append(Problem(path, rows.line_num, 1, *read))
+            place = int(turn) if turn else None
+            labels.append(Label(line, job, place, check or CASE, said in _YES))
     if problems:
         raise InvalidFilesError(problems)
     return labels
-
-
-def _label(row: Mapping[str, str | None], line: int) -> Label | tuple[str, str, str]:
-    job, turn, check, label = (_flat(row.get(name) or "") for name in _KNOWN)
-    if not job:
-        return "job", "there is no job", "write a trial's id, or a case's"
-    if turn and not turn.isdigit():
-        return "turn", f"`{turn}` is no turn", "write its number, 0 for the conversation"
-    said = label.casefold()
-    if said not in _YES | _NO:
-        return "label", f"`{label}` is no label", "write `pass` or `fail`"
-    return Label(line, job, int(turn) if turn else None, check or CASE, said in _YES)
 
 
 def labels_to_fill_in(items: Iterable[JudgedItem]) -> str:
     """A CSV file with a row for each of `items`, whose label is for people to write."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_KNOWN)
+    writer.writerow(_COLUMNS)
     writer.writerows((item.job, item.turn, _flat(item.check), "") for item in items)
     return text.getvalue()
 
@@ -151,7 +146,7 @@ def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence
             of_item.setdefault(item, []).append(label)
         if not items:
             unmatched.append(label)
-    said_and_meant: dict[str, list[tuple[bool, bool]]] = {}
+    pairs: dict[str, list[tuple[bool, bool]]] = {}
     wrong: list[tuple[JudgedItem, JudgeVerdict, Label]] = []
     unanswered: list[JudgedItem] = []
     contradicted: list[tuple[JudgedItem, tuple[Label, ...]]] = []
@@ -162,27 +157,19 @@ def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence
         elif verdict.passed is None:
             unanswered.append(item)
         else:
-            pair = (verdict.passed, label.passed)
-            said_and_meant.setdefault(item.check, []).append(pair)
+            pairs.setdefault(item.check, []).append((verdict.passed, label.passed))
             if verdict.passed != label.passed:
                 wrong.append((item, verdict, label))
     return Score(
-        counts=_confusion([pair for pairs in said_and_meant.values() for pair in pairs]),
-        by_check={check: _confusion(pairs) for check, pairs in said_and_meant.items()},
-        wrong=tuple(wrong),
-        unanswered=tuple(unanswered),
-        unmatched=tuple(unmatched),
-        contradicted=tuple(contradicted),
-    )
+        _confusion([pair for found in pairs.values() for pair in found]),
+        {check: _confusion(found) for check, found in pairs.items()},
+        tuple(wrong), tuple(unanswered), tuple(unmatched), tuple(contradicted),
+    )  # fmt: skip
 
 
 def _confusion(pairs: Sequence[tuple[bool, bool]]) -> Confusion:
-    return Confusion(
-        true_pass=pairs.count((True, True)),
-        false_pass=pairs.count((True, False)),
-        true_fail=pairs.count((False, False)),
-        false_fail=pairs.count((False, True)),
-    )
+    kinds = ((True, True), (True, False), (False, False), (False, True))
+    return Confusion(*map(pairs.count, kinds))
 
 
 def _is_meant(item: JudgedItem, verdict: JudgeVerdict, label: Label) -> bool:
@@ -190,7 +177,7 @@ def _is_meant(item: JudgedItem, verdict: JudgeVerdict, label: Label) -> bool:
 
     A check that failed as a whole has no criteria: those that people labelled are unanswered.
     """
-    if item.job != label.job and item.job.rsplit("/", 3)[0] != label.job:
+    if label.job not in (item.job, item.job.rsplit("/", 3)[0]):
         return False
     if label.turn is not None and item.turn != label.turn:
         return False

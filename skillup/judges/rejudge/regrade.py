@@ -50,31 +50,27 @@ class Regrader:
 
     def by_rules(self, item: RegradeItem) -> Grade | None:
         """The grade; None if only :meth:`by_judges` can find it."""
-        if self._judges is None:
-            return grade_record(item.record, item.read_file, case=item.case)
-        pending = PendingJudgements(item.case)
+        pending = PendingJudgements(item.case) if self._judges is not None else None
         graded = grade_record(item.record, item.read_file, case=item.case, pending=pending)
-        return None if pending.open else graded
+        return None if pending is not None and pending.open else graded
 
     def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
         """The grades of all of `items`, which are judged at once, in their order."""
         assert self._judges is not None
         made = [self._judges(item.record, item.case) for item in items]
-        return anyio.run(_judge, items, made)
+        grades: dict[int, Grade] = {}
 
+        async def one(number: int, judge: Judge) -> None:
+            item = items[number]
+            grades[number] = await grade(item.record, item.read_file, judge, case=item.case)
 
-async def _judge(
-    items: Sequence[RegradeItem], made: Sequence[AbstractAsyncContextManager[Judge]]
-) -> list[Grade]:
-    grades: dict[int, Grade] = {}
+        async def every() -> None:
+            async with AsyncExitStack() as stack:
+                distinct = {id(context): context for context in made}
+                judges = {key: await stack.enter_async_context(c) for key, c in distinct.items()}
+                async with anyio.create_task_group() as group:
+                    for number, context in enumerate(made):
+                        group.start_soon(one, number, judges[id(context)])
 
-    async def one(number: int, item: RegradeItem, judge: Judge) -> None:
-        grades[number] = await grade(item.record, item.read_file, judge, case=item.case)
-
-    async with AsyncExitStack() as stack:
-        distinct = {id(context): context for context in made}
-        judges = {key: await stack.enter_async_context(it) for key, it in distinct.items()}
-        async with anyio.create_task_group() as group:
-            for number, (item, context) in enumerate(zip(items, made, strict=True)):
-                group.start_soon(one, number, item, judges[id(context)])
-    return [grades[number] for number in range(len(items))]
+        anyio.run(every)
+        return [grades[number] for number in range(len(items))]

@@ -231,10 +231,7 @@ def test_asked_several_times_the_majority_decides_and_disagreement_is_shown(
     bench: Bench, recorded: Recorded
 ) -> None:
     def sometimes(share: float) -> list[dict[str, Any]]:
-        return [
-            {"probability": share, "say": answer(True, True)},
-            {"say": answer(True, False)},
-        ]
+        return [{"probability": share, "say": answer(True, True)}, {"say": answer(True, False)}]
 
     always = bench.judge(judge(repeat=3) | {"scripted": sometimes(1.0)}, recorded)
     assert (always.votes, always.agreement, always.passed) == ([1.0] * 3, 1.0, True)
@@ -318,9 +315,7 @@ def test_attachments_come_from_the_record_or_the_suite(bench: Bench) -> None:
 
 
 def test_what_it_needs_is_asked_for_before_the_first_turn(bench: Bench) -> None:
-    bench.profiles = {
-        "gone": Profile(name="gone", engine="scripted", command=["/nowhere/at-all"]),
-    }
+    bench.profiles = {"gone": Profile(name="gone", engine="scripted", command=["/nowhere/at-all"])}
 
     def said(**keys: Any) -> str:
         problem = bench.problem_before(judge={**judge(answer(True, True)), **keys})

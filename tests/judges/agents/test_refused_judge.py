@@ -88,10 +88,7 @@ def test_what_was_refused_is_no_call_but_counts_with_what_it_took(
 def test_where_the_repetition_is_refused_the_question_is_asked_anew(
     bench: Bench, recorded: Recorded
 ) -> None:
-    replies = [
-        {"turn": 1, "say": "Fine."},
-        {"turn": 2, **refused("overloaded", 1)},
-    ]
+    replies = [{"turn": 1, "say": "Fine."}, {"turn": 2, **refused("overloaded", 1)}]
 
     result = bench.judge(judge(*replies), recorded)
 

@@ -84,10 +84,7 @@ def test_the_subject_of_a_turn_is_it_and_what_came_before() -> None:
 
 def test_the_transcript_is_complete_in_both_forms() -> None:
     turn = make_turn(
-        "# Done",
-        content="Go\non",
-        calls=[call("Bash", "shell", command="ls")],
-        results=["a\nb"],
+        "# Done", content="Go\non", calls=[call("Bash", "shell", command="ls")], results=["a\nb"]
     )
     made = ToolCall(id="h", name="Read", kind="read", arguments={"path": "x"})
     history = [

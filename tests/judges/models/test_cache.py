@@ -264,8 +264,7 @@ def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
 
     for times in (1, 2):
         answer = asking(
-            lambda asker: asker.ask(EmbeddingQuestion(like, ("ab", "b"))),
-            cached=cache(tmp_path),
+            lambda asker: asker.ask(EmbeddingQuestion(like, ("ab", "b"))), cached=cache(tmp_path)
         )
         assert answer.value is not None
         assert [list(vector[:2]) for vector in answer.value] == [[1.0, 1.0], [0.0, 1.0]]

@@ -335,10 +335,7 @@ def test_no_key_but_the_one_meant_is_sent(monkeypatch: pytest.MonkeyPatch) -> No
     with ModelServer(lambda request: Structured(RIGHT)) as server:
         for api in APIS:
             asked = question(api, server.url, api_key_env="JUDGE_KEY")
-            asking(
-                partial(Asker.ask, question=asked),
-                environment=JUDGE_KEY,
-            )
+            asking(partial(Asker.ask, question=asked), environment=JUDGE_KEY)
         keyless = question("openai-chat", server.url)
         asking(lambda asker: asker.ask(keyless), environment={})
     assert len(server.requests) == 4
