@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from skillup.analysis.observation import Observation, ObservedTurn, observed
-from skillup.analysis.uplift import rate_of, uplifts
+from skillup.analysis.uplift import mean_known, rate_of, uplifts
 from skillup.executors.early_stopping import threshold_of
 from skillup.history.runs import WITH_SKILL, CaseKey, planned_key
 from skillup.schema.analysis import (
@@ -113,9 +112,11 @@ def _overall(trials: Iterable[Observation]) -> Overall | None:
     interval = interval_over_cases(counts, CONFIDENCE)
     if interval is None:
         return None
-    passed, held = (sum(numbers) for numbers in zip(*counts, strict=True))
-    rate, (low, high) = passed / held, interval
-    return Overall(passed=passed, held=held, rate=rate, low=low, high=high, cases=len(cases))
+    passed, held = map(sum, zip(*counts, strict=True))
+    low, high = interval
+    return Overall(
+        passed=passed, held=held, rate=passed / held, low=low, high=high, cases=len(cases)
+    )
 
 
 def _engine_columns(trials: Iterable[Observation]) -> list[EngineColumn]:
@@ -133,19 +134,14 @@ def _engine_columns(trials: Iterable[Observation]) -> list[EngineColumn]:
                 engine=engine,
                 rate=rate_of(passed, len(verdicts), CONFIDENCE),
                 error=sum(trial.status == "ERROR" for trial in group),
-                score=_mean(trial.score for trial in verdicts),
-                turns=_mean(len(trial.turns) for trial in verdicts),
-                tokens=_mean(trial.tokens for trial in verdicts),
-                cost_usd=_mean(trial.cost_usd for trial in verdicts),
-                duration_ms=_mean(trial.duration_ms for trial in verdicts),
+                score=mean_known(trial.score for trial in verdicts),
+                turns=mean_known(len(trial.turns) for trial in verdicts),
+                tokens=mean_known(trial.tokens for trial in verdicts),
+                cost_usd=mean_known(trial.cost_usd for trial in verdicts),
+                duration_ms=mean_known(trial.duration_ms for trial in verdicts),
             )
         )
     return columns
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
 
 
 # How often each case passes, as a whole and turn by turn.

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 from skillup.history.runs import VERDICTS, CaseKey
-from skillup.schema.grade import CaseStatus, CheckResult, Grade, TurnGrade
-
-# What a trial's checks say of skills: should it have been used, and was it?
-
-_USED, _NOT_USED = "skill_used", "skill_not_used"
+from skillup.schema.grade import CaseStatus, CheckResult, Grade
 
 
 class SkillUse(NamedTuple):
@@ -26,58 +20,52 @@ class SkillUse(NamedTuple):
 
 
 def skill_uses(grade: Grade) -> Iterator[SkillUse]:
-    """A trial is one observation for each skill and expectation, however many checks there are.
+    """What a trial's checks say: should a skill have been used, and was it?
 
-    Turns that several trials share are evidence once: in the trial that counts them.
+    A trial is one observation for each skill and expectation, however many checks there are. Turns
+    that several trials share are evidence once: in the trial that counts them.
     """
-    seen: dict[tuple[str, bool], bool] = {}
+    seen: dict[tuple[str, bool], SkillUse] = {}
+    for use in _all_of(grade):
+        key = (use.skill.casefold(), use.expected)
+        known = seen.get(key, use)
+        together = known.used and use.used if use.expected else known.used or use.used
+        seen[key] = known._replace(used=together)
     spelled: dict[str, str] = {}
-    for skill, expected, used in _all_of(grade):
-        name = skill.casefold()
-        spelled.setdefault(name, skill)
-        so_far = seen.get((name, expected))
-        if so_far is None:
-            seen[name, expected] = used
-        else:
-            seen[name, expected] = so_far and used if expected else so_far or used
-    for (name, expected), used in seen.items():
-        yield SkillUse(spelled[name], expected, used)
+    for (name, _), use in seen.items():
+        yield use._replace(skill=spelled.setdefault(name, use.skill))
 
 
 def _all_of(grade: Grade) -> Iterator[SkillUse]:
     for turn in grade.turns:
         if turn.held_by is None:
             # Not only what decided: a follow-up that heals a turn is not what the user asked first.
-            asked = [turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)]
-            yield from _expectations(chain.from_iterable(asked), wanted=True)
+            for checks in (turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)):
+                yield from _expectations(checks, required=True)
     for check in grade.assertions:
         if check.role == "failure":
             # Reports turn a failure rule's result round: it passes where its pattern is absent.
             as_found = check.model_copy(update={"passed": not check.passed})
-            yield from _expectations([as_found], wanted=False)
+            yield from _expectations([as_found], required=False)
         else:
-            yield from _expectations([check], wanted=True)
+            yield from _expectations([check], required=True)
 
 
-def _expectations(checks: Iterable[CheckResult], *, wanted: bool) -> Iterator[SkillUse]:
-    """`wanted`: each of `checks` is to hold; else none of them is."""
+def _expectations(checks: Iterable[CheckResult], *, required: bool) -> Iterator[SkillUse]:
+    """`required`: each of `checks` has to pass; else none of them may."""
     for check in checks:
-        if check.kind in (_USED, _NOT_USED):
+        if check.kind in ("skill_used", "skill_not_used"):
             if check.skill and check.assertable and check.error is None:
-                about_use = check.kind == _USED
-                yield SkillUse(
-                    check.skill,
-                    about_use == wanted,
-                    about_use == check.passed,
-                )
+                of_use = check.kind == "skill_used"
+                yield SkillUse(check.skill, of_use == required, of_use == check.passed)
         elif check.kind == "none_of":
-            if wanted or len(check.children) == 1:
-                yield from _expectations(check.children, wanted=not wanted)
-        elif check.kind in ("all_of", "any_of"):
+            if required or len(check.children) == 1:
+                yield from _expectations(check.children, required=not required)
+        elif check.kind in ("all_of", "any_of") and (
             # One of several alternatives is not expected by itself.
-            each_is_told = wanted == (check.kind == "all_of")
-            if each_is_told or len(check.children) == 1:
-                yield from _expectations(check.children, wanted=wanted)
+            required == (check.kind == "all_of") or len(check.children) == 1
+        ):
+            yield from _expectations(check.children, required=required)
 
 
 class ObservedTurn(NamedTuple):
@@ -85,13 +73,13 @@ class ObservedTurn(NamedTuple):
 
     number: int
     passed: bool
+    """It completed and all that was asked of it holds, however the case weighs that."""
     held_by: str | None
     """The job that counts it, where several trials share it; None: this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What one trial shows."""
+class Observation(NamedTuple):
+    """What one trial shows; a small value, so that grades need not be kept."""
 
     key: CaseKey
     trial: int
@@ -102,7 +90,7 @@ class Observation:
     score: float
     turns: tuple[ObservedTurn, ...]
     tokens: int | None
-    """Input and output; None: the engine did not tell both."""
+    """Input and output; None: the engine did not report both."""
     cost_usd: float | None
     duration_ms: int
     skills: tuple[SkillUse, ...]
@@ -123,31 +111,25 @@ class Observation:
         return next((turn.number for turn in self.turns if not turn.passed), None)
 
 
-_VERDICT = {"PASS": True, "FAIL": False}
-
-
 def observed(grade: Grade) -> Observation:
-    """What counts of `grade`; a small value, so that grades need not be kept."""
+    """What counts of `grade`."""
     usage = grade.usage or {}
     sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
+    turns = []
+    for turn in grade.turns:
+        if turn.status not in ("skipped", "error"):
+            passed = all(check.passed for check in turn.deciding_checks())
+            passed = passed and turn.status == "completed"
+            turns.append(ObservedTurn(turn.turn_number, passed, turn.held_by))
     return Observation(
         key=CaseKey(grade.suite, grade.case_id, grade.engine, grade.variant),
         trial=grade.trial,
         status=grade.status,
-        apart=_VERDICT.get(grade.status_apart or grade.status),
+        apart={"PASS": True, "FAIL": False}.get(grade.status_apart or grade.status),
         score=grade.score,
-        turns=tuple(
-            ObservedTurn(turn.turn_number, _passed(turn), turn.held_by)
-            for turn in grade.turns
-            if turn.status not in ("skipped", "error")
-        ),
+        turns=tuple(turns),
         tokens=None if sent is None or answered is None else sent + answered,
         cost_usd=grade.cost_usd,
         duration_ms=grade.duration_ms,
         skills=tuple(skill_uses(grade)) if grade.status in VERDICTS else (),
     )
-
-
-def _passed(turn: TurnGrade) -> bool:
-    """It completed and all that was asked of it holds, however the case weighs that."""
-    return turn.status == "completed" and all(check.passed for check in turn.deciding_checks())

@@ -5,18 +5,18 @@ That a skill is used cannot be without it: checks of that are no gain (`Grade.st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from skillup.analysis.observation import Observation
 from skillup.history.runs import WITH_SKILL, CaseKey
 from skillup.schema.analysis import Difference, Rate, Uplift
+from skillup.schema.grade import BASELINE
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import bootstrap_interval, mean_difference
 from skillup.stats.proportions import Interval, wilson
 
-WITHOUT_SKILL = "without_skill"
 _LEAST_CASES = 5
 """For an interval of what trials took: of fewer values, the true middle lies outside all of them
 more often than once in ten times, and a bootstrap never looks beyond them."""
@@ -30,8 +30,14 @@ def rate_of(passed: int, held: int, confidence: float) -> Rate:
     return Rate(passed=passed, held=held, rate=passed / held, low=low, high=high)
 
 
-class VariantPair(NamedTuple):
-    """One case on one engine; `without` and `with_skill` are its verdicts."""
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """The mean of what is known; None if nothing is."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+class _Pair(NamedTuple):
+    """One case on one engine: its verdicts in both variants."""
 
     case_id: str
     without: list[Observation]
@@ -39,50 +45,37 @@ class VariantPair(NamedTuple):
 
     @property
     def counts(self) -> PassCounts:
-        """Without, then with the skill."""
-        a, b = self._apart
+        """Without, then with the skill, apart from whether it was used."""
+        a, b = (
+            [trial.apart for trial in side if trial.apart is not None]
+            for side in (self.without, self.with_skill)
+        )
         return PassCounts(sum(a), len(a), sum(b), len(b))
-
-    @property
-    def comparable(self) -> bool:
-        """Whether there is in both a verdict on more than whether the skill was used."""
-        return all(self._apart)
-
-    @property
-    def _apart(self) -> list[list[bool]]:
-        sides = (self.without, self.with_skill)
-        return [[t.apart for t in side if t.apart is not None] for side in sides]
 
 
 def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) -> list[Uplift]:
     """Of each suite and engine, then of its cases; empty if nothing was run without the skill."""
+    compared = {(key.suite, key.engine) for key in groups if key.variant == BASELINE}
+    pairs: dict[tuple[str, str], list[_Pair]] = {}
+    for key in dict.fromkeys(key._replace(variant=WITH_SKILL) for key in groups):
+        if (key.suite, key.engine) in compared:
+            without, own = (
+                [t for t in groups.get(key._replace(variant=v), ()) if t.is_verdict]
+                for v in (BASELINE, WITH_SKILL)
+            )
+            pairs.setdefault((key.suite, key.engine), []).append(_Pair(key.case_id, without, own))
     found: list[Uplift] = []
-    for (suite, engine), pairs in _pairs(groups).items():
-        found.append(_uplift(suite, engine, None, pairs, confidence))
-        found += [_uplift(suite, engine, p.case_id, [p], confidence) for p in pairs]
+    for (suite, engine), of_suite in pairs.items():
+        found.append(_uplift(suite, engine, None, of_suite, confidence))
+        found += [_uplift(suite, engine, pair.case_id, [pair], confidence) for pair in of_suite]
     return found
 
 
-def _pairs(
-    groups: Mapping[CaseKey, Sequence[Observation]],
-) -> dict[tuple[str, str], list[VariantPair]]:
-    compared = {(key.suite, key.engine) for key in groups if key.variant == WITHOUT_SKILL}
-    pairs: dict[tuple[str, str], list[VariantPair]] = {}
-    for key in dict.fromkeys(key._replace(variant=WITH_SKILL) for key in groups):
-        if (key.suite, key.engine) in compared:
-            sides = [
-                [t for t in groups.get(key._replace(variant=v), ()) if t.is_verdict]
-                for v in (WITHOUT_SKILL, WITH_SKILL)
-            ]
-            pairs.setdefault((key.suite, key.engine), []).append(VariantPair(key.case_id, *sides))
-    return pairs
-
-
 def _uplift(
-    suite: str, engine: str, case_id: str | None, pairs: Sequence[VariantPair], confidence: float
+    suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair], confidence: float
 ) -> Uplift:
-    comparable = [pair for pair in pairs if pair.comparable]
-    held = [pair for pair in pairs if pair.without and pair.with_skill]
+    comparable = [pair for pair in pairs if pair.counts.held_a and pair.counts.held_b]
+    ran = [pair for pair in pairs if pair.without and pair.with_skill]
     counts = [pair.counts for pair in comparable]
     interval = uplift_interval(counts, confidence)
     # A single case shows how many verdicts it has, even where they cannot be compared.
@@ -95,15 +88,15 @@ def _uplift(
         with_skill=rate_of(passed_b, held_b, confidence),
         without_skill=rate_of(passed_a, held_a, confidence),
         uplift=fmean(map(_difference, counts)) if counts else None,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        low=interval and interval.low,
+        high=interval and interval.high,
         p=stratified(counts).p if counts else None,
         cases=len(comparable),
-        not_counted=[pair.case_id for pair in pairs if not pair.comparable],
-        turns=_quantity(held, lambda trial: len(trial.turns), confidence),
-        tokens=_quantity(held, lambda trial: trial.tokens, confidence),
-        cost_usd=_quantity(held, lambda trial: trial.cost_usd, confidence),
-        duration_ms=_quantity(held, lambda trial: trial.duration_ms, confidence),
+        not_counted=[pair.case_id for pair in pairs if pair not in comparable],
+        turns=_quantity(ran, lambda trial: len(trial.turns), confidence),
+        tokens=_quantity(ran, lambda trial: trial.tokens, confidence),
+        cost_usd=_quantity(ran, lambda trial: trial.cost_usd, confidence),
+        duration_ms=_quantity(ran, lambda trial: trial.duration_ms, confidence),
     )
 
 
@@ -114,7 +107,7 @@ def _difference(counts: PassCounts) -> float:
 def uplift_interval(
     counts: Sequence[PassCounts], confidence: float, *, draws: int | None = None
 ) -> Interval | None:
-    """As wide as what the cases tell by how they differ, and as what their trials leave open.
+    """As wide as what the cases say by how they differ, and as what their trials leave open.
 
     Cases that all differ alike say nothing of how sure that is: there the trials' own chance
     counts. Each alone may be too narrow, so each end is the outer one of both. `draws`: of the
@@ -123,8 +116,7 @@ def uplift_interval(
     if not counts:
         return None
     within = mean_difference(counts, confidence)
-    differences = list(map(_difference, counts))
-    between = _bootstrap(differences, confidence, draws) or within
+    between = _bootstrap(list(map(_difference, counts)), confidence, draws) or within
     return Interval(min(within.low, between.low), max(within.high, between.high))
 
 
@@ -138,26 +130,20 @@ def _bootstrap(
 
 
 def _quantity(
-    pairs: Sequence[VariantPair], of: Callable[[Observation], float | None], confidence: float
+    pairs: Sequence[_Pair], of: Callable[[Observation], float | None], confidence: float
 ) -> Difference | None:
-    """Means over cases of their trials' means; None: no case tells it in both variants."""
-    sides = [(_mean(pair.with_skill, of), _mean(pair.without, of)) for pair in pairs]
+    """Means over cases of their trials' means; None: no case knows it in both variants."""
+    sides = [(mean_known(map(of, p.with_skill)), mean_known(map(of, p.without))) for p in pairs]
     known = [(a, b) for a, b in sides if a is not None and b is not None]
     if not known:
         return None
     differences = [a - b for a, b in known]
-    enough = len(known) >= _LEAST_CASES
-    interval = _bootstrap(differences, confidence) if enough else None
+    interval = _bootstrap(differences, confidence) if len(known) >= _LEAST_CASES else None
     return Difference(
         with_skill=fmean(a for a, _ in known),
         without_skill=fmean(b for _, b in known),
         difference=fmean(differences),
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        low=interval and interval.low,
+        high=interval and interval.high,
         cases=len(known),
     )
-
-
-def _mean(trials: Sequence[Observation], of: Callable[[Observation], float | None]) -> float | None:
-    known = [value for trial in trials if (value := of(trial)) is not None]
-    return fmean(known) if known else None

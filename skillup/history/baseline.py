@@ -17,14 +17,13 @@ from skillup.history.index import (
     stored_run,
     tallies_of_all_runs,
 )
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, run_info
+from skillup.history.runs import CaseKey, RunOutcomes, read_run, run_info
 from skillup.schema.suite import Gates
 from skillup.store.runs import is_run, runs_in
 
 LAST = "last"
 PREVIOUS = "previous"
 _SHOWN = 5
-_HINT = "`skillup trends --rebuild` indexes the runs that are there"
 
 
 def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
@@ -51,10 +50,10 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
         with open_index(url, write=False) as index:
             newest = [head.run_id for head in newest_runs(index)]
             if name == LAST and newest:
-                return as_it_is_now(index, newest[0])
+                return _as_it_is_now(index, newest[0])
             chosen = _only(name, {*here, *(run for run in newest if run.startswith(name))}, newest)
             if chosen not in here:
-                return as_it_is_now(index, chosen)
+                return _as_it_is_now(index, chosen)
     except IndexTroubleError:
         if not here:
             raise
@@ -62,7 +61,7 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     return read_run(runs_folder / chosen)
 
 
-def as_it_is_now(index: Index, run_id: str) -> RunOutcomes:
+def _as_it_is_now(index: Index, run_id: str) -> RunOutcomes:
     """As its directory says, or the index, where that is not there, or now holds another run."""
     stored = stored_run(index, run_id)
     path = Path(stored.path)
@@ -74,57 +73,37 @@ def _only(name: str, found: set[str], newest: list[str]) -> str:
         return name if name in found else next(iter(found))
     if found:
         some = ", ".join(sorted(found)[:_SHOWN])
-        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"say more of it: {some}")
-    known = f"the newest ones: {', '.join(newest[:_SHOWN])}" if newest else _HINT
-    raise UsageError(f"there is no run {name}", hint=known)
+        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"give more of it: {some}")
+    known = f"the newest ones: {', '.join(newest[:_SHOWN])}"
+    rebuild = "`skillup trends --rebuild` indexes the runs that are there"
+    raise UsageError(f"there is no run {name}", hint=known if newest else rebuild)
 
 
-class _Candidates:
-    """How well earlier runs serve as baseline of a run: 1, or the share of its cases planned."""
-
-    def __init__(self, index: Index, run: RunOutcomes) -> None:
-        self._index, self._run = index, run
-        sql = "SELECT run_id FROM skillup_runs WHERE selection_key <> '' AND selection_key = ?"
-        self._same = {run_id for (run_id,) in index.execute(sql, run.selection_key)}
-        self._shares: dict[str, float] = {}
-
-    def share(self, run_id: str) -> float:
-        """1: it was asked for the same cases and engines, or planned all that the run planned.
-
-        0: it ran none of the suites on the same engine.
-        """
-        if run_id not in self._shares:
-            sql = "SELECT DISTINCT suite, case_id, engine FROM skillup_trials WHERE run_id = ?"
-            planned, wanted = set(self._index.execute(sql, run_id)), self._run.cases
-            share = len(planned & wanted) / len(wanted) if wanted else 0.0
-            suites = {(suite, engine) for suite, _, engine in wanted}
-            same = run_id in self._same and any((s, e) in suites for s, _, e in planned)
-            self._shares[run_id] = 1.0 if same else share
-        return self._shares[run_id]
+def _can_be_baseline(index: Index, run: RunOutcomes, run_id: str) -> bool:
+    """It was asked for the same cases and engines as `run`, or planned all of its cases."""
+    sql = "SELECT selection_key FROM skillup_runs WHERE run_id = ?"
+    ((selection_key,),) = index.execute(sql, run_id)
+    if selection_key and selection_key == run.selection_key:
+        return True
+    sql = "SELECT DISTINCT suite, case_id, engine FROM skillup_trials WHERE run_id = ?"
+    return bool(run.cases) and run.cases <= set(index.execute(sql, run_id))
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
-    """The newest run that began before `later` and was asked for the same cases and engines, or
-    planned all of its cases; else the one that planned most of them, and at least half.
+    """The newest run that began before `later` and was asked for the same, or planned all of it.
 
     So a run of few cases by day is no baseline of a night: what failed in both would never be news.
     Raises UsageError if there is no such run, RunDirectoryError if it cannot be read, and
     IndexTroubleError.
     """
     with open_index(url, write=False) as index:
-        candidates, best, least = _Candidates(index, later), "", 0.5 - 1e-9
         for head in newest_runs(index):
-            if (head.started_at, head.run_id) >= (later.started_at, later.run_id):
-                continue
-            if (share := candidates.share(head.run_id)) > least:
-                best, least = head.run_id, share
-            if least >= 1:
-                break
-        if best:
-            return as_it_is_now(index, best)
+            before = (head.started_at, head.run_id) < (later.started_at, later.run_id)
+            if before and _can_be_baseline(index, later, head.run_id):
+                return _as_it_is_now(index, head.run_id)
     raise UsageError(
-        f"no earlier run in the index was asked for the cases of {later.run_id}, or half of them, "
-        "on the same engines",
+        f"no earlier run in the index was asked for the cases of {later.run_id} on the same "
+        "engines, or ran all of them",
         hint="name a run, or index older ones with `skillup trends --rebuild`",
     )
 
@@ -144,31 +123,28 @@ def compare_with_index(
             decided = index.execute("SELECT run_id FROM skillup_runs WHERE until_decided")
     except IndexTroubleError:  # two directories can be compared without an index
         return compare_runs(a, b, confidence)
-    earlier: dict[CaseKey, tuple[str, CaseTally]] = {
-        key: (row.run.run_id, row.tally) for key, row in rows.items()
-    }
+    earlier = {key: (row.run.run_id, row.tally) for key, row in rows.items()}
     return compare_runs(a, b, confidence, earlier, {run_id for (run_id,) in decided})
 
 
 def earlier_verdicts(
     index: Index, a: RunOutcomes, b: RunOutcomes, keys: Collection[CaseKey]
 ) -> dict[CaseKey, CaseInRun]:
-    """For each of `keys`, the verdict of a run before both `a` and `b`, if there is one.
+    """For each of `keys`, the newest verdict of a run before both `a` and `b`, if there is one.
 
-    Of the newest run that could be the baseline of `b` by :func:`run_before`; else of the one that
-    planned most of it.
+    Of a run that could be the baseline of `b` by :func:`run_before`, if any has a verdict.
     """
-    if not keys:
-        return {}
     first = min((run.started_at, run.run_id) for run in (a, b))
-    candidates = _Candidates(index, b)
+    suites = sorted({key.suite for key in keys})
+    good: dict[str, bool] = {}
     found: dict[CaseKey, CaseInRun] = {}
-    for row in reversed(tallies_of_all_runs(index, sorted({key.suite for key in keys}))):
-        earlier = (row.run.started_at, row.run.run_id) < first
-        if row.key not in keys or not row.tally.judged or not earlier:
+    for row in reversed(tallies_of_all_runs(index, suites) if keys else []):
+        run_id = row.run.run_id
+        if row.key not in keys or not row.tally.judged or (row.run.started_at, run_id) >= first:
             continue
+        if run_id not in good:
+            good[run_id] = _can_be_baseline(index, b, run_id)
         best = found.get(row.key)
-        share = candidates.share(row.run.run_id)
-        if share and (best is None or share > candidates.share(best.run.run_id)):
+        if best is None or (good[run_id] and not good[best.run.run_id]):
             found[row.key] = row
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -230,7 +230,7 @@ def _not_run(
         if result is None and done[key, number]:
             done[key, number] -= 1
         else:
-            missing.append(TrialOutcome(key, number, "NOT_HELD", reason="not held"))
+            missing.append(TrialOutcome(key, number, "NOT_HELD", reason="not run"))
     return missing
 
 
@@ -303,11 +303,7 @@ def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
     costs = [trial.cost_usd for trial in judged if trial.cost_usd is not None]
     worst = (status for status in ("FAIL", "ERROR", "SKIP", "NOT_HELD") if status in reasons)
     return CaseTally(
-        passed=counts["PASS"],
-        failed=counts["FAIL"],
-        errors=counts["ERROR"],
-        skipped=counts["SKIP"],
-        not_held=counts["NOT_HELD"],
+        *(counts[status] for status in ("PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD")),
         score=fmean(trial.score for trial in judged) if judged else None,
         cost_usd=fmean(costs) if costs else None,
         duration_ms=fmean(trial.duration_ms for trial in judged) if judged else None,
@@ -320,25 +316,19 @@ def together(tallies: Iterable[CaseTally]) -> CaseTally:
     """Several as one, of a case's runs or a suite's cases; each trial counts the same in means."""
     parts = list(tallies)
 
-    def total(count: Callable[[CaseTally], int]) -> int:
-        return sum(map(count, parts))
-
     def mean(values: Iterable[tuple[float | None, int]]) -> float | None:
         known = [(value, trials) for value, trials in values if value is not None and trials]
         count = sum(trials for _, trials in known)
         return sum(value * trials for value, trials in known) / count if count else None
 
+    counts = [(p.passed, p.failed, p.errors, p.skipped, p.not_held) for p in parts]
     return CaseTally(
-        passed=total(lambda own: own.passed),
-        failed=total(lambda own: own.failed),
-        errors=total(lambda own: own.errors),
-        skipped=total(lambda own: own.skipped),
-        not_held=total(lambda own: own.not_held),
+        *map(sum, zip(*counts, strict=True)),
         score=mean((own.score, own.judged) for own in parts),
         cost_usd=mean((own.cost_usd, own.priced) for own in parts),
         duration_ms=mean((own.duration_ms, own.judged) for own in parts),
         reason=next((own.reason for own in parts if own.reason), ""),
-        priced=total(lambda own: own.priced),
+        priced=sum(own.priced for own in parts),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import comb
+from math import comb, exp, lgamma
 from typing import NamedTuple
 
 _SAME = 1 + 1e-9
@@ -24,13 +24,32 @@ def fisher_lower(counts: PassCounts) -> float:
 
     Given the number of passes in both runs together, K = passed_a + passed_b, those of B are
     hypergeometric if nothing changed: P(x) = C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K); the result is the
-    sum of P(x) for x <= passed_b.
+    sum of P(x) for x <= passed_b, from the largest term down: there may be thousands of trials.
 
     Source: R. A. Fisher (1935), The design of experiments, ch. 2; A. Agresti (2013), Categorical
     data analysis, 3rd ed., §3.5. It never rejects more often than it says; with few trials, less.
     """
-    first, chances = hypergeometric(counts)
-    return min(1.0, sum(chances[: counts.passed_b - first + 1]))
+    passed_a, held_a, x, held_b = _checked(counts)
+    passes = passed_a + x
+    term = total = exp(
+        _log_ways(held_b, x) + _log_ways(held_a, passed_a) - _log_ways(held_a + held_b, passes)
+    )
+    while x > max(0, passes - held_a):
+        # The next term, for one pass fewer in B and one more in A.
+        term *= x * (held_a - passes + x) / ((held_b - x + 1) * (passes - x + 1))
+        x -= 1
+        total += term
+    return min(1.0, total)
+
+
+def _log_ways(of: int, chosen: int) -> float:
+    return lgamma(of + 1) - lgamma(chosen + 1) - lgamma(of - chosen + 1)
+
+
+def _checked(counts: PassCounts) -> PassCounts:
+    if not (0 <= counts.passed_a <= counts.held_a and 0 <= counts.passed_b <= counts.held_b):
+        raise ValueError(f"{counts} are no counts")
+    return counts
 
 
 def least_fisher_lower(counts: PassCounts) -> float:
@@ -48,9 +67,7 @@ def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
 
     Raises ValueError if the counts are none.
     """
-    passed_a, held_a, passed_b, held_b = counts
-    if not (0 <= passed_a <= held_a and 0 <= passed_b <= held_b):
-        raise ValueError(f"{counts} are no counts")
+    passed_a, held_a, passed_b, held_b = _checked(counts)
     passes = passed_a + passed_b
     first, last = max(0, passes - held_a), min(held_b, passes)
     ways = comb(held_a + held_b, passes)
@@ -96,25 +113,21 @@ def stratified(cases: Iterable[PassCounts]) -> ExactTest:
     Source: C. R. Mehta, N. R. Patel and R. Gray (1985), JASA 80, for 2×2×K tables (the exact form
     of the Cochran-Mantel-Haenszel test); Agresti (2013), §7.3.
     """
-    chances: Sequence[float] = [1.0]
+    chances = [1.0]
     seen = 0
     for counts in cases:
         first, own = hypergeometric(counts)
         if len(own) > 1:
             seen += counts.passed_b - first
-            chances = _convolved(chances, own)
+            sums = [0.0] * (len(chances) + len(own) - 1)
+            for shift, factor in enumerate(own):
+                for index, chance in enumerate(chances, start=shift):
+                    sums[index] += chance * factor
+            chances = sums
     p = sum(chance for chance in chances if chance <= chances[seen] * _SAME)
     rarest = min(chances[0], chances[-1])
     least = sum(chance for chance in chances if chance <= rarest * _SAME)
     return ExactTest(min(1.0, p), min(1.0, least))
-
-
-def _convolved(left: Sequence[float], right: Sequence[float]) -> list[float]:
-    total = [0.0] * (len(left) + len(right) - 1)
-    for shift, factor in enumerate(right):
-        for index, chance in enumerate(left, start=shift):
-            total[index] += chance * factor
-    return total
 
 
 # Many tests at once: how to keep the chance of *any* false alarm at the stated rate.
