@@ -303,7 +303,11 @@ def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
     costs = [trial.cost_usd for trial in judged if trial.cost_usd is not None]
     worst = (status for status in ("FAIL", "ERROR", "SKIP", "NOT_HELD") if status in reasons)
     return CaseTally(
-        *(counts[status] for status in ("PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD")),
+        passed=counts["PASS"],
+        failed=counts["FAIL"],
+        errors=counts["ERROR"],
+        skipped=counts["SKIP"],
+        not_held=counts["NOT_HELD"],
         score=fmean(trial.score for trial in judged) if judged else None,
         cost_usd=fmean(costs) if costs else None,
         duration_ms=fmean(trial.duration_ms for trial in judged) if judged else None,
@@ -321,9 +325,12 @@ def together(tallies: Iterable[CaseTally]) -> CaseTally:
         count = sum(trials for _, trials in known)
         return sum(value * trials for value, trials in known) / count if count else None
 
-    counts = [(p.passed, p.failed, p.errors, p.skipped, p.not_held) for p in parts]
     return CaseTally(
-        *map(sum, zip(*counts, strict=True)),
+        passed=sum(own.passed for own in parts),
+        failed=sum(own.failed for own in parts),
+        errors=sum(own.errors for own in parts),
+        skipped=sum(own.skipped for own in parts),
+        not_held=sum(own.not_held for own in parts),
         score=mean((own.score, own.judged) for own in parts),
         cost_usd=mean((own.cost_usd, own.priced) for own in parts),
         duration_ms=mean((own.duration_ms, own.judged) for own in parts),
