@@ -55,7 +55,7 @@ def test_claude_resumes_a_session_of_a_chosen_id_with_its_history(
     assert second.one("result")["result"] == "Turn 2: Which word?"
     assert [request.conversation for request in server.requests] == [TWO_TURNS[:1], TWO_TURNS]
     assert {request.session_id for request in server.requests} == {session}
-    assert len(list(claude.config.glob(f"projects/*/{session}.jsonl"))) == 1
+    assert len(list(claude.state.glob(f"projects/*/{session}.jsonl"))) == 1
 
 
 def test_claude_reports_usage_of_the_process_not_of_the_session(
@@ -162,7 +162,7 @@ def test_codex_resumes_a_thread_with_its_history(raw_codex: Codex, model_server:
     assert second.items("agent_message")[-1]["text"] == "Turn 2: Which word?"
     assert [request.conversation for request in server.requests] == [TWO_TURNS[:1], TWO_TURNS]
     assert {request.session_id for request in server.requests} == {thread}
-    assert len(list(codex.codex_home.glob(f"sessions/*/*/*/rollout-*-{thread}.jsonl"))) == 1
+    assert len(list(codex.state.glob(f"sessions/*/*/*/rollout-*-{thread}.jsonl"))) == 1
 
 
 def test_codex_reports_the_running_total_of_the_thread_as_usage(

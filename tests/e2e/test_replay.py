@@ -92,7 +92,7 @@ def test_a_session_of_claude_becomes_a_case_that_it_passes(
     session = str(uuid4())
     claude.first("do it", session, "--permission-mode", "bypassPermissions")
     claude.resume("and now?", session)
-    homes = {"CLAUDE_CONFIG_DIR": str(claude.config)}
+    homes = {"CLAUDE_CONFIG_DIR": str(claude.state)}
     assert _graded_by_its_own_case(tmp_path, session, homes) == ("PASS", 1.0)
 
 
@@ -104,6 +104,6 @@ def test_a_session_of_codex_becomes_a_case_that_it_passes(
     codex = raw_codex(model_server(SCRIPT).url)
     thread = str(codex.first("do it").one("thread.started")["thread_id"])
     codex.resume("and now?", thread)
-    homes = {"CODEX_HOME": str(codex.codex_home)}
+    homes = {"CODEX_HOME": str(codex.state)}
     assert session_files(session_homes({**homes, "CLAUDE_CONFIG_DIR": str(tmp_path / "none")}))
     assert _graded_by_its_own_case(tmp_path, thread, homes) == ("PASS", 1.0)

@@ -84,7 +84,7 @@ def test_a_session_of_claude(
     first = claude.first("do it", session, "--permission-mode", "bypassPermissions")
     second = claude.resume("and now?", session)
 
-    environment = {"CLAUDE_CONFIG_DIR": str(claude.config), "CODEX_HOME": str(claude.base / "no")}
+    environment = {"CLAUDE_CONFIG_DIR": str(claude.state), "CODEX_HOME": str(claude.base / "no")}
     path = _read_only_session(environment, "claude_code", claude.workspace)
     tools = [("Bash", "shell"), ("Bash", "shell"), ("Write", "write")]
     _check(path, session, claude.workspace, tools)
@@ -101,7 +101,7 @@ def test_a_session_of_codex(
     thread = str(first.one("thread.started")["thread_id"])
     second = codex.resume("and now?", thread)
 
-    environment = {"CLAUDE_CONFIG_DIR": str(codex.base / "no"), "CODEX_HOME": str(codex.codex_home)}
+    environment = {"CLAUDE_CONFIG_DIR": str(codex.base / "no"), "CODEX_HOME": str(codex.state)}
     path = _read_only_session(environment, "codex", codex.workspace)
     command = ("command_execution", "shell")
     _check(path, thread, codex.workspace, [command, command, ("file_change", "write")])

@@ -12,8 +12,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -32,97 +30,55 @@ class CliUnusableError(RuntimeError):
     """A CLI is there, or npm is, and yet it cannot be used: a failure, not a reason to skip."""
 
 
-def find_cli(name: CliName, cache: Path = CACHE) -> Path | None:
+def find_cli(name: CliName) -> Path | None:
     """The command that starts a CLI, proven to run `--version`; None if it is not here nor npm.
 
     Raises CliUnusableError if the command does not run, or npm could not install it.
     """
-    command = _given(name) or shutil.which(name)
+    command = os.environ.get(f"SKILLUP_TEST_{name.upper()}") or shutil.which(name)
     if command is None:
         npm = shutil.which("npm")
         if npm is None:
             return None
-        command = str(_installed(name, cache, npm))
-    problem = _version_problem(command)
+        CACHE.parent.mkdir(parents=True, exist_ok=True)
+        with CACHE.with_name(f"{CACHE.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+            command = str(_installed(name, npm))
+    problem = _problem(_VERSION_TIMEOUT_S, command, "--version")
     if problem:
         raise CliUnusableError(f"{command} --version does not work: {problem}")
     return Path(command).absolute()
 
 
-def _given(name: CliName) -> str | None:
-    variable = f"SKILLUP_TEST_{name.upper()}"
-    command = os.environ.get(variable)
-    if command and shutil.which(command) is None:
-        raise CliUnusableError(f"{variable} is {command!r}, which is no executable file")
-    return command
-
-
-def _installed(name: CliName, cache: Path, npm: str) -> Path:
+def _installed(name: CliName, npm: str) -> Path:
     """The command in the cache, after npm has put both CLIs there if need be."""
-    marker = cache / "installed.json"
-    with _lock(cache.with_name(f"{cache.name}.lock")):
-        complete = marker.exists() and json.loads(marker.read_text()) == PACKAGES
-        if not complete or not _bin(cache, name).exists():
-            marker.unlink(missing_ok=True)
-            cache.mkdir(parents=True, exist_ok=True)
-            _npm_install(npm, cache)
-            _finish_claude(cache)
-            marker.write_text(json.dumps(PACKAGES))
-    return _bin(cache, name)
-
-
-def _npm_install(npm: str, cache: Path) -> None:
-    quiet = ["--no-audit", "--no-fund", "--no-save"]
-    problem = _problem(
-        [npm, "install", *quiet, "--prefix", str(cache), *PACKAGES.values()], _INSTALL_TIMEOUT_S
-    )
+    marker, commands = CACHE / "installed.json", CACHE / "node_modules" / ".bin"
+    complete = marker.exists() and json.loads(marker.read_text()) == PACKAGES
+    if complete and (commands / name).exists():
+        return commands / name
+    marker.unlink(missing_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    quiet = ["--no-audit", "--no-fund", "--no-save", "--prefix", str(CACHE)]
+    problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *quiet, *PACKAGES.values())
+    # Claude's own postinstall step, where npm was not allowed to: without it the command is a
+    # placeholder; codex needs no such step.
+    script = CACHE / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
+    broken = _problem(_VERSION_TIMEOUT_S, str(commands / "claude"), "--version")
+    if not problem and broken and script.exists():
+        problem = _problem(_INSTALL_TIMEOUT_S, "node", str(script))
     if problem:
         raise CliUnusableError(f"npm could not install {' and '.join(PACKAGES)}: {problem}")
+    marker.write_text(json.dumps(PACKAGES))
+    return commands / name
 
 
-def _finish_claude(cache: Path) -> None:
-    """Runs claude's own postinstall step where npm was not allowed to.
-
-    Without it the command is a placeholder; codex needs no such step.
-    """
-    script = cache / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
-    if _version_problem(str(_bin(cache, "claude"))) and script.exists():
-        problem = _problem(["node", str(script)], _INSTALL_TIMEOUT_S)
-        if problem:
-            raise CliUnusableError(f"claude's install step failed: {problem}")
-
-
-def _bin(cache: Path, name: CliName) -> Path:
-    return cache / "node_modules" / ".bin" / name
-
-
-def _version_problem(command: str) -> str | None:
-    return _problem([command, "--version"], _VERSION_TIMEOUT_S)
-
-
-def _problem(argv: Sequence[str], timeout_s: float) -> str | None:
+def _problem(timeout_s: float, *argv: str) -> str | None:
     """What went wrong when the command was run; None if nothing did."""
     try:
-        subprocess.run(
-            argv,
-            check=True,
-            timeout=timeout_s,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        done = subprocess.run(
+            argv, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=timeout_s
         )
-    except subprocess.CalledProcessError as error:
-        return f"exit code {error.returncode}: {error.stdout.strip()[-2000:]}"
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    return None
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Holds the file's lock; other processes wait. The system frees it if this process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    output = f"{done.stdout}\n{done.stderr}".strip()[-2000:]
+    return f"exit code {done.returncode}: {output}" if done.returncode else None

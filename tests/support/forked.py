@@ -9,12 +9,14 @@ files. What a fresh interpreter reads from its environment it has read before, s
 from __future__ import annotations
 
 import array
+import atexit
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -62,44 +64,32 @@ class Forks:
         if not self._busy.acquire(blocking=False):
             return None
         try:
-            return self._run(arguments, cwd, env, seconds)
+            line = self._started()
+            request = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
+            with (
+                Path(os.devnull).open("rb") as nothing,
+                tempfile.TemporaryFile() as stdout,
+                tempfile.TemporaryFile() as stderr,
+            ):
+                _send(line, request, [file.fileno() for file in (nothing, stdout, stderr)])
+                pid = _receive(line)[0]["pid"]
+                line.settimeout(seconds)
+                try:
+                    code: int = _receive(line)[0]["code"]
+                except TimeoutError:
+                    os.kill(pid, signal.SIGKILL)
+                    line.settimeout(None)
+                    _receive(line)
+                    raise subprocess.TimeoutExpired(list(arguments), seconds) from None
+                finally:
+                    line.settimeout(None)
+                outputs = []
+                for file in (stdout, stderr):
+                    file.seek(0)
+                    outputs.append(file.read())
+                return code, outputs[0], outputs[1]
         finally:
             self._busy.release()
-
-    def _run(
-        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float
-    ) -> tuple[int, bytes, bytes]:
-        line = self._started()
-        outputs = [os.pipe() for _ in range(2)]
-        said: list[bytes] = [b"", b""]
-        request = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
-        with Path(os.devnull).open("rb") as nothing:
-            files = [nothing.fileno(), *(write for _, write in outputs)]
-            _send(line, request, files)
-        for _, write in outputs:
-            os.close(write)
-
-        def listen(place: int) -> None:
-            with os.fdopen(outputs[place][0], "rb") as output:
-                said[place] = output.read()
-
-        listeners = [threading.Thread(target=listen, args=(n,), daemon=True) for n in range(2)]
-        for listener in listeners:
-            listener.start()
-        pid = _receive(line)[0]["pid"]
-        line.settimeout(seconds)
-        try:
-            code: int = _receive(line)[0]["code"]
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            line.settimeout(None)
-            _receive(line)
-            raise subprocess.TimeoutExpired(list(arguments), seconds) from None
-        finally:
-            line.settimeout(None)
-        for listener in listeners:
-            listener.join(seconds)
-        return code, said[0], said[1]
 
     def _started(self) -> socket.socket:
         if self._server is None or self._line is None or self._server.poll() is not None:
@@ -154,8 +144,7 @@ def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
 
 
 def _code_of_main() -> int:
-    import atexit
-
+    """As an interpreter ends: with what main raised, its threads, and its output."""
     from skillup.__main__ import main
 
     code = 0

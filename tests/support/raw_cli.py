@@ -45,8 +45,8 @@ class RawRun:
 
 
 @dataclass(frozen=True)
-class RawClaude:
-    """`claude -p` in a directory of its own: `base/home`, `base/config`, `base/workspace`."""
+class _RawCli:
+    """A CLI in a directory of its own: `base/home`, `base/state`, `base/workspace`."""
 
     cli: Path
     base: Path
@@ -55,21 +55,54 @@ class RawClaude:
     @property
     def workspace(self) -> Path:
         """The working directory of every run."""
-        return _made(self.base / "workspace")
+        return self._made("workspace")
 
     @property
-    def config(self) -> Path:
-        """CLAUDE_CONFIG_DIR."""
-        return _made(self.base / "config")
+    def state(self) -> Path:
+        """CLAUDE_CONFIG_DIR or CODEX_HOME."""
+        return self._made("state")
+
+    def _made(self, name: str) -> Path:
+        (self.base / name).mkdir(parents=True, exist_ok=True)
+        return self.base / name
+
+    def _run(self, argv: Sequence[str], prompt: str, settings: Mapping[str, str | None]) -> RawRun:
+        """Runs to the end in a session of its own; over TIMEOUT_S all of it is killed, and fails.
+
+        A variable that `settings` maps to None is left out.
+        """
+        env: dict[str, str | None] = {
+            name: os.environ[name] for name in ("PATH", "TMPDIR", "LANG") if name in os.environ
+        }
+        env |= {"HOME": str(self._made("home")), **settings}
+        process = subprocess.Popen(
+            argv,
+            cwd=self.workspace,
+            env={name: value for name, value in env.items() if value is not None},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        with process:
+            try:
+                stdout, stderr = process.communicate(prompt, timeout=TIMEOUT_S)
+            except subprocess.TimeoutExpired as error:
+                # npm's codex is a wrapper: its child would outlive a kill of the wrapper alone.
+                os.killpg(process.pid, signal.SIGKILL)
+                stdout, stderr = process.communicate()
+                raise TimeoutError(f"{argv} did not end:\n{stdout}\n{stderr}") from error
+        return RawRun(process.returncode, stdout, stderr)
+
+
+class RawClaude(_RawCli):
+    """`claude -p`."""
 
     def run(self, prompt: str, *args: str, env: Mapping[str, str | None] | None = None) -> RawRun:
-        """One process with the prompt on stdin; `env` adds to a minimal environment, or takes away.
-
-        A variable that `env` maps to None is left out.
-        """
-        settings: dict[str, str | None] = {
-            "HOME": str(_made(self.base / "home")),
-            "CLAUDE_CONFIG_DIR": str(self.config),
+        """One process with the prompt on stdin; `env` adds to a minimal environment."""
+        settings = {
+            "CLAUDE_CONFIG_DIR": str(self.state),
             "ANTHROPIC_BASE_URL": self.url,
             "ANTHROPIC_API_KEY": "dummy",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -78,10 +111,8 @@ class RawClaude:
             # Without it claude refuses, as root, to do without permission prompts.
             "IS_SANDBOX": "1",
         }
-        argv = [str(self.cli), "-p", "--output-format", "stream-json", "--verbose"]
-        settings.update(env or {})
-        kept = {name: value for name, value in settings.items() if value is not None}
-        return _run([*argv, *args], prompt, self.workspace, kept)
+        argv = [str(self.cli), "-p", "--output-format", "stream-json", "--verbose", *args]
+        return self._run(argv, prompt, {**settings, **(env or {})})
 
     def first(self, prompt: str, session_id: str, *args: str) -> RawRun:
         """The first turn of a session with a chosen id (a UUID)."""
@@ -92,32 +123,11 @@ class RawClaude:
         return self.run(prompt, "--resume", session_id, *args)
 
 
-@dataclass(frozen=True)
-class RawCodex:
-    """`codex exec` in a directory of its own: `base/home`, `base/codex`, `base/workspace`."""
-
-    cli: Path
-    base: Path
-    url: str
-    model: str = "gpt-5.5"
-
-    @property
-    def workspace(self) -> Path:
-        """The working directory of every run."""
-        return _made(self.base / "workspace")
-
-    @property
-    def codex_home(self) -> Path:
-        """CODEX_HOME."""
-        return _made(self.base / "codex")
+class RawCodex(_RawCli):
+    """`codex exec`."""
 
     def run(self, prompt: str, *args: str, options: Sequence[str] = ()) -> RawRun:
         """One process: `args` stand after `codex exec OPTIONS`, the prompt goes in by stdin."""
-        settings = {
-            "HOME": str(_made(self.base / "home")),
-            "CODEX_HOME": str(self.codex_home),
-            "LAB_KEY": "dummy",
-        }
         provider = {
             "name": '"lab"',
             "base_url": f'"{self.url}/v1"',
@@ -125,12 +135,13 @@ class RawCodex:
             "request_max_retries": "0",
             "stream_max_retries": "0",
         }
-        argv = [str(self.cli), "exec", "--json", "--skip-git-repo-check", "-m", self.model]
+        argv = [str(self.cli), "exec", "--json", "--skip-git-repo-check", "-m", "gpt-5.5"]
         # The tests are about the conversation; the sandbox needs rights that not every host gives.
         argv += ["-s", "danger-full-access", "-c", "model_provider=lab"]
         for name, value in provider.items():
             argv += ["-c", f"model_providers.lab.{name}={value}"]
-        return _run([*argv, *options, *args, "-"], prompt, self.workspace, settings)
+        settings = {"CODEX_HOME": str(self.state), "LAB_KEY": "dummy"}
+        return self._run([*argv, *options, *args, "-"], prompt, settings)
 
     def first(self, prompt: str, *options: str) -> RawRun:
         """The first turn of a new thread; its id is in `thread.started`."""
@@ -139,34 +150,3 @@ class RawCodex:
     def resume(self, prompt: str, thread_id: str, *options: str) -> RawRun:
         """A later turn of a thread."""
         return self.run(prompt, "resume", thread_id, options=options)
-
-
-def _run(argv: Sequence[str], prompt: str, cwd: Path, settings: Mapping[str, str]) -> RawRun:
-    """Runs to the end in a session of its own; over TIMEOUT_S all of it is killed and it fails."""
-    inherited = {
-        name: os.environ[name] for name in ("PATH", "TMPDIR", "LANG") if name in os.environ
-    }
-    process = subprocess.Popen(
-        argv,
-        cwd=cwd,
-        env={**inherited, **settings},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    with process:
-        try:
-            stdout, stderr = process.communicate(prompt, timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            # npm's codex is a wrapper: its child would outlive a kill of the wrapper alone.
-            os.killpg(process.pid, signal.SIGKILL)
-            stdout, stderr = process.communicate()
-            raise TimeoutError(f"{argv} did not end:\n{stdout}\n{stderr}") from error
-    return RawRun(process.returncode, stdout, stderr)
-
-
-def _made(directory: Path) -> Path:
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory

@@ -7,28 +7,32 @@ requests, resumed processes and concurrent sessions cannot use up each other's a
 
 from __future__ import annotations
 
-from tests.support.model_server.replies import (
+from tests.support.model_server.model import (
     Answer,
     CutStream,
     Drop,
+    Entry,
     Garbage,
     Hang,
     HttpError,
     McpCall,
+    ModelRequest,
     Part,
     ReadFile,
     Refusal,
     Reply,
+    Rule,
+    Script,
     Shell,
     SkillCall,
+    Step,
     Structured,
     Text,
     ToolCall,
     Usage,
     WriteFile,
+    by_rules,
 )
-from tests.support.model_server.requests import Entry, ModelRequest
-from tests.support.model_server.rules import Rule, Script, Step, by_rules
 from tests.support.model_server.server import ModelServer
 
 __all__ = [

@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from string import ascii_lowercase
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from tests.support.model_server.handler import Handler
-from tests.support.model_server.replies import Reply, Text
-from tests.support.model_server.requests import ModelRequest
-from tests.support.model_server.rules import Script, by_rules
+from tests.support.model_server import anthropic, openai
+from tests.support.model_server.model import (
+    Answer,
+    CutStream,
+    Drop,
+    Garbage,
+    Hang,
+    HttpError,
+    ModelRequest,
+    Reply,
+    Script,
+    Text,
+    by_rules,
+)
 
-
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    # Many CLIs connect at the same moment in the concurrency tests.
-    request_queue_size = 128
-
-    def __init__(self, handler: type[Handler], problems: list[BaseException]) -> None:
-        super().__init__(("127.0.0.1", 0), handler)
-        self._problems = problems
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keeps the error, unless it is a client that was killed: an ordinary event here."""
-        error = sys.exception()
-        if error and not isinstance(error, ConnectionError | TimeoutError):
-            self._problems.append(error)
+_READERS: dict[str, Callable[[str, Mapping[str, str], dict[str, Any]], ModelRequest]] = {
+    "/v1/messages": anthropic.read,
+    "/v1/responses": openai.read,
+    "/v1/chat/completions": openai.read_chat,
+}
+_WRITERS: dict[str, Callable[[ModelRequest, Answer], dict[str, Any]]] = {
+    "anthropic": anthropic.whole,
+    "openai": openai.whole,
+    "openai_chat": openai.whole_chat,
+}
+_MODELS = ("claude-opus-4-8", "gpt-5.5")
 
 
 class ModelServer:
     """A context manager around a running server.
 
     `requests` are the model requests of conversations in order of arrival, `background` the ones
-    that a CLI made for itself, `embedded` the texts that embeddings were asked of, `others`
-    everything else as `"METHOD PATH"`. A script that raises
-    answers 500; the exception, like any other of the server's own, is raised again when the
-    context closes, so that it cannot pass for a failure of the CLI.
+    that a CLI made for itself, `embedded` the texts that embeddings were requested of, `others`
+    everything else as `"METHOD PATH"`. A script that raises answers 500; the exception, like any
+    other of the server's own, is raised again when the context closes, so that it cannot pass for
+    a failure of the CLI.
     """
 
     def __init__(self, script: Script | None = None) -> None:
@@ -54,7 +63,7 @@ class ModelServer:
         self._problems: list[BaseException] = []
         self._seen: Counter[object] = Counter()
         self._lock = threading.Lock()
-        handler = type("BoundHandler", (Handler,), {"owner": self})
+        handler = type("BoundHandler", (_Handler,), {"owner": self})
         self._listener = _Listener(handler, self._problems)
         self._thread = threading.Thread(
             target=self._listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
@@ -63,7 +72,7 @@ class ModelServer:
     @property
     def url(self) -> str:
         """The address without a path: `ANTHROPIC_BASE_URL`; codex wants it with `/v1`."""
-        return f"http://127.0.0.1:{self._listener.server_port}"
+        return f"http://127.0.0.1:{self._listener.server_address[1]}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -98,13 +107,12 @@ class ModelServer:
                 raise TimeoutError(f"{len(self.requests)} of {count} requests in {timeout_s} s")
             time.sleep(0.01)
 
-    def reply_to(self, request: ModelRequest) -> tuple[ModelRequest, Reply | Exception]:
+    def reply_to(self, request: ModelRequest) -> tuple[ModelRequest, Reply]:
         """Logs a request and asks the script; used by the handler threads."""
-        if request.background:
-            with self._lock:
-                self.background.append(request)
-            return request, Text('{"title": "Scripted session"}')
         with self._lock:
+            if request.background:
+                self.background.append(request)
+                return request, Text('{"title": "Scripted session"}')
             key = (request.session_id, request.entries)
             request = replace(request, attempt=self._seen[key])
             self._seen[key] += 1
@@ -113,15 +121,131 @@ class ModelServer:
             return request, self._script(request)
         except Exception as problem:  # noqa: BLE001  a test's script may raise anything
             self._problems.append(problem)
-            return request, problem
+            return request, HttpError(500, f"the script raised {problem!r}")
 
-    def log_other(self, line: str) -> None:
-        """Logs a request that is not for a model's answer."""
-        with self._lock:
-            self.others.append(line)
 
-    def embed(self, texts: list[str]) -> list[list[float]]:
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    # Many CLIs connect at the same moment in the concurrency tests.
+    request_queue_size = 128
+
+    def __init__(self, handler: type[_Handler], problems: list[BaseException]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self._problems = problems
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keeps the error, unless it is a client that was killed: an ordinary event here."""
+        error = sys.exception()
+        if error and not isinstance(error, ConnectionError | TimeoutError):
+            self._problems.append(error)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection; it serves one request, so that no idle connection delays the end."""
+
+    owner: ClassVar[ModelServer]
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the base class's name
+        """Silence: the tests read the server's log, not the terminal."""
+
+    def do_HEAD(self) -> None:
+        """Answers the reachability check that claude makes at its start."""
+        self.owner.others.append(f"HEAD {self.path}")
+        self._send(200, b"", {})
+
+    def do_GET(self) -> None:
+        """Answers the listing of models; refuses WebSockets so that the client uses HTTP."""
+        self.owner.others.append(f"GET {self.path}")
+        route = self.path.partition("?")[0]
+        if self.headers.get("upgrade"):
+            self._send_json(426, openai.error_body(426, "no WebSocket here"))
+        elif route == "/v1/models":
+            models = [{"id": name, "type": "model", "object": "model"} for name in _MODELS]
+            self._send_json(200, {"data": models, "has_more": False, "models": []})
+        else:
+            self._send_json(404, openai.error_body(404, f"no such page: {route}"))
+
+    def do_POST(self) -> None:
+        """Answers a model request by the script, and the counting of tokens by a rough number."""
+        payload = self.rfile.read(int(self.headers.get("content-length") or 0))
+        route = self.path.partition("?")[0]
+        if route in _READERS:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            self._answer(_READERS[route](self.path, headers, json.loads(payload)))
+            return
+        self.owner.others.append(f"POST {self.path}")
+        if route == "/v1/embeddings":
+            self._embed(json.loads(payload))
+        elif route == "/v1/messages/count_tokens":
+            self._send_json(200, {"input_tokens": len(payload) // 4})
+        else:
+            self._send_json(404, openai.error_body(404, f"no such page: {route}"))
+
+    def _embed(self, body: dict[str, Any]) -> None:
         """Vectors that count letters: texts of the same letters point in the same direction."""
-        with self._lock:
-            self.embedded.append(texts)
-        return [[float(text.lower().count(letter)) for letter in ascii_lowercase] for text in texts]
+        given = body["input"]
+        texts = [given] if isinstance(given, str) else list(given)
+        self.owner.embedded.append(texts)
+        data = [
+            {"object": "embedding", "index": index, "embedding": list(map(float, counts))}
+            for index, text in enumerate(texts)
+            for counts in [[text.lower().count(letter) for letter in ascii_lowercase]]
+        ]
+        usage = {"prompt_tokens": 5 * len(texts), "total_tokens": 5 * len(texts)}
+        answer = {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        self._send_json(200, answer)
+
+    def _answer(self, request: ModelRequest) -> None:
+        request, reply = self.owner.reply_to(request)
+        api = anthropic if request.api == "anthropic" else openai
+        match reply:
+            case HttpError(status, message, more):
+                self._send_json(status, api.error_body(status, message), more)
+            case Hang(seconds):
+                self.owner.closing.wait(seconds)
+                self.close_connection = True
+            case Drop():
+                self.close_connection = True
+            case Garbage(body, packed):
+                kind = "text/event-stream" if request.stream else "application/json"
+                headers = {"content-type": kind} | ({"content-encoding": "gzip"} if packed else {})
+                self._send(200, gzip.compress(body.encode()) if packed else body.encode(), headers)
+            case _:
+                cut = isinstance(reply, CutStream)
+                whole = Answer(Text(reply.text)) if isinstance(reply, CutStream) else reply
+                answer = whole if isinstance(whole, Answer) else Answer(whole)
+                if answer.delay_s:
+                    self.owner.closing.wait(answer.delay_s)
+                if not request.stream:
+                    self._send_json(200, _WRITERS[request.api](request, answer))
+                else:
+                    self._send_stream(api.events(request, answer), cut=cut)
+
+    def _send_stream(self, events: list[dict[str, Any]], *, cut: bool) -> None:
+        self._head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+        # The first three events hold the start and the text, not the end. Without the closing
+        # chunk the client sees a connection that broke, not a body that was short.
+        chunks = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+        for chunk in chunks[:3] if cut else [*chunks, ""]:
+            data = chunk.encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+
+    def _send_json(
+        self, status: int, data: object, headers: Mapping[str, str] | None = None
+    ) -> None:
+        kind = {"content-type": "application/json"}
+        self._send(status, json.dumps(data).encode(), kind | dict(headers or {}))
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self._head(status, {"content-length": str(len(body)), **headers})
+        self.wfile.write(body)
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("connection", "close")
+        self.end_headers()
