@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from skillup.checks import describe, evaluate
-from skillup.checks.context import around, listed
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.records import call, make_record, make_turn
@@ -26,23 +25,10 @@ def test_excerpt_is_the_piece_with_its_surroundings_on_one_line() -> None:
     assert len(result.excerpt) < 150
 
 
-def test_excerpt_of_a_long_match_is_cut() -> None:
-    text = "<" + "z" * 5000 + ">"
-
-    assert len(around(text, (0, len(text)))) <= 300
-
-
 def test_excerpt_is_of_the_original_text_where_folding_lengthens_it() -> None:
     result = ask({"contains": "STRASSE"}, "ßßß in der Straße dort")
 
     assert result.found == 'found "Straße"'
-
-
-def test_failure_shows_how_the_answer_began() -> None:
-    result = ask({"contains": "absent"}, "w" * 1000)
-
-    assert result.excerpt == "w" * 200 + "…"
-    assert result.found == 'not found: "absent"'
 
 
 def test_offending_piece_of_a_long_command_is_shown() -> None:
@@ -53,19 +39,6 @@ def test_offending_piece_of_a_long_command_is_shown() -> None:
 
     assert "rm -rf data" in result.excerpt
     assert result.found == "called once"
-
-
-def test_calls_that_were_made_are_shown_where_the_wanted_one_was_not() -> None:
-    result = ask({"tool_called": "Write"}, make_turn(calls=[call("Bash", "shell", command="ls")]))
-
-    assert result.found == "not called"
-    assert result.excerpt == 'Bash(command="ls")'
-
-
-def test_repeated_calls_are_shown_as_often_as_they_were_made() -> None:
-    result = ask({"tool_called": "Write"}, make_turn(calls=[call("Bash", "shell")] * 2))
-
-    assert result.excerpt == "Bash(), Bash()"
 
 
 def test_file_of_the_same_name_elsewhere_is_a_near_miss() -> None:
@@ -88,11 +61,6 @@ def test_sums_of_cents_are_compared_as_people_count() -> None:
     result = evaluate(Check.model_validate({"max_cost_usd": 0.3}), recorded.context())
 
     assert result.passed
-
-
-def test_list_counts_what_does_not_fit() -> None:
-    assert listed(["a" * 40] + [str(n) * 30 for n in range(5)], longest=80).endswith("and 4 more")
-    assert listed([]) == "none"
 
 
 def test_deeply_nested_answer_is_no_json_and_no_crash() -> None:
@@ -126,13 +94,6 @@ def test_deeply_nested_answer_is_no_json_and_no_crash() -> None:
 )
 def test_check_in_one_line(spec: dict[str, Any], line: str) -> None:
     assert describe(Check.model_validate(spec)) == line
-    assert "\n" not in line
-
-
-def test_long_check_is_cut_to_one_short_line() -> None:
-    line = describe(Check.model_validate({"contains": ["line\n" * 100] * 10}))
-
-    assert len(line) < 250
     assert "\n" not in line
 
 

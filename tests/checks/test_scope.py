@@ -12,7 +12,6 @@ from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.schema.case import PostCondition
 from skillup.schema.checks import CHECK_FIELDS, Check
 from skillup.schema.grade import CheckResult, CheckRole
-from skillup.schema.record import TurnError
 from tests.support.records import call, make_record, make_turn
 
 # For each key, an argument that the turn below would meet if only it had been completed.
@@ -138,25 +137,6 @@ def test_no_check_of_the_conversation_passes_if_a_turn_was_not_completed(
     assert not result.passed
 
 
-@given(nested)
-def test_no_check_of_a_case_without_turns_passes(spec: Any) -> None:
-    result = evaluate(Check.model_validate(spec), make_record().context(None, say_yes))
-
-    assert not result.passed
-
-
-@pytest.mark.parametrize(
-    "more", [{"skipped": "b failed"}, {"error": TurnError(kind="setup", message="no make")}]
-)
-def test_a_case_that_was_not_held_says_why(more: dict[str, Any]) -> None:
-    result = evaluate(
-        Check.model_validate({"not_contains": "x"}), make_record("done", **more).context()
-    )
-
-    assert not result.assertable
-    assert "b failed" in result.found or "no make" in result.found
-
-
 def test_turns_of_a_conversation_held_as_one_message_cannot_be_asked() -> None:
     recorded = make_record("yes", execution_mode="single_shot")
     of_the_turn = Check.model_validate({"contains": "yes"})
@@ -165,26 +145,6 @@ def test_turns_of_a_conversation_held_as_one_message_cannot_be_asked() -> None:
     assert not evaluate(of_the_turn, recorded.context(1)).assertable
     assert not evaluate(by_number, recorded.context()).assertable
     assert evaluate(of_the_turn, recorded.context()).passed
-
-
-def test_the_conversation_is_its_last_answer_all_its_calls_and_its_last_workspace() -> None:
-    recorded = make_record(
-        make_turn("first", calls=[call("Bash", "shell")], files={"old.txt": ""}),
-        make_turn("second", files={"new.txt": ""}),
-    )
-    holds = [
-        {"contains": "second"},
-        {"none_of": [{"contains": "third"}]},
-        {"tool_called": "Bash"},
-        {"files_exist": "new.txt"},
-        {"files_not_exist": "old.txt"},
-        {"files_exist": "old.txt", "turn": 1},
-    ]
-
-    results = [evaluate(Check.model_validate(check), recorded.context()) for check in holds]
-
-    assert [result.passed for result in results] == [True] * len(holds)
-    assert [result.scope for result in results] == ["conversation"] * 5 + ["turn 1"]
 
 
 # What the first of two turns and a follow-up say, each check of the conversation, and whether it
@@ -232,19 +192,6 @@ WHOLE_CONVERSATION: list[tuple[dict[str, Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "holds"), WHOLE_CONVERSATION, ids=str)
-def test_what_must_not_be_there_is_looked_for_in_every_answer(
-    spec: dict[str, Any], holds: bool
-) -> None:
-    """V3: negative checks of the conversation looked at the last answer only."""
-    again = make_turn("swordfish", source="follow_up", asked_by=[0])
-    recorded = make_record(make_turn('["hunter2"]', follow_ups=[again]), "bye")
-
-    result = evaluate(Check.model_validate(spec), recorded.context())
-
-    assert (result.passed, result.assertable, result.error) == (holds, True, None)
-
-
 @pytest.mark.parametrize(
     ("spec", "passes", "assertable"),
     [
@@ -289,18 +236,3 @@ def test_a_gate_is_asked_of_a_turn_that_is_not_in_the_record_yet() -> None:
         ("must_contain_any", True, "post_condition", "turn 2"),
         ("tool_not_called_in_turn", True, "post_condition", "turn 2"),
     ]
-
-
-@pytest.mark.parametrize("spec", [{"contains": "last"}, {"all_of": [{"contains": "last"}]}])
-def test_a_turn_called_by_its_number_is_asked_with_its_follow_ups(spec: dict[str, Any]) -> None:
-    recorded = make_record(make_turn("first", follow_ups=[make_turn("last")]), "second")
-
-    assert evaluate(Check.model_validate({**spec, "turn": 1}), recorded.context()).passed
-
-
-@pytest.mark.parametrize("number", [1, None])
-def test_a_follow_up_that_ended_in_an_error_leaves_nothing_to_ask(number: int | None) -> None:
-    recorded = make_record(make_turn("first", follow_ups=[make_turn("x", status="error")]))
-    check = Check.model_validate({"not_contains": "y", "turn": number})
-
-    assert not evaluate(check, recorded.context()).assertable

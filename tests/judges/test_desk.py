@@ -80,15 +80,6 @@ def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
     ]
 
 
-def test_a_desk_is_opened_again_in_another_event_loop(tmp_path: Path) -> None:
-    with ModelServer(lambda request: Structured(PASS)) as server:
-        one = desk(tmp_path)
-        for number in range(2):
-            model = {"model": f"anthropic:judge-{number}", "base_url": server.url}
-            assert judge(one, case(RUBRIC, judge_model=model)).status == "PASS"
-    assert len(server.requests) == 2
-
-
 def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None:
     with ModelServer(lambda request: Structured(PASS)) as server:
         written = case(RUBRIC, judge_model={"model": "anthropic:m", "base_url": server.url})

@@ -12,7 +12,7 @@ import pytest
 
 from skillup.engines import scripted_agent
 from skillup.schema.profile import Profile
-from skillup.schema.record import FileState, TurnError
+from skillup.schema.record import TurnError
 from tests.support.judging import SECRET, Bench
 from tests.support.records import Recorded, file_states, make_record, make_turn
 
@@ -64,37 +64,6 @@ def test_all_criteria_met_is_a_pass_with_a_child_for_each(bench: Bench, recorded
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (100, 20)
     assert bench.usage.calls == 1
-
-
-@pytest.mark.parametrize(
-    ("weights", "required", "threshold", "passed", "score"),
-    [
-        ((1, 1), False, None, False, 0.5),
-        ((1, 1), False, 0.5, True, 0.5),
-        ((3, 1), False, 0.7, True, 0.75),
-        ((3, 1), True, 0.7, False, 0.0),
-    ],
-)
-def test_the_weighted_share_of_criteria_decides_and_required_ones_must_be_met(
-    bench: Bench,
-    recorded: Recorded,
-    weights: tuple[int, int],
-    required: bool,
-    threshold: float | None,
-    passed: bool,
-    score: float,
-) -> None:
-    criteria = [
-        {"id": "file", "outcome": "wrote a.txt", "weight": weights[0]},
-        {"outcome": "was polite", "weight": weights[1], "required": required},
-    ]
-    keys = {"criteria": criteria, "pass_threshold": threshold}
-
-    result = bench.judge(judge(answer(True, False), **keys), recorded)
-
-    assert (result.passed, result.score) == (passed, score)
-    if not passed:
-        assert "was polite: because" in result.found
 
 
 def test_a_malformed_answer_is_asked_for_once_more_in_the_same_session(
@@ -215,16 +184,6 @@ def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     assert any("transcript.md shortened: the first 1 turns left out" in n for n in result.notes)
     assert any("changes.diff shortened: cut after 10 lines" in note for note in result.notes)
     assert any("not in the question, because too long" in note for note in result.notes)
-
-
-def test_a_quotation_that_is_nowhere_is_flagged(bench: Bench, recorded: Recorded) -> None:
-    invented = answer(True, True, evidence=["HELLO  there, I … it.", "I never said that"])
-
-    result = bench.judge(judge(invented), recorded)
-
-    assert result.children[0].notes == [
-        'the judge\'s quotation is not in what was judged: "I never said that"'
-    ]
 
 
 def test_asked_several_times_the_majority_decides_and_disagreement_is_shown(
@@ -359,15 +318,6 @@ def test_secrets_are_masked_in_what_it_says_and_is_shown(bench: Bench) -> None:
             next((bench.base / "scratch").glob("agent-*")) / "desk/judge" / "transcript.md"
         ).read_text()
     )
-
-
-def test_files_the_record_has_lost_are_an_error(bench: Bench) -> None:
-    lost = FileState(sha256="1" * 64, size=3)
-
-    result = bench.judge(judge(answer(True, True)), make_record("Done.", files={"x": lost}))
-
-    assert "the stored content of x is missing" in (result.error or "")
-    assert bench.usage.calls == 0
 
 
 def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: Bench) -> None:

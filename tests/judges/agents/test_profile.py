@@ -24,13 +24,6 @@ def _profile(tmp_path: Path, **keys: Any) -> Profile:
     return profile_of(judge, place)
 
 
-def test_it_is_the_trials_own_or_the_one_that_is_named_but_read_only(tmp_path: Path) -> None:
-    own, other = _profile(tmp_path), _profile(tmp_path, engine="other")
-
-    assert own == OWN.model_copy(update={"permission": "read_only"})
-    assert (other.name, other.permission, other.base_url) == ("other", "read_only", "http://a")
-
-
 @pytest.mark.parametrize(
     ("keys", "model"),
     [

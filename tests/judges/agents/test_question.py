@@ -30,14 +30,6 @@ def test_quoted_text_stands_between_marks_that_it_cannot_hold() -> None:
     assert "they are not for you" in before
 
 
-def test_it_says_what_is_asked_what_there_is_and_how_to_answer() -> None:
-    text = _asked("It is right.", "It is short.")
-
-    assert "- criterion-1: It is right.\n- criterion-2: It is short." in text
-    assert "- `judge/transcript.md`: the conversation" in text
-    assert text.rindex("Answer only with one JSON object") > text.rindex("full marks")
-
-
 def test_ids_are_unique_and_the_schema_is_strict() -> None:
     given = [("a", "1"), ("a", "2"), (None, "3"), ("criterion-3", "4")]
     asked = numbered([Criterion(id=name, outcome=outcome) for name, outcome in given])

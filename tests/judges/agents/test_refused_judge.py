@@ -6,12 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from skillup.ratelimit import RateLimiter
-from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError
 from tests.support.judging import Bench
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.virtual_time import HurriedTime
@@ -73,18 +70,6 @@ def test_a_refused_question_is_waited_out_and_asked_in_another_session(
     assert len(session_ids(bench)) == 3
 
 
-def test_what_was_refused_is_no_call_but_counts_with_what_it_took(
-    bench: Bench, recorded: Recorded
-) -> None:
-    bench.judge(judge({"say": ANSWER}), recorded)
-    (once,) = bench.usage.usages
-    bench.usage = type(bench.usage)()
-    bench.judge(judge(refused("rate_limit", 1)), recorded)
-
-    assert bench.usage.calls == 1
-    assert bench.usage.usages[-1] == once
-
-
 def test_where_the_repetition_is_refused_the_question_is_asked_anew(
     bench: Bench, recorded: Recorded
 ) -> None:
@@ -112,17 +97,6 @@ def test_a_repetition_that_is_always_refused_is_not_begun_anew_for_ever(
     assert "it was refused 8 times, and others were not" in (result.error or "")
 
 
-def test_waiting_takes_nothing_of_the_judges_time(bench: Bench, recorded: Recorded) -> None:
-    replies = [
-        {"turn": 1, "say": "Fine.", "steps": [{"delay": 1.0}]},
-        {"turn": 2, **refused("overloaded", 2)},
-    ]
-
-    result = bench.judge(judge(*replies, timeout_seconds=2.5), recorded)
-
-    assert (result.error, result.passed) == (None, True)
-
-
 @pytest.mark.parametrize(
     ("kind", "patience", "why"),
     [
@@ -143,37 +117,3 @@ def test_what_is_not_waited_out_is_an_error_that_says_why(
     assert "the judge ended in an error" in (result.error or "")
     assert why in (result.error or "")
     assert bench.grade(recorded, judge=judge(refused(kind))).status == "ERROR"
-
-
-def test_the_trials_of_the_same_account_and_the_judge_are_held_back_together(
-    bench: Bench, recorded: Recorded, time: HurriedTime
-) -> None:
-    ended: list[str] = []
-    limiter = bench.rate_limiter = RateLimiter(600, ended.append, **time.both)
-    held = Profile(name="held", engine="scripted", model="m")
-
-    async def a_trial_is_refused() -> None:
-        trial = limiter.of_agent(held)
-        await trial.ready()
-        trial.refused(TurnError(kind="rate_limit", message="no", retry_after_seconds=30))
-
-    anyio.run(a_trial_is_refused)
-    result = bench.judge(judge(refused("rate_limit", 1)), recorded)
-
-    assert result.passed
-    assert time.slept[0] == pytest.approx(30)
-    assert ended == []
-
-
-def test_once_the_runs_allowance_is_used_up_no_judge_is_started(
-    bench: Bench, recorded: Recorded
-) -> None:
-    ended: list[str] = []
-    bench.rate_limiter = RateLimiter(600, ended.append)
-
-    first = bench.judge(judge(refused("quota")), recorded)
-    second = bench.judge(judge({"say": ANSWER}), recorded)
-
-    assert len(ended) == 1
-    assert "the allowance is used up" in (first.error or "")
-    assert "nothing more is asked of its provider: the run ends" in (second.error or "")

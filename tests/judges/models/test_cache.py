@@ -48,16 +48,6 @@ def test_what_is_in_the_run_is_not_asked_again(
     )
 
 
-def test_a_moved_run_needs_neither_server_nor_key(server: ModelServer, tmp_path: Path) -> None:
-    asked = question("anthropic", server.url)
-    ask(cache(tmp_path / "run"), asked)
-    (tmp_path / "run").rename(tmp_path / "elsewhere")
-    server.close()
-    moved = cache(tmp_path / "elsewhere")
-    answer = asking(lambda asker: asker.ask(asked), cached=moved, environment={})
-    assert answer.value == Verdict.model_validate(RIGHT)
-
-
 def test_what_runs_share_is_kept_in_each_run_too(server: ModelServer, tmp_path: Path) -> None:
     asked = question("anthropic", server.url)
     ask(cache(tmp_path / "a", tmp_path / "shared"), asked)
@@ -250,14 +240,6 @@ def test_secrets_reach_neither_the_model_nor_the_files(tmp_path: Path) -> None:
     assert replayed.cached
 
 
-def test_text_that_is_no_unicode_is_asked_as_it_is_recorded(tmp_path: Path) -> None:
-    with ModelServer(lambda request: Structured(RIGHT)) as server:
-        (first,) = ask(cache(tmp_path), question("anthropic", server.url, "half a \ud83d"))
-        (again,) = ask(cache(tmp_path), question("anthropic", server.url, "half a �"))
-    assert first.value is not None
-    assert again.cached
-
-
 def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
     like = question("openai-chat", server.url).model
     like = like.model_copy(update={"model": "openai:text-embedding-3-small"})
@@ -273,3 +255,17 @@ def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
         assert answer.usage.input_tokens == 10
         assert answer.cost_usd is not None
     assert server.embedded == [["ab", "b"]]
+
+
+def test_answers_of_an_address_of_the_environment_are_not_shared(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    asked = question("anthropic", server.url, base_url=None)
+    environment = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
+    for run in ("a", "b"):
+        kept = cache(tmp_path / run, tmp_path / "shared")
+        answer = asking(lambda a: a.ask(asked), environment=environment, cached=kept)
+        assert not answer.cached
+    assert not (tmp_path / "shared").exists()
+    again = asking(lambda a: a.ask(asked), environment={}, cached=cache(tmp_path / "b"))
+    assert again.value == Verdict.model_validate(RIGHT)

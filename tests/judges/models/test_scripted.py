@@ -75,15 +75,6 @@ def test_conditions(tmp_path: Path, when: str, applies: bool) -> None:
     assert answer.value.passed is applies
 
 
-def test_where_no_rule_applies_the_error_shows_the_question(tmp_path: Path) -> None:
-    script(tmp_path, f"rules:\n  - when: weather\n    {YES}\n")
-    (answer,) = ask(tmp_path, asked())
-    assert answer.error == (
-        "no rule of strict.yaml applies; add one whose answer has `passed`, `reason`, "
-        "for: Does it ask first?"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -101,14 +92,6 @@ def test_a_script_that_is_wrong_says_where(tmp_path: Path, text: str, said: str)
     assert said in (answer.error or "")
 
 
-def test_a_script_that_is_not_there_is_found_before_it_is_asked(tmp_path: Path) -> None:
-    models = Models(ModelOptions({}, str))
-    missing = JudgeModel(model="scripted:judges/none.yaml")
-    assert models.problem(missing, tmp_path) == (
-        f"there is no judge script {tmp_path / 'judges' / 'none.yaml'}"
-    )
-
-
 def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Path) -> None:
     script(tmp_path, f"rules:\n  - {YES}\n")
     run = tmp_path / "run"
@@ -118,20 +101,6 @@ def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Pat
     (in_another,) = ask(tmp_path, asked(), run=tmp_path / "other")
     assert in_the_run.value == Verdict(passed=True, reason="It asks.")
     assert in_another.value == Verdict(passed=False, reason="It does not.")
-
-
-def test_a_replay_needs_no_script(tmp_path: Path) -> None:
-    """As a moved run is judged: all that is known of the suite is what the record says."""
-
-    async def from_record(root: Path) -> ModelAnswer:
-        models = Models(ModelOptions({}, str, cache(tmp_path / "run")))
-        return await models.seen_from(root, suite="as recorded").ask(asked())
-
-    script(tmp_path, f"rules:\n  - {YES}\n")
-    assert not anyio.run(from_record, tmp_path).cached
-    answer = anyio.run(from_record, tmp_path / "elsewhere")
-    assert answer.cached
-    assert answer.value is not None
 
 
 def test_suites_have_judges_of_their_own_at_the_same_path(tmp_path: Path) -> None:

@@ -62,14 +62,6 @@ def test_each_criterion_is_decided_by_what_the_answer_says(
     assert verdicts(case["turns"][0]["checks"]) == expected
 
 
-def test_what_was_found_is_quoted_and_what_was_not_is_named(project: Project) -> None:
-    case = judged(project, CASE.replace("ANSWER", "2 logs. Shall I?"))
-    asks, folder, *_ = case["turns"][0]["checks"]
-    assert asks["excerpt"].endswith("Shall I?")
-    assert asks["notes"] == []  # J8: the line, not the one sign that was found
-    assert folder["found"] == "Nothing matches /data/."
-
-
 TWO_TURNS = """
     input:
       turns: [Which logs?, Thanks.]
@@ -83,12 +75,6 @@ TWO_TURNS = """
       - {turn: 1, say: Those logs in data.}
       - {turn: 2, say: "Shall I have some soup?"}
     """
-
-
-def test_a_conversation_is_decided_by_all_of_its_answers(project: Project) -> None:
-    case = judged(project, TWO_TURNS)
-    assert verdicts(case["assertions"]) == [True, True, True, False]
-    assert case["assertions"][3]["score"] == 0.5, "`when.answer` looks at the latest answer"
 
 
 def test_the_history_is_no_answer_of_the_conversation(project: Project) -> None:
@@ -121,13 +107,3 @@ def test_a_judge_that_cannot_say_says_why(project: Project, judge: str, said: st
     case = judged(project, CASE.replace("ANSWER", "Shall I?"), judge)
     assert (case["status"], case["error"]["kind"]) == ("ERROR", "judge")
     assert said in case["error"]["message"]
-
-
-def test_validate_reads_the_judges_that_suites_name(project: Project) -> None:
-    judged(project, CASE.replace("ANSWER", "Shall I?"), "criteria: [{when: x, fund: y}]")
-    said = project.run("validate", "cases")
-    assert said.exit_code == 2
-    assert "cases/eval.yaml:2:16: judge.model:" in said.stderr
-    assert (
-        "lab.yaml:1:22: criteria[0].fund: unknown key `fund`; did you mean `found`?" in said.stderr
-    )

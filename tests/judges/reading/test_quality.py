@@ -56,15 +56,3 @@ def test_no_aspect_may_be_below_the_least_grade_however_good_the_others_are(
     assert result.score >= 0.7
     assert result.passed is passed
     assert (f"; below grade {least or 3}" in result.found) is not passed
-
-
-def test_an_aspect_without_a_grade_is_an_error() -> None:
-    asker = ScriptedAsker(grades(correctness=5))
-    (result,) = read(asker, checks({"answer_quality": {}}), ONE, turn=1)
-    assert (result.passed, result.error) == (False, "the judge gave no grades for completeness")
-
-
-def test_an_expected_output_is_what_correctness_is_held_against() -> None:
-    asker = ScriptedAsker(grades(correctness=5, completeness=5, flow=5, format=5))
-    read(asker, checks({"answer_quality": 0.5}), ONE, turn=1, expected_output="Four.")
-    assert "hold correctness and completeness against it:\n   | Four." in asker.prompt

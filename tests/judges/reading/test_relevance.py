@@ -11,9 +11,7 @@ import pytest
 
 from skillup.judges.models.question import ModelQuestion
 from skillup.judges.usage import UsageTracker
-from skillup.schema.case import HistoryMessage
 from skillup.schema.record import HistoryItem
-from skillup.trial.transcript import turns_of
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read
 
@@ -98,19 +96,6 @@ def test_a_turns_relevance_is_that_of_its_answer() -> None:
     assert "turn 1" not in asker.prompt
     (result,) = read(asker, relevance(), SUMS, turn=2)
     assert result.score == 0.0
-
-
-def test_a_transcript_is_judged_without_an_agent() -> None:
-    said = ["user: 2 and 2?", "assistant: 4.", "user: 3 and 3?", f"assistant: {OFF}"]
-    messages = [
-        HistoryMessage.model_validate(dict(zip(("role", "content"), s.split(": ", 1), strict=True)))
-        for s in said
-    ]
-    recorded = make_record(*turns_of(messages))
-    (result,) = read(ScriptedAsker(is_off), relevance(window_size=1), recorded)
-    assert (result.score, [child.name for child in result.children]) == (
-        0.5, ["turn 1", "turn 2"],
-    )  # fmt: skip
 
 
 def test_what_was_put_in_beforehand_is_context_and_is_not_judged() -> None:

@@ -74,13 +74,6 @@ def test_each_criterion_has_a_majority_and_the_check_tells_how_stable_it_is() ->
     assert [child.agreement for child in result.children] == [0.666667, 0.666667]
 
 
-def test_the_reason_is_one_of_the_majoritys() -> None:
-    said = [verdicts(c1="pass"), verdicts(c1="fail"), verdicts(c1="fail")]
-    said[1]["verdicts"][0]["reason"] = "rude"
-    (result,) = read(ScriptedAsker(said), checks("A"), ONE, turn=1, **repeat(3))
-    assert result.found == "rude"
-
-
 def test_scores_are_a_mean_and_every_answer_counts() -> None:
     said = [{"reason": "close", "score": score} for score in (0.7, 0.9, 0.95)]
     asked = checks({"similar": {"to": "Hi", "threshold": 0.85}})

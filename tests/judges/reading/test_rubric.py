@@ -38,17 +38,6 @@ def test_all_criteria_of_a_turn_are_one_question() -> None:
     assert (judging.models, judging.cost_usd) == (["test:judge"], 0.5)
 
 
-def test_several_criteria_are_children_by_id_or_outcome() -> None:
-    asker = ScriptedAsker(verdicts(c1="fail", c2=("pass", "3 files")))
-    (result,) = read(asker, checks(TWO_CRITERIA), ONE, turn=1)
-    assert [(c.name, c.passed, c.score) for c in result.children] == [
-        ("tone", False, 0.0), ("Is short", True, 1.0)
-    ]  # fmt: skip
-    assert (result.passed, result.score) == (False, 0.5)
-    assert result.found == "1 of 2 criteria met; tone: c1 it is"
-    assert "3 files" in result.children[1].excerpt
-
-
 @pytest.mark.parametrize(
     ("rows", "threshold", "said", "passed", "score"),
     [

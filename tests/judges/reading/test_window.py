@@ -61,11 +61,6 @@ def test_a_turn_with_follow_ups_is_judged_by_what_came_before_them() -> None:
     assert seen(FOLLOWED, 2) == ALL[:4]
 
 
-def test_later_turns_see_the_follow_ups() -> None:
-    texts = ["question 2", "answer 2", "follow 1", "again 1", "follow 2", "again 2"]
-    assert seen(FOLLOWED, 3, window_size=2) == [*texts, "question 3", "answer 3"]
-
-
 def test_a_follow_ups_judge_sees_its_turn_up_to_it() -> None:
     asker = ScriptedAsker(verdicts(c1="pass"))
     step = FOLLOWED.record.turns[1].follow_ups[0]
@@ -81,14 +76,3 @@ def test_a_follow_ups_judge_sees_its_turn_up_to_it() -> None:
     assert "again 1" in material
     assert "again 2" not in material
     assert "answer 1" not in material
-
-
-def test_the_judge_is_told_what_to_look_at() -> None:
-    asker = ScriptedAsker(verdicts(c1="pass"))
-    read(asker, checks("A"), THREE, turn=3)
-    read(asker, checks("A"), THREE, turn=3, window_size=1)
-    read(asker, checks("A"), THREE)
-    texts = [question.prompt for question in asker.questions]
-    assert "Judge turn 3, the last one: what the agent said and did there. Everything" in texts[0]
-    assert "Judge turn 3: what the agent said and did there." in texts[1]
-    assert "Judge the conversation as a whole" in texts[2]

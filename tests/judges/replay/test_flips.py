@@ -47,22 +47,6 @@ def said(before: Grade, after: Grade) -> list[tuple[str, str, str]]:
     return [(flip.change, flip.where, flip.check.name) for flip in compare(before, after).flips]
 
 
-def test_a_check_that_passes_no_more_is_flipped_with_both_results() -> None:
-    change = compare(grade(check(found="there")), grade(failed(found="not there")))
-    [flip] = change.flips
-    assert flip.change == "flipped"
-    assert flip.before is not None
-    assert flip.after is not None
-    assert (flip.before.found, flip.after.found) == ("there", "not there")
-
-
-def test_what_is_new_and_what_is_gone() -> None:
-    assert said(grade(check("contains a")), grade(failed("contains b"))) == [
-        ("added", "turn 1", "contains b"),
-        ("removed", "turn 1", "contains a"),
-    ]
-
-
 def test_a_check_that_got_a_name_is_the_same() -> None:
     named = failed("asks first", expected="'a'")
     assert said(grade(check()), grade(named)) == [("flipped", "turn 1", "asks first")]

@@ -31,12 +31,6 @@ def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
     assert read == [Label(2, "a", 2, "Polite", True), Label(3, "b", None, CASE, False)]
 
 
-def test_a_spreadsheet_may_separate_by_semicolons(tmp_path: Path) -> None:
-    read = labels(tmp_path, "\ufeffjob;turn;check;label\na;1;Polite, brief;pass\n")
-
-    assert read == [Label(2, "a", 1, "Polite, brief", True)]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -116,14 +110,6 @@ def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
     assert labels(tmp_path, text) == []
     filled = text.replace(",\n", ",fail\n")
     assert against_labels(verdicts, labels(tmp_path, filled)).counts.false_pass == 3
-
-
-@pytest.mark.parametrize("name", ['rubric "Is polite"', 'rubric "Is polite" / Is polite'])
-def test_a_line_of_a_rubric_is_known_by_its_text(name: str) -> None:
-    score = against_labels({JudgedItem(JOB, 1, name): JudgeVerdict(True, "")},
-                           [Label(2, "a/b", 1, "Is polite", True)])  # fmt: skip
-
-    assert (score.counts.true_pass, score.unmatched) == (1, ())
 
 
 def test_a_check_that_failed_as_a_whole_leaves_its_criteria_unanswered() -> None:

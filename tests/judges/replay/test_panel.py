@@ -9,11 +9,10 @@ from skillup.judges.rejudge.judges_compared import (
     JudgeColumn,
     all_items,
     judged_by,
-    measured_checks,
     pairs_of,
 )
 from skillup.schema.case import Case
-from skillup.schema.grade import CheckResult, Judging
+from skillup.schema.grade import CheckResult
 from tests.support.stored import a_grade
 
 JOB = "case/e/with_skill/1"
@@ -55,15 +54,6 @@ def test_each_is_compared_with_each_later_one() -> None:
     assert list(seats[2].failures()) == ["no answer"]
 
 
-def test_what_it_took_adds_up() -> None:
-    took = Judging(calls=2, cached_calls=1, models=["m"], cost_usd=0.5)
-    one = seat("one", judging=took)
-    one.add("other/e/with_skill/1", a_grade().model_copy(update={"judging": took}))
-
-    assert one.took is not None
-    assert (one.took.calls, one.took.cached_calls, one.took.cost_usd) == (4, 2, 1.0)
-
-
 def a_case(**more: Any) -> Case:
     return Case.model_validate({"id": "c", "input": {"prompt": "a"}, **more})
 
@@ -95,12 +85,3 @@ def test_a_written_down_judge_is_looked_for_from_here_first(tmp_path: Path) -> N
     assert here.judge_model.model == f"scripted:{tmp_path / 'strict.yaml'}"
     assert elsewhere.judge_model.model == "scripted:judges/strict.yaml"
     assert [judge.model for judge in here.all_judges()] == ["old"]
-
-
-def test_checks_by_vectors_are_known_by_their_names() -> None:
-    similar = {"to": "a", "embedding_model": "openai:e"}
-    case = a_case(
-        assertions=[{"similar": similar, "name": "close"}, {"similar": similar}, {"similar": "b"}]
-    )
-
-    assert measured_checks(case) == {"close", 'similar "a" ≥ 0.8'}

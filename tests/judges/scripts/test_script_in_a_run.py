@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.store import RunDirectory
-from tests.support.judging import Bench
 from tests.support.project import Project
-from tests.support.records import Recorded
 
 _CASE = """
 input:
@@ -53,67 +50,6 @@ def test_each_sees_what_was_there_when_its_turn_ended(project: Project) -> None:
     found = [[check["found"] for check in turn["checks"]] for turn in grade["turns"]]
     assert found == [["exit code 0", "turn 1"], ["turn 2"]]
     assert [check["found"] for check in grade["assertions"]] == ["one two"]
-
-
-def test_a_gate_that_says_no_ends_the_conversation(project: Project) -> None:
-    project.write(
-        {
-            "eval.yaml": "name: s\n",
-            "cases/a.yaml": _CASE,
-            "gate.sh": "#!/bin/sh\necho not there; test -e nothing.txt\n",
-            "count.sh": _COUNT,
-            "judge.py": _JUDGE,
-        }
-    )
-
-    (grade,) = project.run("run", ".", "--json").data["cases"]
-
-    assert grade["status"] == "FAIL"
-    assert "not there" in grade["reason"]
-    assert [turn["status"] for turn in grade["turns"]] == ["failed", "skipped"]
-
-
-def test_a_script_that_is_missing_is_an_error_before_the_first_turn(project: Project) -> None:
-    project.write(
-        {
-            "eval.yaml": "name: s\n",
-            "cases/a.yaml": "input: {prompt: go}\nassertions: [{script: none.sh}]\n"
-            "scripted: [{say: x}]\n",
-        }
-    )
-
-    outcome = project.run("run", ".", "--json")
-
-    (grade,) = outcome.data["cases"]
-    assert outcome.exit_code == 3
-    assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "judge")
-    assert "there is no script" in grade["reason"]
-    assert grade["turns"] == []
-
-
-def test_a_record_is_judged_alike_when_the_suite_is_gone(project: Project) -> None:
-    project.write(
-        {
-            "eval.yaml": "name: s\n",
-            "cases/a.yaml": _CASE,
-            "gate.sh": "#!/bin/sh\ntest -e one.txt\n",
-            "count.sh": _COUNT,
-            "judge.py": _JUDGE,
-        }
-    )
-    (grade,) = project.run("run", ".", "--json", "--out", "run").data["cases"]
-    directory = RunDirectory.open(project.root / "run")
-    (job,) = directory.finished_jobs()
-    bench = Bench(project.root / "elsewhere")
-
-    recorded = Recorded(directory.read_record(job), directory.blobs.read_state)
-    again = bench.grade(recorded, **{**recorded.record.case, "id": "a"})
-
-    assert again.status == grade["status"] == "PASS"
-    assert again.assertions[0].model_dump() == grade["assertions"][0]
-    assert [c.model_dump() for t in again.turns for c in t.checks] == [
-        check for turn in grade["turns"] for check in turn["checks"]
-    ]
 
 
 def test_a_changed_script_never_judges_in_place_of_a_kept_copy_that_is_gone(
