@@ -12,27 +12,22 @@ from __future__ import annotations
 from skillup.process.cleanup import ProcessRegister, end_leftovers, kill_running
 from skillup.process.request import (
     CompletedOutput,
-    EndedBy,
     Leftover,
     OnLine,
     ProcessOutcome,
     ProcessRequest,
-    Redact,
 )
 from skillup.process.supervise import run_process, run_quiet
-from skillup.process.tree import OWNER_VARIABLE, TRIAL_VARIABLE, new_marker
+from skillup.process.tree import TRIAL_VARIABLE, new_marker
 
 __all__ = [
-    "OWNER_VARIABLE",
     "TRIAL_VARIABLE",
     "CompletedOutput",
-    "EndedBy",
     "Leftover",
     "OnLine",
     "ProcessOutcome",
     "ProcessRegister",
     "ProcessRequest",
-    "Redact",
     "end_leftovers",
     "kill_running",
     "new_marker",

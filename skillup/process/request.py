@@ -10,9 +10,6 @@ from typing import Literal, NamedTuple, TypeAlias
 OnLine: TypeAlias = Callable[[bytes], Awaitable[None] | None]
 """Called with each line, without its newline; what it returns is awaited before the next line."""
 
-Redact: TypeAlias = Callable[[bytes], bytes]
-"""Masks secrets in one line."""
-
 EndedBy: TypeAlias = Literal[
     "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
 ]
@@ -54,7 +51,8 @@ class ProcessRequest:
     has_answered: Callable[[], bool] | None = None
     """Called after each line: whether the answer is complete, so that the process should exit."""
     answered_grace_seconds: float = 5.0
-    redact: Redact | None = None
+    redact: Callable[[bytes], bytes] | None = None
+    """Masks secrets in one line."""
 
     def __post_init__(self) -> None:
         if not self.argv:
@@ -72,8 +70,7 @@ class ProcessOutcome:
 
     ``peak_memory_bytes`` is the largest sampled sum of resident memory over the whole tree; None
     if the process ended before the first sample. ``cpu_seconds`` is user plus system time of the
-    process, the descendants it waited for, and on Linux those that were left to us; elsewhere, of
-    descendants that outlived it, as of their last sample.
+    process and the descendants that were waited for.
     """
 
     exit_code: int | None

@@ -59,7 +59,7 @@ def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree]:
         except (OSError, ValueError) as error:
             raise StartError(_why_not_started(error, request.argv[0], request.cwd, env)) from error
         pid = popen.pid
-        main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0, 0.0, 0)
+        main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0, 0)
         return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
 
 
@@ -79,13 +79,9 @@ def _why_not_started(
 ) -> str:
     if not isinstance(error, OSError):
         return f"{program}: an argument or variable cannot be passed on: {error}"
-    if error.errno == errno.E2BIG:
-        return f"{program}: the arguments and variables are longer than the system allows"
     if not cwd.is_dir():
         what = "is not a directory" if cwd.exists() else "does not exist"
         return f"the working directory {cwd} {what}"
-    if error.errno == errno.EACCES and not os.access(cwd, os.X_OK):
-        return f"the working directory {cwd} may not be entered"
     if error.errno == errno.ENOENT:
         path = env.get("PATH", os.defpath)
         found = cwd / program if "/" in program else shutil.which(program, os.F_OK, path)
@@ -94,8 +90,6 @@ def _why_not_started(
         if not Path(found).exists():
             return f"{program}: no such file"
         return f"{program}: the interpreter that its first line names does not exist"
-    reasons = {
-        errno.EACCES: "the file is not executable",
-        errno.ENOEXEC: "neither a program for this system nor a script with a #! line",
-    }
-    return f"{program}: {reasons.get(error.errno or 0, error.strerror or str(error))}"
+    if error.errno == errno.EACCES:
+        return f"{program}: the file is not executable"
+    return f"{program}: {error.strerror or error}"

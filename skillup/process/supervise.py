@@ -274,7 +274,7 @@ class _Supervision:
 
     def outcome(self, duration_ms: int) -> ProcessOutcome:
         stdout, stderr = self._streams
-        code, cpu = self._exit_status, self._cpu_seconds
+        code = self._exit_status
         over_limit = stdout.over_limit or stderr.over_limit
         return ProcessOutcome(
             exit_code=code if code is not None and code >= 0 else None,
@@ -286,7 +286,7 @@ class _Supervision:
             stderr_bytes=stderr.total_bytes,
             truncated_lines=stdout.truncated_lines + stderr.truncated_lines,
             peak_memory_bytes=self._peak_memory_bytes or None,
-            cpu_seconds=None if cpu is None else cpu + self._tree.orphan_cpu_seconds,
+            cpu_seconds=self._cpu_seconds,
             leftover=self._ending.leftover,
             survivors=self._ending.survivors,
         )

@@ -31,7 +31,6 @@ class ProcessRow(NamedTuple):
     """One process. ``key`` names it for good; a pid alone is used again later.
 
     ``started`` is in seconds since boot (Linux) or since the epoch, comparable within one machine.
-    ``cpu_seconds`` includes the children it waited for, where the system tells.
     """
 
     pid: int
@@ -40,7 +39,6 @@ class ProcessRow(NamedTuple):
     parent: int
     session: int
     started: float
-    cpu_seconds: float
     resident_bytes: int
 
     @property
@@ -74,7 +72,6 @@ def read_row(pid: int) -> ProcessRow | None:
         parent=int(fields[1]),
         session=int(fields[3]),
         started=int(fields[19]) / _TICKS_PER_SECOND,
-        cpu_seconds=sum(map(int, fields[11:15])) / _TICKS_PER_SECOND,
         resident_bytes=max(0, int(fields[21])) * _PAGE_BYTES,
     )
 
@@ -87,12 +84,11 @@ def row_of_psutil(pid: int) -> ProcessRow | None:
         process = psutil.Process(pid)
         with process.oneshot():
             zombie = process.status() == psutil.STATUS_ZOMBIE
-            cpu = resident = 0.0
+            resident = 0
             with suppress(psutil.AccessDenied, psutil.ZombieProcess):
-                cpu = sum(process.cpu_times()[:4])
                 resident = process.memory_info().rss
             name, parent, started = process.name(), process.ppid(), process.create_time()
-        return ProcessRow(pid, name, zombie, parent, os.getsid(pid), started, cpu, int(resident))
+        return ProcessRow(pid, name, zombie, parent, os.getsid(pid), started, resident)
     except (psutil.Error, OSError):
         return None
 
@@ -222,7 +218,6 @@ class ProcessTree:
         self._sessions: set[int] = {main.session} if main else set()
         self._takes_orphans = takes_orphans or main is not None
         self._created_at = time.monotonic()
-        self._orphan_cpu: dict[tuple[int, float], float] = {}
         self._quiet = False
         if main is not None:
             running_trees.add(self)
@@ -230,11 +225,6 @@ class ProcessTree:
     def close(self) -> None:
         """Forgets the turn: its processes are gone."""
         running_trees.discard(self)
-
-    @property
-    def orphan_cpu_seconds(self) -> float:
-        """What members used that the main process did not wait for."""
-        return sum(self._orphan_cpu.values())
 
     def sample_memory(self) -> int:
         """Resident bytes of all members by a recent, cheap look; what is seen is remembered."""
@@ -289,8 +279,6 @@ class ProcessTree:
             self.known.add(row.key)
             if own is None or row.session != own.session:
                 self._sessions.add(row.session)
-            if not self._is_main(row) and row.parent not in found:
-                self._orphan_cpu[row.key] = row.cpu_seconds
         return list(found.values())
 
     def _is_head(
@@ -319,16 +307,10 @@ class ProcessTree:
             has_assignment(row.pid, tree.assignment) for tree in others
         )
 
-    def _is_main(self, row: ProcessRow) -> bool:
-        return self.main is not None and row.key == self.main.key
-
     def _reap(self, row: ProcessRow) -> bool:
         """Whether a dead member was an orphan of ours and is now cleared away."""
-        if row.parent != os.getpid() or self._is_main(row):
+        if row.parent != os.getpid() or (self.main is not None and row.key == self.main.key):
             return False
         with suppress(ChildProcessError):
-            found, _, usage = os.wait4(row.pid, os.WNOHANG)
-            if found == row.pid:
-                self._orphan_cpu[row.key] = usage.ru_utime + usage.ru_stime
-                return True
+            return os.waitpid(row.pid, os.WNOHANG)[0] == row.pid
         return False
