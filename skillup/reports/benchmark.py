@@ -14,14 +14,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from skillup.reports.markdown import escape
+from skillup.reports.markdown import escape, row
+from skillup.reports.text import count
 from skillup.reports.view_model import total_tokens
-from skillup.schema.grade import CheckResult, Grade, RunResult
+from skillup.schema.grade import Grade, RunResult
 from skillup.stats.proportions import percent
 
 CONFIGURATIONS = ("with_skill", "without_skill")
 Place = tuple[int, str, int]
 """Eval id, configuration, run number: what names a run in that shape."""
+_METRICS = (
+    ("pass_rate", "Pass Rate", ".0f", "%", "+.2f"),
+    ("time_seconds", "Time", ".1f", "s", "+.1f"),
+    ("tokens", "Tokens", ".0f", "", "+.0f"),
+)
+"""Name, title, form of a mean, unit, and form of a difference."""
 
 
 def benchmark_json(result: RunResult) -> bytes:
@@ -47,7 +54,31 @@ def benchmark(
     runs = [(place, grade) for place, grade in places(grades) if grade.status in ("PASS", "FAIL")]
     order = configurations(variant for (_, variant, _), _ in runs)
     runs.sort(key=lambda run: (order.index(run[0][1]), run[0]))
-    entries = [_run(place, grade, names, tool_calls) for place, grade in runs]
+    entries = []
+    for place, grade in runs:
+        expected = expectations(grade)
+        calls = (
+            {}
+            if tool_calls is None
+            else dict(zip(("tool_calls", "errors"), tool_calls[place], strict=True))
+        )
+        outcome = {
+            **counts(expected),
+            "time_seconds": round(grade.duration_ms / 1000, 3),
+            "tokens": total_tokens(grade.usage) or 0,
+            **calls,
+        }
+        entries.append(
+            {
+                "eval_id": place[0],
+                "eval_name": names[place[0] - 1],
+                "configuration": place[1],
+                "run_number": place[2],
+                "result": outcome,
+                "expectations": expected,
+                "notes": run_notes(grade),
+            }
+        )
     return {
         "metadata": {
             "skill_name": skill_name or ", ".join(dict.fromkeys(g.suite for g in grades)),
@@ -60,7 +91,7 @@ def benchmark(
         },
         "runs": entries,
         "run_summary": _summary(entries),
-        "notes": list(_notes(grades)),
+        "notes": _notes(grades),
     }
 
 
@@ -71,21 +102,25 @@ def configurations(variants: Iterable[str]) -> list[str]:
     return ours + [name for name in found if name not in CONFIGURATIONS]
 
 
-def eval_names(grades: Sequence[Grade]) -> list[str]:
-    """The cases, in order; the first is eval 1. Named with their suite where there are several."""
+def _names(grades: Sequence[Grade]) -> list[str]:
+    """Of each grade's case; with its suite where there are several."""
     several = len({grade.suite for grade in grades}) > 1
-    return list(dict.fromkeys(_name(grade, several) for grade in grades))
+    return [f"{g.suite}/{g.case_id}" if several else g.case_id for g in grades]
+
+
+def eval_names(grades: Sequence[Grade]) -> list[str]:
+    """The cases, in order; the first is eval 1."""
+    return list(dict.fromkeys(_names(grades)))
 
 
 def places(grades: Sequence[Grade]) -> list[tuple[Place, Grade]]:
-    """What each trial is in that shape; where several engines held a case, its runs go on."""
-    several = len({grade.suite for grade in grades}) > 1
+    """What each trial is in that shape; where a case ran on several engines, its runs go on."""
     ids = {name: number for number, name in enumerate(eval_names(grades), start=1)}
-    taken: dict[tuple[int, str], int] = {}
+    taken: Counter[tuple[int, str]] = Counter()
     found: list[tuple[Place, Grade]] = []
-    for grade in grades:
-        key = (ids[_name(grade, several)], grade.variant)
-        taken[key] = taken.get(key, 0) + 1
+    for name, grade in zip(_names(grades), grades, strict=True):
+        key = (ids[name], grade.variant)
+        taken[key] += 1
         found.append(((*key, taken[key]), grade))
     return found
 
@@ -97,10 +132,13 @@ def expectations(grade: Grade) -> list[dict[str, Any]]:
         for turn in grade.turns
         for check in turn.deciding_checks()
     ]
-    checks += [("", check) for check in grade.assertions]
     return [
-        {"text": where + check.name, "passed": check.passed, "evidence": _evidence(check)}
-        for where, check in checks
+        {
+            "text": where + check.name,
+            "passed": check.passed,
+            "evidence": "\n".join(filter(None, (check.error or check.found, check.excerpt))),
+        }
+        for where, check in [*checks, *(("", check) for check in grade.assertions)]
     ]
 
 
@@ -113,9 +151,51 @@ def counts(expected: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def run_notes(grade: Grade) -> list[str]:
     """What whoever reads the numbers of a run should know."""
-    notes = list(grade.warnings)
-    if total_tokens(grade.usage) is None:
-        notes.append("the engine did not tell how many tokens it took")
+    unknown = total_tokens(grade.usage) is None
+    return [*grade.warnings, *["the engine did not tell how many tokens it took"] * unknown]
+
+
+def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Mean, sample standard deviation and range of each configuration, and how the two differ.
+
+    With one configuration alone there is no difference: `delta` is empty, which the viewer shows as
+    a dash. (The aggregator has the difference to nothing there.)
+    """
+    found: dict[str, Any] = {}
+    for name in configurations(entry["configuration"] for entry in entries):
+        results = [entry["result"] for entry in entries if entry["configuration"] == name]
+        found[name] = {}
+        for metric, *_ in _METRICS:
+            values = [float(result[metric]) for result in results]
+            # Not by `statistics`, which is more exact: the fourth digit is to be the aggregator's.
+            mean = sum(values) / len(values)
+            spare = sum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
+            numbers = (mean, math.sqrt(spare), min(values), max(values))
+            names = ("mean", "stddev", "min", "max")
+            rounded = (round(number, 4) for number in numbers)
+            found[name][metric] = dict(zip(names, rounded, strict=True))
+    sides = [found[name] for name in CONFIGURATIONS if name in found]
+    found["delta"] = {}
+    if len(sides) == 2:
+        for metric, _, _, _, form in _METRICS:
+            change = sides[0][metric]["mean"] - sides[1][metric]["mean"]
+            found["delta"][metric] = f"{change:{form}}"
+    return found
+
+
+def _notes(grades: Sequence[Grade]) -> list[str]:
+    engines = list(dict.fromkeys(grade.engine for grade in grades))
+    notes = [
+        f"Eval {number} ({grade.case_id}), {variant}, run {run} was not graded: "
+        f"{grade.status}: {grade.reason}"
+        for (number, variant, run), grade in places(grades)
+        if grade.status not in ("PASS", "FAIL")
+    ]
+    if len(engines) > 1:
+        together = (
+            f"The runs of {len(engines)} engines ({', '.join(engines)}) stand together here; "
+        )
+        notes.insert(0, together + "`skillup export` sets them apart.")
     return notes
 
 
@@ -123,7 +203,7 @@ def markdown_of(data: Mapping[str, Any]) -> str:
     """`benchmark.md`: the means of :func:`benchmark`, as a table."""
     about, summary = data["metadata"], data["run_summary"]
     names = [name for name in summary if name != "delta"]
-    heads = [escape(name.replace("_", " ").title()) for name in names]
+    heads = ["Metric", *(escape(name.replace("_", " ").title()) for name in names)]
     heads += ["Delta"] if summary["delta"] else []
     lines = [
         f"# Skill Benchmark: {escape(about['skill_name'])}",
@@ -134,28 +214,24 @@ def markdown_of(data: Mapping[str, Any]) -> str:
         "",
         "## Summary",
         "",
-        "| " + " | ".join(["Metric", *heads]) + " |",
-        "|" + "---|" * (len(heads) + 1),
+        row(heads),
+        "|" + "---|" * len(heads),
     ]
-    for metric, title, scale, form, unit in (
-        ("pass_rate", "Pass Rate", 100, ".0f", "%"),
-        ("time_seconds", "Time", 1, ".1f", "s"),
-        ("tokens", "Tokens", 1, ".0f", ""),
-    ):
+    for metric, title, form, unit, _ in _METRICS:
         cells = []
         for name in names:
-            mean, spread = summary[name][metric]["mean"], summary[name][metric]["stddev"] * scale
-            shown = percent(mean) if unit == "%" else f"{mean * scale:{form}}{unit}"
-            cells.append(f"{shown} ± {spread:{form}}{unit}")
+            mean, spread = summary[name][metric]["mean"], summary[name][metric]["stddev"]
+            shown = percent(mean) if unit == "%" else f"{mean:{form}}{unit}"
+            cells.append(f"{shown} ± {spread * (100 if unit == '%' else 1):{form}}{unit}")
         if summary["delta"]:
-            cells.append(summary["delta"][metric] + ("s" if metric == "time_seconds" else ""))
-        lines.append("| " + " | ".join([title, *cells]) + " |")
+            cells.append(summary["delta"][metric] + ("s" if unit == "s" else ""))
+        lines.append(row([title, *cells]))
     if data["notes"]:
         lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
     return "\n".join(lines)
 
 
-def _evals(runs: Sequence[Mapping[str, Any]], configurations: Sequence[str]) -> str:
+def _evals(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     """``1, 3 (4 runs each per configuration); 2 (1 run per configuration)``.
 
     By how many runs they have: `runs_per_configuration` is but the most that any of them has.
@@ -163,109 +239,16 @@ def _evals(runs: Sequence[Mapping[str, Any]], configurations: Sequence[str]) -> 
     counted: dict[int, Counter[str]] = {}
     for run in runs:
         counted.setdefault(run["eval_id"], Counter())[run["configuration"]] += 1
-    alike: dict[tuple[int, ...], list[int]] = {}
+    alike: dict[tuple[int, ...], list[str]] = {}
     for number in sorted(counted):
-        counts = tuple(counted[number][name] for name in configurations)
-        alike.setdefault(counts, []).append(number)
-    return "; ".join(
-        f"{', '.join(map(str, evals))} ({_run_counts(counts, configurations, len(evals))})"
-        for counts, evals in alike.items()
-    )
-
-
-def _run_counts(counts: Sequence[int], configurations: Sequence[str], evals: int) -> str:
-    each = " each" if evals > 1 else ""
-    if len(set(counts)) == 1:
-        return f"{counts[0]} run{'s' if counts[0] != 1 else ''}{each} per configuration"
-    named = zip(counts, configurations, strict=True)
-    return ", ".join(f"{n} {escape(name.replace('_', ' '))}" for n, name in named) + each
-
-
-def _name(grade: Grade, several: bool) -> str:
-    return f"{grade.suite}/{grade.case_id}" if several else grade.case_id
-
-
-def _evidence(check: CheckResult) -> str:
-    parts = [check.error or check.found, check.excerpt]
-    return "\n".join(part for part in parts if part)
-
-
-def _run(
-    place: Place,
-    grade: Grade,
-    names: Sequence[str],
-    tool_calls: Mapping[Place, tuple[int, int]] | None,
-) -> dict[str, Any]:
-    expected = expectations(grade)
-    number, configuration, run = place
-    summary = counts(expected)
-    outcome = {
-        **{name: summary[name] for name in ("pass_rate", "passed", "failed", "total")},
-        "time_seconds": round(grade.duration_ms / 1000, 3),
-        "tokens": total_tokens(grade.usage) or 0,
-    }
-    if tool_calls is not None:
-        calls, failed = tool_calls[place]
-        outcome |= {"tool_calls": calls, "errors": failed}
-    return {
-        "eval_id": number,
-        "eval_name": names[number - 1],
-        "configuration": configuration,
-        "run_number": run,
-        "result": outcome,
-        "expectations": expected,
-        "notes": run_notes(grade),
-    }
-
-
-def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Mean, sample standard deviation and range of each configuration, and how the two differ.
-
-    With one configuration alone there is no difference: `delta` is empty, which the viewer shows as
-    a dash. (The aggregator has the difference to nothing there.)
-    """
-    metrics = ("pass_rate", "time_seconds", "tokens")
-    found: dict[str, Any] = {}
-    for name in configurations(entry["configuration"] for entry in entries):
-        results = [entry["result"] for entry in entries if entry["configuration"] == name]
-        found[name] = {m: _spread([float(r[m]) for r in results]) for m in metrics}
-    sides = [found[name] for name in CONFIGURATIONS if name in found]
-    found["delta"] = {}
-    if len(sides) < 2:
-        return found
-    change = {m: sides[0][m]["mean"] - sides[1][m]["mean"] for m in metrics}
-    found["delta"] = {
-        "pass_rate": f"{change['pass_rate']:+.2f}",
-        "time_seconds": f"{change['time_seconds']:+.1f}",
-        "tokens": f"{change['tokens']:+.0f}",
-    }
-    return found
-
-
-def _spread(values: Sequence[float]) -> dict[str, float]:
-    # Not by `statistics`, which is more exact: the fourth digit is to be the aggregator's.
-    mean = sum(values) / len(values)
-    spare = sum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
-    return {
-        "mean": round(mean, 4),
-        "stddev": round(math.sqrt(spare), 4),
-        "min": round(min(values), 4),
-        "max": round(max(values), 4),
-    }
-
-
-def _notes(grades: Sequence[Grade]) -> list[str]:
-    engines = list(dict.fromkeys(grade.engine for grade in grades))
-    notes = []
-    if len(engines) > 1:
-        notes.append(
-            f"The runs of {len(engines)} engines ({', '.join(engines)}) stand together here; "
-            "`skillup export` sets them apart."
-        )
-    for (number, variant, run), grade in places(grades):
-        if grade.status not in ("PASS", "FAIL"):
-            notes.append(
-                f"Eval {number} ({grade.case_id}), {variant}, run {run} was not graded: "
-                f"{grade.status}: {grade.reason}"
-            )
-    return notes
+        alike.setdefault(tuple(counted[number][name] for name in names), []).append(str(number))
+    parts = []
+    for numbers, evals in alike.items():
+        each = " each" if len(evals) > 1 else ""
+        words = f"{count(numbers[0], 'run')}{each} per configuration"
+        if len(set(numbers)) > 1:
+            shown = (escape(name.replace("_", " ")) for name in names)
+            named = zip(numbers, shown, strict=True)
+            words = ", ".join(f"{number} {name}" for number, name in named) + each
+        parts.append(f"{', '.join(evals)} ({words})")
+    return "; ".join(parts)

@@ -55,8 +55,12 @@ def junit_xml(result: RunResult) -> bytes:
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
         about = [("engine", engine), ("variant", variant), *_figures(rows)]
         suites.append((name, suite, [_test(row) for row in rows], about))
-    if result.not_run:
-        suites.append(("not run", "skillup", list(_not_run(result)), []))
+    why = f": {result.stopped.message}" if result.stopped is not None else ""
+    missing = [TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run]
+    for case in missing:
+        case.result = [Skipped(_text(f"this trial was planned and not run{why}"))]
+    if missing:
+        suites.append(("not run", "skillup", missing, []))
     for number, (name, package, tests, figures) in enumerate(suites):
         made: Any = _Suite(_text(name))
         made.package = _text(package)
@@ -74,14 +78,6 @@ def junit_xml(result: RunResult) -> bytes:
         xml.append(made)
     text: bytes = xml.tostring()
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
-
-
-def _not_run(result: RunResult) -> Iterator[TestCase]:
-    why = f": {result.stopped.message}" if result.stopped is not None else ""
-    for job in result.not_run:
-        case = TestCase(_text(job), classname="not run", time=0.0)
-        case.result = [Skipped(_text(f"this trial was planned and not run{why}"))]
-        yield case
 
 
 def _name(grade: Grade) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from skillup.checks.describe import in_words
-from skillup.reports.text import listed, money, one_line, shown_id
+from skillup.reports.text import count, listed, money, one_line, shown_id
 from skillup.schema.analysis import CaseReliability
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, Judging, RunResult, Summary
 
@@ -31,8 +31,12 @@ class FailedCheck:
     name: str
     """The check; the kind of an error; a turn's status."""
     found: str
-    is_turn: bool = False
     check: CheckResult | None = None
+
+    @property
+    def is_turn(self) -> bool:
+        """It ended the turn."""
+        return self.check is None
 
     @property
     def sentence(self) -> str:
@@ -79,10 +83,30 @@ class Row:
 
 def row_of(grade: Grade) -> Row:
     """The trial's row."""
+    checks: list[CheckResult] = []
+    failures: list[FailedCheck] = []
+
+    def add(own: Sequence[CheckResult], where: str) -> None:
+        checks.extend(own)
+        failures.extend(
+            FailedCheck(where, check.name, check.error or check.found, check)
+            for check in own
+            if not check.passed and check.evaluated
+        )
+
+    for turn in grade.turns:
+        where = f"turn {turn.turn_number}: "
+        if turn.error is not None:  # some messages begin with the turn, too
+            message = str(turn.error["message"]).removeprefix(where)
+            failures.append(FailedCheck(where, str(turn.error["kind"]), message))
+        elif turn.status != "completed":
+            failures.append(FailedCheck(where, turn.status, turn.reason))
+        add(turn.deciding_checks(), where)
+    add(grade.assertions, "")
     return Row(
         grade,
-        [c for turn in grade.turns for c in turn.deciding_checks()] + grade.assertions,
-        list(_failures(grade)),
+        checks,
+        failures,
         grade.score if grade.status in ("PASS", "FAIL") else None,
         total_tokens(grade.usage),
         sum(turn.status == "completed" for turn in grade.turns),
@@ -94,24 +118,6 @@ def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
     counts = [(usage or {}).get(name) for name in ("input_tokens", "output_tokens")]
     known = [count for count in counts if isinstance(count, int)]
     return sum(known) if known else None
-
-
-def _failures(grade: Grade) -> Iterator[FailedCheck]:
-    for turn in grade.turns:
-        where = f"turn {turn.turn_number}: "
-        if turn.error is not None:  # some messages begin with the turn, too
-            message = str(turn.error["message"]).removeprefix(where)
-            yield FailedCheck(where, str(turn.error["kind"]), message, is_turn=True)
-        elif turn.status != "completed":
-            yield FailedCheck(where, turn.status, turn.reason, is_turn=True)
-        yield from _failed(turn.deciding_checks(), where)
-    yield from _failed(grade.assertions, "")
-
-
-def _failed(checks: Iterable[CheckResult], where: str) -> Iterator[FailedCheck]:
-    for check in checks:
-        if not check.passed and check.evaluated:
-            yield FailedCheck(where, check.name, check.error or check.found, check=check)
 
 
 # What tells trials from each other, and which of them have the same to say.
@@ -144,10 +150,6 @@ class Labels:
         grade = row.grade
         return self.label(grade.case_id, grade.engine, grade.variant, grade.trial)
 
-    def case_of(self, row: Row) -> str:
-        """The trial's case, without its number."""
-        return self.label(row.grade.case_id, row.grade.engine, row.grade.variant)
-
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     """Those with the same key together, in the order of the first of each."""
@@ -168,12 +170,13 @@ class RunView:
     def names(self, rows: Iterable[Row]) -> str:
         """``asks #2, please (3 of 5)``: trials by their cases."""
         of_case = Counter(row.case for row in self.rows)
-        names = [
-            self.labels.of_row(some[0])
-            if len(some) == 1
-            else f"{self.labels.case_of(some[0])} ({len(some)} of {of_case[some[0].case]})"
-            for some in grouped(rows, lambda row: row.case)
-        ]
+        names = []
+        for some in grouped(rows, lambda row: row.case):
+            name = self.labels.of_row(some[0])
+            if len(some) > 1:
+                case = self.labels.label(*some[0].case[1:])
+                name = f"{case} ({len(some)} of {of_case[some[0].case]})"
+            names.append(name)
         return listed(names[:MAX_NAMED], len(names))
 
     def notes(self) -> Iterator[tuple[str, str]]:
@@ -197,9 +200,8 @@ class RunView:
         again = [f"{self.labels.of_row(row)} ({row.attempt})" for row in self.rows if row.attempt]
         if not again:
             return None
-        return f"{_trials(len(again))} {_were(len(again))} retried: " + listed(
-            again[:MAX_NAMED], len(again)
-        )
+        trials = f"{count(len(again), 'trial')} {_were(len(again))} retried"
+        return f"{trials}: {listed(again[:MAX_NAMED], len(again))}"
 
 
 def view_of(result: RunResult) -> RunView:
@@ -239,11 +241,10 @@ def simulator_lines(grade: Grade) -> Iterator[str]:
     """
     if grade.simulator is None:
         return
-    if grade.status != "PASS":
-        for turn in grade.turns:
-            if turn.source == "simulator" and turn.status != "skipped":
-                message = one_line(turn.content, 160) or "nothing"
-                yield f"turn {turn.turn_number}, simulated user: {message}"
+    for turn in grade.turns if grade.status != "PASS" else ():
+        if turn.source == "simulator" and turn.status != "skipped":
+            message = one_line(turn.content, 160) or "nothing"
+            yield f"turn {turn.turn_number}, simulated user: {message}"
     if grade.simulator.stop is not None:
         why = one_line(grade.simulator.reason, 200)
         yield f"ended by the simulated user: {grade.simulator.stop}" + (f", {why}" if why else "")
@@ -251,26 +252,28 @@ def simulator_lines(grade: Grade) -> Iterator[str]:
 
 def judge_lines(grade: Grade) -> Iterator[str]:
     """Votes that were not all the same, and quotations that support nothing."""
-    for turn in grade.turns:
-        for check in turn.checks:
-            yield from _judge_lines(check, f"turn {turn.turn_number}: ")
-        for follow_up in turn.follow_ups:
-            for check in follow_up.checks:
-                yield from _judge_lines(check, f"turn {turn.turn_number}, {follow_up.label}: ")
-    for check in grade.assertions:
-        yield from _judge_lines(check, "")
+    places = [("", grade.assertions)]
+    for turn in reversed(grade.turns):
+        where = f"turn {turn.turn_number}"
+        places[:0] = [
+            (f"{where}: ", turn.checks),
+            *((f"{where}, {level.label}: ", level.checks) for level in turn.follow_ups),
+        ]
+    for where, checks in places:
+        yield from _judge_lines(checks, where)
 
 
-def _judge_lines(check: CheckResult, where: str) -> Iterator[str]:
-    label = f"{where}{one_line(check.name, 80)}"
-    if check.agreement is not None and check.agreement < 1 and not check.children:
-        votes = ", ".join(f"{vote:g}" for vote in check.votes or ())
-        yield f"{label}: the judge was of several minds ({votes}; agreement {check.agreement:.2f})"
-    for note in check.notes:
-        if "quotation" in note:
-            yield f"{label}: {one_line(note, 160)}"
-    for child in check.children:
-        yield from _judge_lines(child, where)
+def _judge_lines(checks: Iterable[CheckResult], where: str) -> Iterator[str]:
+    for check in checks:
+        label = f"{where}{one_line(check.name, 80)}"
+        if check.agreement is not None and check.agreement < 1 and not check.children:
+            votes = ", ".join(f"{vote:g}" for vote in check.votes or ())
+            split = f"{votes}; agreement {check.agreement:.2f}"
+            yield f"{label}: the judge was of several minds ({split})"
+        for note in check.notes:
+            if "quotation" in note:
+                yield f"{label}: {one_line(note, 160)}"
+        yield from _judge_lines(check.children, where)
 
 
 def judging_cost(judging: Judging | None) -> str | None:
@@ -278,9 +281,8 @@ def judging_cost(judging: Judging | None) -> str | None:
     if judging is None or not judging.calls:
         return None
     cached = f" ({judging.cached_calls} from the cache)" if judging.cached_calls else ""
-    calls = "call" if judging.calls == 1 else "calls"
     cost = f", {money(judging.cost_usd)}" if judging.cost_usd is not None else ""
-    return f"judges: {judging.calls} {calls}{cached}{cost}"
+    return f"judges: {count(judging.calls, 'call')}{cached}{cost}"
 
 
 # Trials that did not run: why, which, and the command that goes on; and those not needed.
@@ -288,23 +290,22 @@ def judging_cost(judging: Judging | None) -> str | None:
 
 def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
     """Of a run that was stopped early; nothing of any other."""
-    if not result.not_run:
-        return
-    why = f"stopped: {result.stopped.message}; " if result.stopped is not None else ""
-    missing = len(result.not_run)
-    planned = len(result.cases) + missing + len(result.not_needed)
-    of = f"{missing} of {_trials(planned)} {_were(missing)} not run"
-    if missing == planned:
-        of = "no trial was run"
-    yield f"{why}{of}: {not_run_words(result)}"
-    yield f"go on with: {go_on}"
+    if result.not_run:
+        why = f"stopped: {result.stopped.message}; " if result.stopped is not None else ""
+        missing = len(result.not_run)
+        planned = len(result.cases) + missing + len(result.not_needed)
+        of = f"{missing} of {count(planned, 'trial')} {_were(missing)} not run"
+        if missing == planned:
+            of = "no trial was run"
+        yield f"{why}{of}: {not_run_words(result)}"
+        yield f"go on with: {go_on}"
 
 
 def not_run_words(result: RunResult) -> str:
     """``case-a ×3, case-b``: with engine and variant where the run has several of them."""
     jobs = [job.rsplit("/", maxsplit=3) for job in result.not_run]
-    held = [(grade.engine, grade.variant, 1) for grade in result.cases]
-    labels = Labels.of([*held, *((engine, variant, 1) for _, engine, variant, _ in jobs)])
+    ran = [(grade.engine, grade.variant, 1) for grade in result.cases]
+    labels = Labels.of([*ran, *((engine, variant, 1) for _, engine, variant, _ in jobs)])
     counts = Counter(labels.label(case, engine, variant) for case, engine, variant, _ in jobs)
     names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
     return listed(names[:MAX_NAMED], len(names))
@@ -315,28 +316,22 @@ def decided_words(cases: Sequence[CaseReliability]) -> str | None:
     tests = [case.decision for case in cases if case.decision is not None]
     if not tests:
         return None
-    counts = sorted(test.trials for test in tests if test.verdict != "undecided")
     parts: list[str] = []
+    counts = sorted(test.trials for test in tests if test.verdict != "undecided")
     if counts:
-        span = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[0]}"
-        parts.append(f"decided after {span} trial{'s' if counts[-1] != 1 else ''}")
+        fewest = f"{counts[0]} to " if counts[0] != counts[-1] else ""
+        parts.append(f"decided after {fewest}{count(counts[-1], 'trial')}")
     saved = sum(test.saved for test in tests)
     run = sum(case.rate.held + case.error + case.skip + case.not_run for case in cases)
     if saved:
         parts.append(f"{saved} of {run + saved} trials {_were(saved)} not needed")
     undecided = [c for c in cases if c.decision is not None and c.decision.verdict == "undecided"]
     waiting = sum(case.not_run > 0 for case in undecided)
-    for count, words in (
-        (waiting, f"{'is' if waiting == 1 else 'are'} not decided yet"),
-        (len(undecided) - waiting, "could not be decided"),
-    ):
-        if count:
-            parts.append(f"{count} case{'s' if count != 1 else ''} {words}")
+    if waiting:
+        parts.append(f"{count(waiting, 'case')} {'is' if waiting == 1 else 'are'} not decided yet")
+    if len(undecided) > waiting:
+        parts.append(f"{count(len(undecided) - waiting, 'case')} could not be decided")
     return "; ".join(parts)
-
-
-def _trials(count: int) -> str:
-    return f"{count} trial{'s' if count != 1 else ''}"
 
 
 def _were(count: int) -> str:
