@@ -121,9 +121,13 @@ def dataset_cases(
     for number, dataset in enumerate(suite.cases.datasets):
         try:
             template = _template(dataset, document, root, ("cases", "datasets", number))
-            yield from _cases(root / dataset.path, template, suite, root, variables, problems)
+            items = _read_items(root / dataset.path, problems)
         except InvalidFilesError as error:
             problems.extend(error.problems)
+        else:
+            yield from _cases(
+                root / dataset.path, items, template, suite, root, variables, problems
+            )
 
 
 def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Document:
@@ -145,13 +149,13 @@ def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Doc
 
 def _cases(
     path: Path,
+    items: list[DatasetItem],
     template: Document,
     suite: Suite,
     root: Path,
     variables: frozenset[str],
     problems: list[Problem],
 ) -> Iterator[LoadedCase]:
-    items = _read_items(path, problems)
     found: dict[tuple[str, ...], list[tuple[Problem, Problem]]] = {}
     for item in items:
         data = _case_of(item, template.data)
@@ -258,7 +262,8 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
         except NotAnItemError as error:
             problems.append(Problem(path, line, 1, "item", *error.args))
             continue
-        if items[-1].expected is None and _expected_output(value) not in (None, "", {}, []):
+        given = value.get("expected_output", value.get("expectedOutput"))
+        if items[-1].expected is None and given not in (None, "", {}, []):
             without_text.append(line)
     if without_text:
         where = f"in {len(without_text)} of {len(items)} items"
@@ -343,7 +348,8 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         )
     earlier = _first(metadata, HISTORY)
     history = history if earlier is None else _messages_of(earlier)
-    expected = _expected_text(_expected_output(value))
+    given_output = value.get("expected_output", value.get("expectedOutput"))
+    expected = _expected_text(given_output)
     index = metadata.get("message_index")
     if not isinstance(index, int) or isinstance(index, bool):
         is_past = earlier is not None or beside
@@ -351,7 +357,7 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     system = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
     systems = (_first_text(fields, SYSTEM), _first_text(system, ("content", "text")))
     tags = metadata.get("tags", [])
-    of_expected = _texts_of(_expected_output(value))
+    of_expected = _texts_of(given_output)
     return DatasetItem(
         id=str(item_id),
         line=line,
@@ -367,10 +373,6 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
             **_texts_of(given),
         },
     )
-
-
-def _expected_output(item: dict[str, Any]) -> Any:
-    return item.get("expected_output", item.get("expectedOutput"))
 
 
 def _expected_text(value: Any) -> str | None:
@@ -476,8 +478,7 @@ def _message(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last_user(messages: Sequence[Mapping[str, Any]]) -> int:
-    places = [n for n, message in enumerate(messages) if message["role"] == "user"]
-    return places[-1] if places else len(messages)
+    return max((n for n, m in enumerate(messages) if m["role"] == "user"), default=len(messages))
 
 
 def _place_of(messages: list[dict[str, Any]], query: str, expected: str | None) -> int | None:
@@ -486,16 +487,12 @@ def _place_of(messages: list[dict[str, Any]], query: str, expected: str | None) 
     It is the last user message if that says the same, or the last one with the expected answer
     right behind it; a short message that was said in another place, too, is none.
     """
-
-    def says(message: Mapping[str, Any] | None, text: str | None) -> bool:
-        given = message is not None and text is not None
-        return given and message["content"].split() == text.split()  # type: ignore[index,union-attr]
-
     for place in reversed(range(len(messages))):
         message = messages[place]
-        answer = next((m for m in messages[place + 1 :] if m["role"] != "tool"), None)
-        is_under_test = place == _last_user(messages) or says(answer, expected)
-        if message["role"] == "user" and says(message, query) and is_under_test:
+        answers = [m["content"] for m in messages[place + 1 :] if m["role"] != "tool"]
+        answered = answers and expected and answers[0].split() == expected.split()
+        says_it = message["role"] == "user" and message["content"].split() == query.split()
+        if says_it and (answered or place == _last_user(messages)):
             index: int = message.get("message_index", place)
             return index
     return None

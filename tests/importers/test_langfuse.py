@@ -51,39 +51,6 @@ def test_messages_from_the_one_under_test_on_are_left_out_and_listed(convert: Co
     assert len(result.noted("[0].metadata.history")) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "spoken"),
-    [
-        ("plain", {"prompt": "plain"}),
-        ({"question": "q", "system": "s"}, {"system": "s", "prompt": "q"}),
-        (
-            {"messages": [{"role": "user", "content": "a"}, {"role": "ai", "content": "b"},
-                          {"role": "user", "content": "c"}]},
-            {"history": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
-             "prompt": "c"},
-        ),
-        (
-            {"query": "now", "history": [{"role": "user", "content": "a"}]},
-            {"history": [{"role": "user", "content": "a"}], "prompt": "now"},
-        ),
-    ],
-)  # fmt: skip
-def test_inputs_of_several_shapes(convert: Convert, given: Any, spoken: Any) -> None:
-    data = [{"id": "x", "datasetName": "d", "input": given, "expectedOutput": "e"}]
-    result = convert(json.dumps(data), "dataset.json")
-    assert result.suite["name"] == "d"
-    assert result.case["input"] == spoken
-    assert result.case["expected_output"] == "e"
-
-
-def test_questions_with_answers_are_messages_one_by_one(convert: Convert) -> None:
-    history = [{"query": "q", "response": "r"}, ["q2", "r2"]]
-    result = convert(json.dumps([item(metadata={"history": history})]), "dataset.json")
-    assert [message["content"] for message in result.case["input"]["history"]] == [
-        "q", "r", "q2", "r2",
-    ]  # fmt: skip
-
-
 def test_every_item_without_a_message_is_reported(convert: Convert) -> None:
     data = [item(input={"other": 1}), item(), {"id": "c", "expectedOutput": "x"}]
     with pytest.raises(InvalidFilesError) as refused:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import UsageError
-from skillup.load.discover import SuiteRequest, find_suites, is_case, suite_root, workspace_root
+from skillup.load.discover import SuiteRequest, find_suites, is_case, workspace_root
 from tests.support.trees import make_tree
 
 SUITE = "name: demo\n"
@@ -30,11 +30,6 @@ def test_suites_in_folders_that_hold_other_peoples_files_are_not_found(
 ) -> None:
     make_tree(tmp_path, {"a/eval.yaml": SUITE, f"{hidden}/eval.yaml": SUITE})
     assert [request.path for request in found(tmp_path, ".")] == [tmp_path / "a/eval.yaml"]
-
-
-def test_a_skill_means_the_suite_in_its_evals(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"SKILL.md": "x", "evals/eval.yaml": SUITE})
-    assert found(tmp_path, ".") == [SuiteRequest(tmp_path / "evals/eval.yaml")]
 
 
 @pytest.mark.parametrize("suite", ["eval.yaml", "cases/eval.yaml", "evals/eval.yaml"])
@@ -101,19 +96,6 @@ def test_a_case_is_known_by_its_keys_even_with_a_mistake_in_it(
     path = tmp_path / "x.yaml"
     path.write_text(text)
     assert is_case(path) is expected
-
-
-@pytest.mark.parametrize(
-    ("suite", "root"),
-    [
-        ("eval.yaml", "."),
-        ("evals/eval.yaml", "."),
-        ("a/eval.yaml", "a"),
-        ("evals/x/eval.yaml", "evals/x"),
-    ],
-)
-def test_the_root_of_a_suite_in_evals_is_the_skill(tmp_path: Path, suite: str, root: str) -> None:
-    assert suite_root(tmp_path / suite) == (tmp_path / root).resolve()
 
 
 def test_the_workspace_is_the_nearest_folder_with_engines_and_cases(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.load.model import has_checks, merge_defaults
+from skillup.load.model import merge_defaults
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 
@@ -135,18 +135,3 @@ def test_what_a_judge_leaves_open_is_the_defaults() -> None:
     assert judge is not None
     assert judge.type == "rule_based"
     assert judge.criteria == []
-
-
-@pytest.mark.parametrize(
-    ("case", "checked"),
-    [
-        ({}, False),
-        ({"assertions": [{"contains": "x"}]}, True),
-        ({"expect": {"must_contain": ["x"]}}, True),
-        ({"input": {"turns": [{"content": "a", "assertions": [{"contains": "x"}]}]}}, True),
-        ({"input": {"turns": [{"content": "a", "post_condition": {"contains": "x"}}]}}, True),
-        ({"input": {"turns": ["a", "b"]}}, False),
-    ],
-)
-def test_whether_anything_is_checked(case: dict[str, Any], checked: bool) -> None:
-    assert has_checks(Case.model_validate({"input": {"prompt": "hi"}, **case})) is checked

@@ -135,25 +135,11 @@ def test_a_union_is_told_by_the_branch_that_was_meant(text: str, messages: list[
     assert told(text, Profile) == messages
 
 
-def test_a_misspelled_alias_explains_the_missing_field() -> None:
-    assert told("engine: {typ: x}", Suite) == [
-        "1:10: engine.typ: unknown key `typ`; did you mean `type`?"
-    ]
-
-
 def test_a_missing_key_stands_where_its_mapping_does() -> None:
     text = "mcp:\n  servers:\n    - mode: real\nenvironment:\n  setup_steps:\n    - {}\n"
     assert told(text, Suite) == [
         "3:7: mcp.servers[0].name: `name` is missing; add it (its name)",
         "6:7: environment.setup_steps[0].run: `run` is missing; add it (a shell command)",
-    ]
-
-
-def test_merged_and_aliased_values_are_located_where_they_are_written() -> None:
-    text = "cases:\n  defaults: &d {trials: 0}\nbenchmark: {<<: *d}\n"
-    assert told(text, Suite) == [
-        "2:17: benchmark.trials: unknown key `trials`; known here: `enabled`",
-        "2:25: cases.defaults.trials: `0` is out of range; it must be above 0",
     ]
 
 

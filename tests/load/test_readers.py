@@ -18,19 +18,6 @@ def problems(root: Path, case: str, suite: str = MODEL) -> list[Problem]:
     return list(load_paths([root / "s"]).problems)
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        "rubric: {criteria: [A], prompt: 'Is {{output}} good? {{ criteria }} {{input}}'}",
-        "relevance: {prompt: 'No {variables}, and {{expected_output}}'}",
-        "answer_quality: {prompt: Plain}",
-        "any_of: [{rubric: {criteria: [A], prompt: '{{output}}'}}]",
-    ],
-)
-def test_a_prompt_with_known_variables_is_fine(tmp_path: Path, check: str) -> None:
-    assert problems(tmp_path, f"input: {{prompt: x}}\nassertions: [{{{check}}}]\n") == []
-
-
 CASES = {
     "criteria": """
 input: {prompt: x}

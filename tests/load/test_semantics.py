@@ -72,12 +72,6 @@ def test_a_turn_that_the_case_does_not_have_is_told_wherever_it_is_asked(
     assert " of a case with 2; turns count from 1 to 2" in line
 
 
-def test_a_turn_of_the_suites_default_gate_is_checked_in_each_case(tmp_path: Path) -> None:
-    suite = "cases: {defaults: {expect: {tool_called_in_turn: {turn: 2, kind: shell}}}}\n"
-    assert told(tmp_path, TWO, suite) == []
-    assert len(told(tmp_path, "input: {prompt: a}\n", suite)) == 1
-
-
 def follow_ups(depth: int) -> str:
     inner = "{contains: x}"
     for _ in range(depth):

@@ -64,11 +64,6 @@ def test_cases_are_taken_in_the_order_of_the_list_and_each_once(tmp_path: Path) 
     assert ids(loaded)[:3] == ["z", "a", "b"]
 
 
-def test_a_name_with_glob_characters_is_the_file_of_that_name(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"eval.yaml": "cases: {files: ['a[1].yaml']}\n", "a[1].yaml": CASE})
-    assert (ids(loaded), told(loaded)) == (["a[1]"], [])
-
-
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [

@@ -10,7 +10,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from skillup.load.json_schema import json_schema, schema_names
@@ -160,14 +159,6 @@ def test_the_schema_takes_no_less_than_we_do(kind: str, data: Any) -> None:
     """It may take more: it cannot know what excludes what, nor what is a regex."""
     theirs, ours = agrees(kind, data)
     assert theirs or not ours
-
-
-KEYS = sorted({*Case.model_fields, "nonsense", "prompt"} - {"input", "scripted"})
-VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-2, 3), st.sampled_from(["", "x", "stop", "min", "1"]),
-    st.lists(st.sampled_from(["x", 1, {"contains": "x"}, None]), max_size=2),
-    st.sampled_from([{}, {"type": "rule_based"}, {"contains": "x"}, {"max_turns": 2}, {"x": "y"}]),
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(
