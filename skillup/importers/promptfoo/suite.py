@@ -12,7 +12,6 @@ from skillup.importers.promptfoo.tests import (
     ListedTest,
     SuiteContext,
     build_case,
-    expanded,
     merged,
     read_tests,
 )
@@ -96,7 +95,7 @@ def _of_group(
     captured: set[str] = set()
     made: list[CaseDraft] = []
     for test in group:
-        for variables in expanded(test, suite):
+        for variables in test.variables(promptfoo=suite.promptfoo):
             made.append(build_case(test, variables, prompt, suite, frozenset(captured)))
             captured.update(rule["variable"] for rule in made[-1].turns[-1].get("capture", ()))
     if len(group) == 1:
