@@ -106,8 +106,6 @@ def _from_files(node: SourceValue, base: Path, fallbacks: Fallbacks) -> Iterator
         elif path.suffix.lower() not in _READ:
             what = f"tests in a `{path.suffix}` file are not read"
             node.lost(what, "left out: give YAML or JSON")
-                f"tests in a `{path.suffix}` file are not read", "left out: give YAML or JSON"
-            )
         else:
             for top in map(SourceValue.top, node.source.open_related(path)):
                 defaults = top.get("default_test", "defaultTest")
