@@ -54,7 +54,6 @@ class Observations:
         self._groups: dict[CaseKey, list[Observation]] = {}
 
     def add(self, grade: Grade) -> None:
-        """One more trial."""
         trial = observed(grade)
         self._groups.setdefault(trial.key, []).append(trial)
 

@@ -13,10 +13,8 @@ class SkillUse(NamedTuple):
     """One observation: of one trial, one skill, and what was expected of it there."""
 
     skill: str
-    expected: bool
-    """Whether it should be used."""
-    used: bool
-    """Whether it was, everywhere that was expected; or anywhere that it was not."""
+    expected: bool  # Whether it should be used
+    used: bool  # Whether it was, everywhere that was expected; or anywhere that it was not
 
 
 def skill_uses(grade: Grade) -> Iterator[SkillUse]:
@@ -72,10 +70,8 @@ class ObservedTurn(NamedTuple):
     """A turn whose message was sent."""
 
     number: int
-    passed: bool
-    """It completed and all that was asked of it holds, however the case weighs that."""
-    held_by: str | None
-    """The job that counts it, where several trials share it; None: this one."""
+    passed: bool  # It completed and all that was asked of it holds, however the case weighs that
+    held_by: str | None  # The job that counts it, where several trials share it; None: this one
 
 
 class Observation(NamedTuple):
@@ -89,8 +85,7 @@ class Observation(NamedTuple):
     of what the skill adds."""
     score: float
     turns: tuple[ObservedTurn, ...]
-    tokens: int | None
-    """Input and output; None: the engine did not report both."""
+    tokens: int | None  # Input and output; None: the engine did not report both
     cost_usd: float | None
     duration_ms: int
     skills: tuple[SkillUse, ...]
@@ -102,7 +97,6 @@ class Observation(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether it passed."""
         return self.status == "PASS"
 
     @property
@@ -112,7 +106,6 @@ class Observation(NamedTuple):
 
 
 def observed(grade: Grade) -> Observation:
-    """What counts of `grade`."""
     usage = grade.usage or {}
     sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
     turns = []

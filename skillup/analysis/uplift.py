@@ -31,7 +31,6 @@ def rate_of(passed: int, held: int, confidence: float) -> Rate:
 
 
 def mean_known(values: Iterable[float | None]) -> float | None:
-    """The mean of what is known; None if nothing is."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 

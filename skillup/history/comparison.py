@@ -55,8 +55,6 @@ then is up to 2.8 times as likely as x for an unchanged case. That is counted ou
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """One case in both runs."""
-
     key: CaseKey
     a: CaseTally
     b: CaseTally
@@ -72,7 +70,6 @@ class CaseChange:
 
     @property
     def counts(self) -> PassCounts:
-        """Its verdicts, for the tests."""
         return PassCounts(self.a.passed, self.a.judged, self.b.passed, self.b.judged)
 
 
@@ -174,13 +171,11 @@ class Verdicts:
     """Did passes become more or fewer over all cases that both runs judged?"""
 
     cases: int
-    worse: int
-    """Cases with a lower pass rate in B."""
+    worse: int  # Cases with a lower pass rate in B
     better: int
     test: ExactTest | None
     """None: only one of the runs was run `--until-decided`, so their rates are no equals."""
-    name: str
-    """Of the test."""
+    name: str  # Of the test
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +186,8 @@ class Scores:
     mean_a: float
     mean_b: float
     difference: float
-    interval: Interval | None
-    """None: one case only."""
-    test: ExactTest | None
-    """As that of the verdicts."""
+    interval: Interval | None  # None: one case only
+    test: ExactTest | None  # As that of the verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,21 +217,18 @@ class Comparison:
     counted: tuple[CaseChange, ...]
     """Those that the numbers are over: a baseline that fails is no regression."""
     verdicts: Verdicts
-    scores: Scores | None
-    """None: no case was judged in both."""
+    scores: Scores | None  # None: no case was judged in both
     cost: Means | None
     duration: Means | None
     earlier: Mapping[CaseKey, str]
     """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
     until_decided: bool
     """Whether how often a case was run depended on how it did, in one of the runs or more."""
-    notes: tuple[str, ...] = ()
-    """What to know when reading the rest, in a sentence each."""
+    notes: tuple[str, ...] = ()  # What to know when reading the rest, in a sentence each
     edited: tuple[tuple[str, str], ...] = ()
     """Suite and id of cases that were not the same in A and B, as far as the runs tell."""
 
     def of(self, change: Change) -> list[CaseChange]:
-        """The cases with that change."""
         return [case for case in self.cases if case.change == change]
 
 
@@ -392,5 +382,4 @@ def means(both: Iterable[CaseChange], of: Callable[[CaseTally], float | None]) -
 
 
 def suites_of(cases: Iterable[CaseChange]) -> list[str]:
-    """The suites, each once."""
     return list(dict.fromkeys(case.key.suite for case in cases))

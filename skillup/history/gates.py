@@ -25,17 +25,12 @@ from skillup.stats.proportions import percent
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """One gate of one suite."""
-
     suite: str
-    gate: str
-    """The key: `max_new_failures`, …"""
+    gate: str  # The key: `max_new_failures`, …
     limit: float
-    found: float | None
-    """None: not known, and then the gate fails."""
+    found: float | None  # None: not known, and then the gate fails
     met: bool
-    said: str
-    """What was found, in words."""
+    said: str  # What was found, in words
 
 
 def given_gates(rules: Sequence[str]) -> dict[str, Any]:
@@ -80,7 +75,6 @@ def confidence_of(gates: Mapping[str, Gates]) -> float:
 
 
 def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[GateResult]:
-    """Every gate of every suite that B ran."""
     results = []
     for suite in suites_of(comparison.counted):
         cases = [case for case in comparison.counted if case.key.suite == suite]

@@ -18,8 +18,7 @@ from skillup.store.runs import is_run
 INDEX_VARIABLE = "SKILLUP_INDEX"
 NO_INDEX = "none"
 INDEX_VERSION = 3
-_TIMEOUT_SECONDS = 30
-"""For another run that is writing, and for a server to answer."""
+_TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to answer
 _REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
 
 # Times are UTC in ISO 8601, so that they sort as text. Suite, case and number of a trial are no
@@ -144,22 +143,17 @@ def _check_version(index: Index, database: Database, *, write: bool) -> None:
 
 
 class RunHead(NamedTuple):
-    """Which run."""
-
     run_id: str
     started_at: str
 
 
 class CaseInRun(NamedTuple):
-    """One case in one run."""
-
     run: RunHead
     key: CaseKey
     tally: CaseTally
 
 
 def newest_runs(index: Index) -> list[RunHead]:
-    """All runs, the newest first."""
     sql = "SELECT run_id, started_at FROM skillup_runs ORDER BY started_at DESC, run_id DESC"
     return [RunHead(*row) for row in index.execute(sql)]
 

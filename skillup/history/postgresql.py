@@ -17,15 +17,12 @@ _URL = re.compile(
 class Database(NamedTuple):
     """What differs between SQLite and PostgreSQL."""
 
-    name: str
-    """Its path or URL for messages, without a password."""
-    connect: Callable[[], Any]
-    """A DB-API connection that begins no transaction by itself."""
+    name: str  # Its path or URL for messages, without a password
+    connect: Callable[[], Any]  # A DB-API connection that begins no transaction by itself
     error: type[Exception]
     placeholder: str
     begin: str
-    has_tables: str
-    """A query for one value, which is NULL if nothing was ever written."""
+    has_tables: str  # A query for one value, which is NULL if nothing was ever written
     hint: str
 
 

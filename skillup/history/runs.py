@@ -34,23 +34,19 @@ class CaseKey(NamedTuple):
 
     suite: str
     case_id: str
-    engine: str
-    """The profile's name."""
+    engine: str  # The profile's name
     variant: str
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """The outcome of one trial."""
-
     key: CaseKey
     trial: int
     status: Status
     score: float = 0.0
     cost_usd: float | None = None
     duration_ms: int = 0
-    reason: str = ""
-    """The verdict's ground, or the error's, in one line."""
+    reason: str = ""  # The verdict's ground, or the error's, in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +54,15 @@ class RunOutcomes:
     """One run, as it is compared and indexed."""
 
     run_id: str
-    started_at: str
-    """UTC, ISO 8601."""
-    path: str
-    """Its directory when it was read."""
-    finished: bool
-    """False: trials were planned that were not run."""
+    started_at: str  # UTC, ISO 8601
+    path: str  # Its directory when it was read
+    finished: bool  # False: trials were planned that were not run
     trials: tuple[TrialOutcome, ...]
     gates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By suite, the gates it had when it was run."""
     until_decided: bool = False
     """The number of trials of a case depended on their outcomes (`--until-decided`)."""
-    selection_key: str = ""
-    """Equal for runs that were asked for the same cases and engines."""
+    selection_key: str = ""  # Equal for runs that were asked for the same cases and engines
     digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By suite and case id, of the case as it was run; not kept in the index."""
 
@@ -250,17 +242,13 @@ class CaseTally:
     skipped: int = 0
     not_held: int = 0
     score: float | None = None
-    cost_usd: float | None = None
-    """Of the trials whose cost is known."""
+    cost_usd: float | None = None  # Of the trials whose cost is known
     duration_ms: float | None = None
-    reason: str = ""
-    """Why the first trial that did not pass did not."""
-    priced: int = 0
-    """Trials with a verdict whose cost is known."""
+    reason: str = ""  # Why the first trial that did not pass did not
+    priced: int = 0  # Trials with a verdict whose cost is known
 
     @property
     def judged(self) -> int:
-        """Trials with a verdict."""
         return self.passed + self.failed
 
     @property
@@ -270,12 +258,10 @@ class CaseTally:
 
     @property
     def rate(self) -> float | None:
-        """Passes among verdicts."""
         return self.passed / self.judged if self.judged else None
 
     @property
     def state(self) -> State:
-        """The whole in one word."""
         if self.judged:
             if not self.failed:
                 return "pass"
@@ -291,7 +277,6 @@ ABSENT = CaseTally()
 
 
 def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
-    """The tally of trials of one case."""
     counts: Counter[str] = Counter()
     judged: list[TrialOutcome] = []
     reasons: dict[str, str] = {}

@@ -27,7 +27,6 @@ class SeriesFilter:
     variant: str | None = None
 
     def takes(self, key: CaseKey) -> bool:
-        """Whether the case is wanted."""
         return (
             matches(key.suite, self.suites)
             and matches(key.case_id, self.cases)
@@ -37,7 +36,6 @@ class SeriesFilter:
 
 
 def matches(name: str, globs: Sequence[str]) -> bool:
-    """Whether one of the globs takes the name, or there are none."""
     return not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
 
@@ -45,12 +43,9 @@ def matches(name: str, globs: Sequence[str]) -> bool:
 class FailingSince:
     """A case held once in each run, whose last verdict is not a pass."""
 
-    first: RunHead
-    """The run where it began: the first without a pass since it last passed."""
-    last_pass: RunHead | None
-    """The last run where it passed; None: there is none in the index."""
-    runs: int
-    """With a verdict, from the first on."""
+    first: RunHead  # The run where it began: the first without a pass since it last passed
+    last_pass: RunHead | None  # The last run where it passed; None: there is none in the index
+    runs: int  # With a verdict, from the first on
     unknown: int
     """Runs between the last pass and the first failure that gave no verdict: it may have begun
     there."""
@@ -60,34 +55,25 @@ class FailingSince:
 class ChangePoint:
     """A case held several times in a run, whose pass rate surely fell, and did not surely rise."""
 
-    first: RunHead
-    """The run since which it is lower: where chance explains the difference worst."""
+    first: RunHead  # The run since which it is lower: where chance explains the difference worst
     before: Passes
     since: Passes
-    runs: int
-    """With a verdict, from the first on."""
-    p: float
-    """Of Fisher's test there, times the number of runs where it could have fallen."""
-    newest: Passes
-    """Of the newest run with a verdict."""
+    runs: int  # With a verdict, from the first on
+    p: float  # Of Fisher's test there, times the number of runs where it could have fallen
+    newest: Passes  # Of the newest run with a verdict
 
 
 @dataclass(frozen=True, slots=True)
 class CaseHistory:
-    """One case over the runs shown."""
-
     key: CaseKey
-    tallies: tuple[CaseTally, ...]
-    """One for each run of its suite that is shown."""
+    tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
     failing: FailingSince | None
     """Found in all runs of the index, not only in those shown; None also without the skill, and
     for a case that was held several times in a run."""
-    fell: ChangePoint | None
-    """The same for a case that was held several times in a run."""
+    fell: ChangePoint | None  # The same for a case that was held several times in a run
 
     @property
     def total(self) -> CaseTally:
-        """Over the runs shown."""
         return together(self.tallies)
 
     @property
@@ -120,7 +106,6 @@ class SuiteHistory:
 
     @property
     def total(self) -> CaseTally:
-        """Of all cases that count, over the runs shown."""
         return together(own for case in self.counted for own in case.tallies)
 
     @property

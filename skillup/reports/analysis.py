@@ -177,8 +177,7 @@ def _triggering(found: Sequence[Triggering], names: Names) -> Sheet:
 
 # What the skill adds, and what it costs.
 
-_FINE = 10_000
-"""Milliseconds, tokens: below so many, more digits are shown."""
+_FINE = 10_000  # Milliseconds, tokens: below so many, more digits are shown
 
 
 def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]:
@@ -275,7 +274,6 @@ _TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 
 def _engines(analysis: Analysis, names: Names) -> Iterator[Sheet]:
-    """For each suite that ran on several engines."""
     for suite, variant in dict.fromkeys((case.suite, case.variant) for case in analysis.cases):
         cases = [c for c in analysis.cases if (c.suite, c.variant) == (suite, variant)]
         if len({case.engine for case in cases}) > 1:
@@ -290,7 +288,6 @@ def _engines(analysis: Analysis, names: Names) -> Iterator[Sheet]:
 def _engine_sheet(
     title: str, cases: Sequence[CaseReliability], columns: dict[str, EngineColumn]
 ) -> Sheet:
-    """The cases, then their totals."""
     engines = list(dict.fromkeys(case.engine for case in cases))
     sheet = Sheet(title, ["case", *map(one_line, engines)])
     rows: dict[str, dict[str, Cell]] = {}

@@ -21,8 +21,7 @@ from skillup.schema.grade import Grade, RunResult
 from skillup.stats.proportions import percent
 
 CONFIGURATIONS = ("with_skill", "without_skill")
-Place = tuple[int, str, int]
-"""Eval id, configuration, run number: what names a run in that shape."""
+Place = tuple[int, str, int]  # Eval id, configuration, run number: what names a run in that shape
 _METRICS = (
     ("pass_rate", "Pass Rate", ".0f", "%", "+.2f"),
     ("time_seconds", "Time", ".1f", "s", "+.1f"),
@@ -32,7 +31,6 @@ _METRICS = (
 
 
 def benchmark_json(result: RunResult) -> bytes:
-    """The whole run as one benchmark."""
     data = benchmark(result.cases, timestamp=result.started_at)
     return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 

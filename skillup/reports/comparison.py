@@ -21,8 +21,7 @@ from skillup.stats.proportions import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
 TRENDS_VERSION = "skillup.history/1"
-LEAST_CHANGE = 0.005
-"""Of a case's score; less is shown as none."""
+LEAST_CHANGE = 0.005  # Of a case's score; less is shown as none
 _LEAST_MEAN_CHANGE = 0.0005
 _MAX_NAMED = 5
 
@@ -268,7 +267,6 @@ def how_sure(comparison: Comparison, case: CaseChange) -> str:
 
 
 def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
-    """The comparison as JSON text."""
     verdicts, scores = comparison.verdicts, comparison.scores
 
     def fields(source: object, *names: str) -> dict[str, Any]:
@@ -320,7 +318,6 @@ def _tally(own: CaseTally) -> dict[str, Any]:
 
 
 def trends_json(suites: Sequence[SuiteHistory]) -> str:
-    """Every suite with its cases as JSON text."""
     data = {
         "schema_version": TRENDS_VERSION,
         "suites": [
@@ -340,7 +337,6 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
 
 
 def _numbers(total: CaseTally, interval: Interval | None) -> dict[str, Any]:
-    """Over the runs shown."""
     counts = ("errors", "not_held", "skipped", "score", "cost_usd", "duration_ms")
     return {
         "passed": total.passed,

@@ -32,8 +32,7 @@ _WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 _MAX_GROUPS = 50
 _ROWS_AT_ONCE = 30
 _MAX_ROWS = 1000
-_MAX_BYTES = 1 << 20
-"""GitHub shows no job summary that is larger."""
+_MAX_BYTES = 1 << 20  # GitHub shows no job summary that is larger
 
 
 def markdown(result: RunResult) -> str:
@@ -67,7 +66,6 @@ def escape(text: str, width: int = 300) -> str:
 
 
 def row(cells: Iterable[str]) -> str:
-    """A row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -161,7 +159,6 @@ def _table(rows: Sequence[Row], labels: Labels) -> Iterator[str]:
 
 
 def _sheets(result: RunResult) -> Iterator[str]:
-    """What all trials together say, as on the terminal."""
     for sheet in sheets_of(result.analysis):
         if sheet.title:
             yield from ("", f"## {escape(sheet.title, 200)}")

@@ -33,32 +33,21 @@ PANEL_VERSION = "skillup.panel/1"
 
 @dataclass(slots=True)
 class RejudgeCounts:
-    """What the grades so far come to."""
-
     totals: GradeTotals = field(default_factory=GradeTotals)
-    changed: int = 0
-    """Trials with any change."""
-    flipped: int = 0
-    """Of these, with another status."""
-    flips: Counter[str] = field(default_factory=Counter)
-    """Checks, by kind of change."""
-    left_out: int = 0
-    """Records of cases that `--cases` does not have."""
-    not_run: int = 0
-    """Trials of the run that have no record."""
-    stopped_by_failures: bool = False
-    """Those did not run because of `--max-fail`."""
+    changed: int = 0  # Trials with any change
+    flipped: int = 0  # Of these, with another status
+    flips: Counter[str] = field(default_factory=Counter)  # Checks, by kind of change
+    left_out: int = 0  # Records of cases that `--cases` does not have
+    not_run: int = 0  # Trials of the run that have no record
+    stopped_by_failures: bool = False  # Those did not run because of `--max-fail`
     damaged: int = 0
-    took: Judging | None = None
-    """What judging again took of judges that read."""
+    took: Judging | None = None  # What judging again took of judges that read
 
     @property
     def total(self) -> int:
-        """How many were judged."""
         return self.totals.with_skill.total() + self.totals.baseline.total()
 
     def add(self, grade: Grade, change: GradeChange | None) -> None:
-        """Count one more."""
         self.totals.add(grade)
         if change:
             self.changed += 1
@@ -66,7 +55,6 @@ class RejudgeCounts:
             self.flips.update(flip.change for flip in change.flips)
 
     def exit_code(self) -> ExitCode:
-        """As a run's."""
         own, baseline = self.totals.with_skill, self.totals.baseline
         errors = own["ERROR"] + baseline["ERROR"] + self.damaged
         if errors or (self.not_run and not self.stopped_by_failures):

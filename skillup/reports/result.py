@@ -12,12 +12,8 @@ from skillup.schema.record import Usage, joined
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why trials did not run."""
-
-    stop: Stop | None = None
-    """What kept more trials from being started, if something did."""
-    not_needed: frozenset[str] = frozenset()
-    """Jobs that `--until-decided` saved."""
+    stop: Stop | None = None  # What kept more trials from being started, if something did
+    not_needed: frozenset[str] = frozenset()  # Jobs that `--until-decided` saved
     warnings: tuple[str, ...] = ()
 
 
@@ -65,16 +61,13 @@ class GradeTotals:
     A trial without the skill that fails is no failure of the skill: those are counted apart.
     """
 
-    with_skill: Counter[str] = field(default_factory=Counter)
-    """By status."""
+    with_skill: Counter[str] = field(default_factory=Counter)  # By status
     baseline: Counter[str] = field(default_factory=Counter)
-    duration_ms: int = 0
-    """Of all trials together."""
+    duration_ms: int = 0  # Of all trials together
     cost_usd: float | None = None
     usage: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(Usage.model_fields))
 
     def add(self, grade: Grade) -> None:
-        """Count one more."""
         counts = self.baseline if grade.variant == BASELINE else self.with_skill
         counts[grade.status] += 1
         self.duration_ms += grade.duration_ms

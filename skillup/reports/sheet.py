@@ -11,8 +11,7 @@ from skillup.reports.text import count, one_line, shown_id
 from skillup.schema.analysis import CaseReliability, Difference, Rate
 from skillup.stats import proportions
 
-MOST_ROWS = 40
-"""From more rows than these, those are left out that say nothing."""
+MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
 WITHOUT = "without skill"
 T = TypeVar("T")
 
@@ -24,8 +23,7 @@ class Cell(NamedTuple):
     style: str = ""
 
 
-NONE = Cell("–", "dim")
-"""Nothing is known, or nothing can be."""
+NONE = Cell("–", "dim")  # Nothing is known, or nothing can be
 
 
 @dataclass(slots=True)
@@ -33,13 +31,11 @@ class Sheet:
     """One answer: a title, a table whose first column names its rows, and lines of text."""
 
     title: str
-    heads: Sequence[str] = ()
-    """Of all columns; the first is that of the names."""
+    heads: Sequence[str] = ()  # Of all columns; the first is that of the names
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
 
     def leave_out(self, number: int, what: str, why: str) -> None:
-        """A line on rows that are not shown, if there are any."""
         if number > 0:
             self.lines.append(Cell(f"not shown: {count(number, what)} {why}", "dim"))
 
@@ -72,7 +68,6 @@ def percent(share: float | None) -> Cell:
 
 
 def interval(low: float | None, high: float | None) -> Cell:
-    """``44%–100%``."""
     if low is None or high is None:
         return NONE
     return Cell(f"{proportions.percent(low)}–{proportions.percent(high)}")
@@ -125,6 +120,5 @@ class Names:
         return (f"{one_line(suite)}: " if self.several_suites else "") + shown_id(case_id)
 
     def row(self, case: CaseReliability) -> str:
-        """The case on its engine, in its variant."""
         variant = "" if case.variant == WITH_SKILL else f" ({WITHOUT})"
         return self.case(case.suite, case.case_id) + self.engine(case.engine) + variant

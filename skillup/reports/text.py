@@ -44,7 +44,6 @@ def listed_ids(ids: Sequence[str], most: int = 10) -> str:
 
 
 def listed(shown: Sequence[str], of: int) -> str:
-    """What is `shown`, with commas, and how many more there are of it."""
     more = f" and {of - len(shown)} more" if of > len(shown) else ""
     return ", ".join(shown) + more
 

@@ -26,16 +26,13 @@ STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yello
 class FailedCheck:
     """A check that failed, or what ended a turn."""
 
-    where: str
-    """``turn 2: ``; empty for the whole conversation."""
-    name: str
-    """The check; the kind of an error; a turn's status."""
+    where: str  # ``turn 2: ``; empty for the whole conversation
+    name: str  # The check; the kind of an error; a turn's status
     found: str
     check: CheckResult | None = None
 
     @property
     def is_turn(self) -> bool:
-        """It ended the turn."""
         return self.check is None
 
     @property
@@ -48,20 +45,15 @@ class FailedCheck:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A trial that has a grade."""
-
     grade: Grade
-    checks: Sequence[CheckResult]
-    """Those that decide."""
+    checks: Sequence[CheckResult]  # Those that decide
     failures: Sequence[FailedCheck]
-    score: float | None
-    """None: there is no verdict."""
+    score: float | None  # None: there is no verdict
     tokens: int | None
     turns_done: int
 
     @property
     def passed_checks(self) -> int:
-        """Of :attr:`checks`."""
         return sum(check.passed for check in self.checks)
 
     @property
@@ -82,7 +74,6 @@ class Row:
 
 
 def row_of(grade: Grade) -> Row:
-    """The trial's row."""
     checks: list[CheckResult] = []
     failures: list[FailedCheck] = []
 
@@ -133,7 +124,6 @@ class Labels:
 
     @classmethod
     def of(cls, trials: Sequence[tuple[str, str, int]]) -> Labels:
-        """Of engine, variant and number of each trial."""
         engines, variants = ({trial[place] for trial in trials} for place in (0, 1))
         return cls(len(engines) > 1, len(variants) > 1, any(trial[2] > 1 for trial in trials))
 
@@ -146,7 +136,6 @@ class Labels:
         return " ".join(parts)
 
     def of_row(self, row: Row) -> str:
-        """The trial."""
         grade = row.grade
         return self.label(grade.case_id, grade.engine, grade.variant, grade.trial)
 
@@ -161,8 +150,6 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run that has ended, or was cut short."""
-
     result: RunResult
     rows: Sequence[Row]
     labels: Labels
@@ -205,7 +192,6 @@ class RunView:
 
 
 def view_of(result: RunResult) -> RunView:
-    """The run's view."""
     rows = [row_of(grade) for grade in result.cases]
     labels = Labels.of([(g.engine, g.variant, g.trial) for g in result.cases])
     return RunView(result, rows, labels)

@@ -10,21 +10,15 @@ from skillup.stats.exact import PassCounts, fisher_lower
 
 
 class Passes(NamedTuple):
-    """Passes among verdicts."""
-
     passed: int
     judged: int
 
 
 class Split(NamedTuple):
-    """A series in two parts."""
-
-    place: int
-    """Of the first element of the second part."""
+    place: int  # Of the first element of the second part
     before: Passes
     since: Passes
-    p: float
-    """That the second part is so much worse by chance at the likeliest of all places."""
+    p: float  # That the second part is so much worse by chance at the likeliest of all places
 
 
 def fall(series: Sequence[Passes]) -> Split | None:

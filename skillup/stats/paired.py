@@ -19,8 +19,7 @@ _LEAST_DRAWS = 1_000
 _MANY_VALUES = 100
 _DRAWS_OF_MANY = 2_000
 """An interval of a mean of 100 values and more needs no more; ten thousand take a second."""
-_MOST_VALUES = 4_000_000
-"""Drawn in all: more than so many take seconds."""
+_MOST_VALUES = 4_000_000  # Drawn in all: more than so many take seconds
 _ALL_SIGNS_UP_TO = 12
 _IN_A_BYTE = 8
 _SAME = 1e-12
@@ -82,7 +81,6 @@ def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
 
 
 def _signed_sums(values: Sequence[float]) -> list[float]:
-    """The sum for every choice of signs."""
     sums = [0.0]
     for value in values:
         sums = [total + signed for total in sums for signed in (value, -value)]

@@ -50,8 +50,6 @@ def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
 
 
 class AtEachK(NamedTuple):
-    """What k trials come to."""
-
     k: int
     pass_at_k: float
     pass_hat_k: float

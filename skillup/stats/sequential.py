@@ -41,12 +41,8 @@ _MOST_IN_A_ROW = 10**9
 
 @dataclass(frozen=True, slots=True)
 class SequentialVerdict:
-    """What the test says of a pass rate."""
-
-    side: Side
-    """Surely above or below the threshold; or not decided by these outcomes."""
-    trials: int
-    """Outcomes that it took; all of them if it is not decided."""
+    side: Side  # Surely above or below the threshold; or not decided by these outcomes
+    trials: int  # Outcomes that it took; all of them if it is not decided
 
 
 def decide(

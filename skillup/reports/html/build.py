@@ -85,15 +85,12 @@ def _assets() -> tuple[str, str]:
 
 # report.html: a run, all of it, in one file.
 
-_LARGEST = 9_900_000
-"""Bytes of the whole file."""
+_LARGEST = 9_900_000  # Bytes of the whole file
 _PICTURES = 4_000_000
 """Bytes of the pictures of all conversations, those of the first ones first: that there are many
 must not make packing them, only to leave them out, take minutes."""
-_EACH = 12_000
-"""A run of very many trials may take so much for each of them."""
-_TAG = 60
-"""Bytes around each of the conversations."""
+_EACH = 12_000  # A run of very many trials may take so much for each of them
+_TAG = 60  # Bytes around each of the conversations
 _SAMPLE = 12
 Pack = Callable[[int, PageLimits], bytes]
 

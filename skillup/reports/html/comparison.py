@@ -24,8 +24,7 @@ from skillup.store.places import directory_of_job
 
 # How the run's cases fared before, from the index of past runs, where there is one.
 
-_RUNS = 20
-"""The newest so many of each suite, this one included."""
+_RUNS = 20  # The newest so many of each suite, this one included
 
 
 def _index_url_of(run: Path, index: str | None) -> str:

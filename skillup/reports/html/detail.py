@@ -31,8 +31,7 @@ from skillup.schema.record import (
 )
 
 Json = dict[str, Any]
-_MAX_ATTEMPTS = 1000
-"""A larger number stands in a damaged record."""
+_MAX_ATTEMPTS = 1000  # A larger number stands in a damaged record
 _OF_GRADE = {
     "status", "score", "reason", "warnings", "execution_mode", "usage", "cost_usd", "duration_ms",
     "judging", "simulator",
@@ -158,7 +157,6 @@ def _step(
 def _steps(
     job: str, record: Record, limits: PageLimits, raw: RawFiles, attempt: int | None = None
 ) -> list[list[EvidenceStep]]:
-    """Each turn, followed by its follow-ups."""
     case = _case(record)
     turns_of_case = dict(enumerate(case.input.all_turns() if case is not None else [], start=1))
     found = []

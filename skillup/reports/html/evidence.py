@@ -20,20 +20,15 @@ from skillup.schema.record import TurnRecord
 
 _OF_FILES = {"files_exist", "files_not_exist", "file_contains", "golden_file"}
 _JUDGED = {"rubric", "criterion", "aspect", "window"}
-_AROUND = 60
-"""Characters on either side of a judge's quotation in its excerpt."""
+_AROUND = 60  # Characters on either side of a judge's quotation in its excerpt
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceStep:
-    """A turn or a follow-up."""
-
     record: TurnRecord
-    data: Json
-    """As the page has it: its texts may be shortened."""
-    places: Sequence[int]
-    """For each item of the transcript, its place among the page's items."""
+    data: Json  # As the page has it: its texts may be shortened
+    places: Sequence[int]  # For each item of the transcript, its place among the page's items
 
 
 def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> Json | None:

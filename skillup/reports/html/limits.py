@@ -22,14 +22,10 @@ from skillup.schema.record import FileState, TurnRecord
 class PageLimits:
     """Characters of texts, which are shortened in the middle; bytes of pictures."""
 
-    tool: int
-    """A tool's result, and each of its arguments."""
-    text: int
-    """A message, an answer, a diff."""
-    image: int = 0
-    """Bytes of a picture; a larger one is only named."""
-    images: int = 0
-    """Bytes of all pictures of a conversation."""
+    tool: int  # A tool's result, and each of its arguments
+    text: int  # A message, an answer, a diff
+    image: int = 0  # Bytes of a picture; a larger one is only named
+    images: int = 0  # Bytes of all pictures of a conversation
 
 
 ORDINARY = PageLimits(tool=20_000, text=100_000, image=400_000, images=1_000_000)
@@ -59,7 +55,6 @@ def shortened(text: str, limit: int) -> str:
 
 
 def shortened_data(value: Any, limit: int) -> Any:
-    """`value`, JSON, with every text in it shortened."""
     if isinstance(value, str):
         return shortened(value, limit)
     if isinstance(value, dict):
@@ -80,8 +75,7 @@ _KINDS = {
     b"RIFF": "image/webp",
 }
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_MAX_PIXELS = 25_000_000
-"""A few bytes may stand for a picture that no browser can hold."""
+_MAX_PIXELS = 25_000_000  # A few bytes may stand for a picture that no browser can hold
 _MAX_LISTED = 50
 
 
@@ -110,7 +104,6 @@ def add_images(
 
 
 def shown_bytes(detail: Mapping[str, Any]) -> int:
-    """The bytes of all pictures in a conversation, as the page has it."""
     steps = (s for turn in detail.get("turns", ()) for s in (turn, *turn["follow_ups"]))
     changes = (step["changes"] for step in steps if step["changes"] is not None)
     return sum(one["size"] for c in changes for one in c["images"] if "data" in one)

@@ -45,7 +45,6 @@ def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | 
 
 
 def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
-    """A trial that has ended."""
     row, user = row_of(grade), grade.simulator
     copied = ("suite", "case_id", "title", "tags", "engine", "variant", "trial", "duration_ms")
     turns = []
@@ -112,13 +111,10 @@ def mark_flaky(rows: Sequence[Row]) -> None:
 
 # Trials that share turns, as trees: which turns they share, and where each goes its own way.
 
-_Group = tuple[str, int]
-"""Turns up to a number, run in the name of a trial."""
+_Group = tuple[str, int]  # Turns up to a number, run in the name of a trial
 
 
 class ForkTrees:
-    """The forks of a run, for the rows of its page."""
-
     def __init__(self, forks: Mapping[str, Fork], rows: Sequence[Row]) -> None:
         # A journal that somebody has edited may go round.
         self._forks = {job: fork for job, fork in forks.items() if _root(job, forks) is not None}

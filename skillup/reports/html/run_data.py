@@ -41,8 +41,7 @@ from skillup.store.runs import writer_of
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 
 PAGE_VERSION = "skillup.page/1"
-_MAX_K = 5
-"""As in the page's own script."""
+_MAX_K = 5  # As in the page's own script
 
 
 @dataclass(slots=True)
@@ -51,8 +50,7 @@ class _Ended:
 
     stamp: tuple[int, ...]
     row: Row
-    light: Grade
-    """Without turns and checks: for the sums."""
+    light: Grade  # Without turns and checks: for the sums
     version: str | None
 
 
@@ -72,7 +70,6 @@ class RunData:
         self.read()
 
     def read(self) -> None:
-        """Look at the run's files."""
         self.info = self._directory.run_info()
         self.progress = progress_of(self._directory.events())
         self.result = _object(self.path / RESULT_FILE)
@@ -136,15 +133,12 @@ class RunData:
         return writer_of(self.path) is not None
 
     def running_jobs(self) -> list[str]:
-        """Those that are running."""
         return [row["job"] for row in self.rows if row["status"] == "RUNNING"]
 
     def recorded(self) -> list[int]:
-        """The trials with a record, in order."""
         return [job.n for job in self.jobs if (self._place(job) / RECORD_FILE).is_file()]
 
     def head(self) -> RunHead:
-        """What the page shows of the run as a whole."""
         profiles, suites = self.info.get("profiles"), self.info.get("suites")
         versions: dict[str, str] = {}  # as the first record of each profile has it
         for known in self._ended.values():

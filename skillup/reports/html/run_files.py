@@ -22,11 +22,9 @@ _TURN = re.compile(r"turn-(\d{1,6})\b")
 class PlannedJob:
     """A trial, whether it ran or not."""
 
-    n: int
-    """Its place in the plan, from 1: what the page calls it."""
+    n: int  # Its place in the plan, from 1: what the page calls it
     id: str
-    key: CaseKey
-    """Its suite is empty where `run.json` does not say."""
+    key: CaseKey  # Its suite is empty where `run.json` does not say
     trial: int
     title: str | None = None
     tags: tuple[str, ...] = ()
@@ -61,27 +59,20 @@ def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[Plan
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Where a trial left the turns that it shares."""
-
-    parent: str
-    """The job in whose name the shared turns ran."""
+    parent: str  # The job in whose name the shared turns ran
     after_turn: int
 
 
 @dataclass(slots=True)
 class Progress:
-    """What the journal says."""
-
     started: set[str] = field(default_factory=set)
     """Jobs that began since the run was last opened, and are not over."""
-    since: dict[str, str] = field(default_factory=dict)
-    """When each job began last."""
+    since: dict[str, str] = field(default_factory=dict)  # When each job began last
     ever_started: set[str] = field(default_factory=set)
     forks: dict[str, Fork] = field(default_factory=dict)
     decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
     """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
-    ended: bool = False
-    """The last event is that the result was written."""
+    ended: bool = False  # The last event is that the result was written
     first_time: str | None = None
     last_time: str | None = None
 

@@ -79,7 +79,6 @@ def in_short(path: Path) -> Json | None:
 
 
 def of_data(data: RunData) -> Json:
-    """The same of a run that has been read."""
     head, summary = data.head(), data.summary()
     statuses: list[str] = [row["status"] for row in data.rows if row["variant"] != BASELINE]
     counts = {status: statuses.count(status) for status in _STATUSES}
@@ -147,7 +146,6 @@ class Served:
         self._lock = threading.Lock()
 
     def ids(self) -> list[str]:
-        """The names of the run directories, the newest first."""
         if self.only is not None:
             return [self.only] if (self.folder / self.only).is_dir() else []
         try:
@@ -157,7 +155,6 @@ class Served:
         return sorted(found, reverse=True)
 
     def path(self, run_id: str) -> Path:
-        """The run's directory. Raises NoSuchRunError."""
         if run_id not in self.ids():
             raise NoSuchRunError(f"there is no run {run_id}")
         return self.folder / run_id
@@ -212,7 +209,6 @@ class Served:
             return run.version
 
     def folder_stamp(self) -> object:
-        """Differs when the listing would."""
         return [(run_id, self._stamp_in_list(run_id)) for run_id in self.ids()]
 
     def _run(self, run_id: str) -> _OpenRun:
@@ -252,8 +248,7 @@ class _OpenRun:
         self.path = path
         self._data: RunData | None = None
         self._stamp: object = None
-        self.version = 0
-        """Counts what :meth:`fresh` has seen change."""
+        self.version = 0  # Counts what :meth:`fresh` has seen change
         self._history: tuple[int, list[CaseHistory] | None] | None = None
 
     def fresh(self) -> RunData:

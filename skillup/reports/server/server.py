@@ -31,19 +31,14 @@ from skillup.store.journal import no_mask, to_json
 ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575
 _NAMES = (ADDRESS, "localhost", "[::1]")
-_OWN_SITES = ("same-origin", "none")
-"""`none`: typed in, from a bookmark, or opened by a program."""
-_PATIENCE = 30
-"""Seconds to wait for a request to come in whole."""
+_OWN_SITES = ("same-origin", "none")  # `none`: typed in, from a bookmark, or opened by a program
+_PATIENCE = 30  # Seconds to wait for a request to come in whole
 _MOST_AT_ONCE = 200
 """Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
-_GOES_WITHIN = 2.0
-"""Seconds that a connection may take to go, once it is closed for another one."""
+_GOES_WITHIN = 2.0  # Seconds that a connection may take to go, once it is closed for another one
 _LOOK_EVERY = 0.5
-_SAY_EVERY = 10.0
-"""Seconds, so that a connection whose other end has gone is noticed."""
-_LARGEST_SHOWN = 20_000_000
-"""Bytes of a text that a browser is made to show; a larger one is saved."""
+_SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
+_LARGEST_SHOWN = 20_000_000  # Bytes of a text that a browser is made to show; a larger one is saved
 _BINARY_WITHIN = 8192
 _RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
 _HEADERS = (
@@ -67,8 +62,6 @@ _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What requests to one server must look like."""
-
     port: int
     token: str
 
@@ -164,8 +157,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-Stamp = Callable[[], object]
-"""Gives something else whenever there is a change to tell of."""
+Stamp = Callable[[], object]  # Gives something else whenever there is a change to tell of
 
 
 def answer_to(served: Served, first: str | None, path: str, query: str) -> Answer | Stamp:
@@ -294,7 +286,6 @@ class ViewServer(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """What the thread does."""
         try:
             super().process_request_thread(request, client_address)
         finally:

@@ -43,7 +43,6 @@ _WORDS = {"error": "error", "not_held": "not run", "skip": "skipped", "absent": 
 
 
 def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
-    """All of it; a section is left out where it is empty."""
     print_line(console, in_a_sentence(comparison), style="bold")
     edited = changed_cases([case_id for _, case_id in comparison.edited])
     if edited:

@@ -36,8 +36,7 @@ _WRITERS = {
     "follow_up": "user, follow-up",
     "again": "user, sent again",
 }
-Line = tuple[str, str]
-"""A line's text, and its style."""
+Line = tuple[str, str]  # A line's text, and its style
 RawFiles = Callable[[int, int], Sequence[Path]]
 """The raw streams of a turn, or of its follow-up (from 1; 0: the turn's own message)."""
 
@@ -56,7 +55,6 @@ class ConversationStream:
         self._calls: dict[tuple[str, str], str] = {}
 
     def add(self, event: TrialEvent, label: str) -> None:
-        """Something happens in the trial that `label` names."""
         job = event.job
         if event.kind in ("turn_started", "message_sent"):
             self._turns[job] = event.turn
@@ -75,7 +73,6 @@ class ConversationStream:
             self.block(where, head, [(line, _BODY) for line in lines], style)
 
     def end(self, job: str, label: str, grade: Grade) -> None:
-        """The trial has ended: its checks, turn by turn."""
         for turn in grade.turns:
             self.checks(label, f"checks of turn {turn.turn_number}", turn.deciding_checks())
         self.checks(label, "checks of the conversation", grade.assertions)
@@ -95,14 +92,12 @@ class ConversationStream:
             self.block(label, head, lines, "dim")
 
     def block(self, where: str, head: str, lines: Sequence[Line], style: str) -> None:
-        """A head, and lines below it, each with its style."""
         parts = [make_text(self._mask("  ".join(filter(None, (where, head)))))]
         for line, line_style in lines:
             parts += folded(self._console, Text("    " + self._mask(line), style=line_style))
         self._console.print(Text("\n", style=style).join(parts), soft_wrap=True)
 
     def _item(self, job: str, item: TranscriptItem) -> tuple[str, str, int, str]:
-        """Head, text, the most lines of it, and style."""
         who = f"sub-agent {one_line(item.agent, 40)}" if item.agent else "agent"
         if item.tool_call is not None:
             name = one_line(item.tool_call.name, 60)
@@ -185,14 +180,11 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class ShownTrial:
-    """A trial that has ended."""
-
     job: str
     label: str
     directory: Path
     record: Record
-    grade: Grade | None
-    """None: it has none yet, or a damaged one."""
+    grade: Grade | None  # None: it has none yet, or a damaged one
     raw: RawFiles
     earlier: Sequence[tuple[Path, Record]] = ()
     """Attempts that met an error and were retried, and the files that hold them."""

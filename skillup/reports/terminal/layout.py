@@ -16,14 +16,12 @@ from rich.text import Text
 from skillup.reports.sheet import Sheet
 from skillup.reports.text import plain
 
-Part = str | Text | tuple[str, str]
-"""A text; a tuple has a style, too. Strings may be anybody's."""
+Part = str | Text | tuple[str, str]  # A text; a tuple has a style, too. Strings may be anybody's
 _LOG_WIDTH = 200
 _LOG_TABLE_WIDTH = 10_000
 """Where there is no terminal, a row is one line: log files are searched line by line."""
 _LEAST_ROOM = 20
-HANGING = 2
-"""By how much a line that goes on below is usually indented."""
+HANGING = 2  # By how much a line that goes on below is usually indented
 _SIMPLER = str.maketrans(
     {"✓": "+", "✗": "x", "◐": "o", "·": ".", "→": "->", "–": "-", "…": "...", "≥": ">="}
 )
@@ -111,7 +109,6 @@ def print_line(
 
 
 def folded(console: Console, line: Text, indent: int | None = None) -> list[Text]:
-    """The lines that :func:`print_line` prints."""
     start = len(line.plain) - len(line.plain.lstrip(" "))
     below = start if indent is None else indent
     room = console.width - max(start, below)
@@ -125,7 +122,6 @@ def folded(console: Console, line: Text, indent: int | None = None) -> list[Text
 
 
 def print_sheet(console: Console, sheet: Sheet) -> None:
-    """A blank line, the title, the table and its lines."""
     console.print()
     if sheet.title:
         print_line(console, sheet.title, style="bold")

@@ -36,7 +36,6 @@ def problem_line(problem: Problem) -> str:
 
 
 def problem_as_dict(problem: Problem) -> dict[str, Any]:
-    """For ``--json``."""
     return {**asdict(problem), "file": shown_path(problem.file)}
 
 
@@ -57,7 +56,6 @@ def print_problems(problems: Sequence[Problem], counts: Mapping[str, int]) -> No
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
-    """For ``--json``."""
     case = loaded.case
     return {
         "suite": suite.name,
@@ -83,7 +81,6 @@ def _turn_count(loaded: LoadedCase) -> int | None:
 
 
 def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
-    """One table for all suites, to stdout."""
     rows: list[list[Part]] = []
     for suite, cases in suites:
         for loaded in cases:
@@ -104,16 +101,12 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
 
 @dataclass(frozen=True, slots=True)
 class ListedSession:
-    """A row of the list."""
-
     engine: str
     session_id: str
     path: Path
-    modified: float
-    """Seconds since 1970."""
+    modified: float  # Seconds since 1970
     size: int
-    summary: SessionSummary
-    """Of the file's head, if `whole` is false."""
+    summary: SessionSummary  # Of the file's head, if `whole` is false
     whole: bool
 
 
@@ -168,7 +161,6 @@ _ARGUMENT = 120
 
 
 def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str]:
-    """What stands above the transcript."""
     about = [engine, summary.session_id or path.stem]
     about += [f"sub-agent {summary.agent}"] if summary.agent else []
     yield one_line(" ".join(about), 200)

@@ -36,8 +36,6 @@ _WORDS = {"PASS": "passed", "FAIL": "failed", "ERROR": "in error", "SKIP": "skip
 
 @dataclass(slots=True)
 class Running:
-    """A trial that is running."""
-
     job: Job
     began: float
     attempt: int = 1
@@ -49,8 +47,6 @@ class Running:
 
 
 class RunProgress:
-    """What has happened in a run so far."""
-
     def __init__(
         self,
         plan: Plan,
@@ -76,7 +72,6 @@ class RunProgress:
         return self.kept + sum(self.counts.values())
 
     def start(self, job: Job, attempt: int) -> None:
-        """A trial (or another attempt at it) begins."""
         self._waiting.discard(job.id)
         before = self.running.get(job.id)
         running = Running(job, self.clock(), attempt)
@@ -90,7 +85,6 @@ class RunProgress:
         self.running[job.id] = running
 
     def add(self, event: TrialEvent) -> None:
-        """Something happens in a trial."""
         running = self.running.get(event.job)
         if running is None:
             return
@@ -113,7 +107,6 @@ class RunProgress:
             running.cost_usd = _sum(running.cost_usd, event.cost_usd)
 
     def end(self, job: Job, grade: Grade) -> None:
-        """A trial has ended."""
         self._waiting.discard(job.id)
         self.running.pop(job.id, None)
         self.counts[grade.status] += 1
@@ -225,31 +218,25 @@ class PlainReporter:
         self.console.print(make_text(text), style=style, soft_wrap=True)
 
     def label(self, job: Job) -> str:
-        """The job in a few words: what tells it from the others of this run."""
         case = job.id.rsplit("/", maxsplit=3)[0]  # a case's id may hold slashes
         return self._labels.label(case, job.profile.name, job.variant, job.trial)
 
     def trial_started(self, job: Job, attempt: int) -> None:
-        """Count it."""
         self.progress.start(job, attempt)
 
     def trial_event(self, event: TrialEvent) -> None:
-        """Print it with `verbose`."""
         self.progress.add(event)
         job = self._jobs.get(event.job)
         if self._stream is not None and job is not None:
             self._stream.add(event, self.label(job))
 
     def stopping(self, times: int) -> None:
-        """Ctrl-C was pressed for the first, or the second time."""
         self._print(stopping_words(len(self.progress.running), times), "bold yellow")
 
     def abandon(self) -> None:
-        """The end: the terminal is left as it was found."""
         self.console.show_cursor(True)
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:  # noqa: ARG002
-        """Print why a trial is retried."""
         self._notice("RETRY", job, reason)
 
     def trial_lost(self, job: Job, worker: str, reason: str) -> None:
@@ -304,7 +291,6 @@ class LiveReporter(PlainReporter):
             self._live.stop()
 
     def stopping(self, times: int) -> None:
-        """It stands at the bottom until all has ended."""
         self._notice_below = stopping_words(len(self.progress.running), times)
         if self._live is not None:
             self._live.refresh()

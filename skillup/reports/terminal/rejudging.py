@@ -57,7 +57,6 @@ def flip_lines(change: GradeChange) -> Iterator[Text]:
 
 
 def unmet_lines(grade: Grade) -> Iterator[Text]:
-    """A line for each check that failed, with what was found."""
     for failure in row_of(grade).failures:
         check = failure.check
         if check is not None:
@@ -125,10 +124,8 @@ _JUDGE = 48
 _ITEM = 200
 _REASON = 600
 _QUOTE = 300
-_SHOWN = 5
-"""Items listed below a reason for which a judge failed."""
-_SHOWN_LABELS = 10
-"""Labels that fit nothing; there may be a whole file of them, of another run."""
+_SHOWN = 5  # Items listed below a reason for which a judge failed
+_SHOWN_LABELS = 10  # Labels that fit nothing; there may be a whole file of them, of another run
 _WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold magenta")}
 Data = Mapping[str, Any]
 
@@ -160,7 +157,6 @@ def _print(console: Console, what: RenderableType, columns: int = 2) -> None:
 
 
 def _print_errors(judge: Data, console: Console) -> None:
-    """What it failed to judge, by the reason."""
     by_reason: dict[str, list[Data]] = {}
     for error in judge["errors"]:
         by_reason.setdefault(error["reason"], []).append(error)
@@ -174,7 +170,6 @@ def _print_errors(judge: Data, console: Console) -> None:
 
 
 def _print_pair(pair: Data, console: Console, quiet: bool) -> None:
-    """Agreement and kappa, of items and of trials."""
     first, second = (one_line(pair[side], _JUDGE) for side in ("first", "second"))
     rows = []
     for name, found in (("items", pair), ("trials", pair["trials"])):

@@ -103,7 +103,6 @@ def _print_cases(suite: SuiteHistory, cases: Sequence[CaseHistory], console: Con
 
 
 def _name(suite: SuiteHistory, case: CaseHistory) -> str:
-    """The case, with what tells it from the others of the suite."""
     several = len({other.key.engine for other in suite.cases}) > 1
     name = shown_id(case.key.case_id) + (f" {case.key.engine}" if several else "")
     return name + ("" if case.key.variant == WITH_SKILL else " (without skill)")
