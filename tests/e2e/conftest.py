@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.clis import NO_NPM, CliName, find_cli
-from tests.support.lab_profiles import profiles_at
+from tests.support.held_turns import Conversation
+from tests.support.lab_engines import claude_conversation, codex_conversation
+from tests.support.lab_profiles import ENGINES, profiles_at
 from tests.support.model_server import ModelServer, Script
-from tests.support.raw_cli import RawClaude, RawCodex
+
+Serve = Callable[..., ModelServer]
+Begin = Callable[..., Conversation]
 
 
 def _cli(name: CliName) -> Path:
@@ -34,6 +38,19 @@ def codex_cli() -> Path:
     return _cli("codex")
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """`claude`, then `codex`; a test that is about one of them parametrizes it itself."""
+    return str(request.param)
+
+
+@pytest.fixture
+def begin(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
+    """`begin(url, **profile keys)`: a conversation with the engine, without `skillup run`."""
+    make = claude_conversation if engine == "claude" else codex_conversation
+    return partial(make, request.getfixturevalue(f"{engine}_cli"), tmp_path / "parent")
+
+
 @pytest.fixture
 def lab_profiles(claude_cli: Path, codex_cli: Path) -> Callable[..., dict[str, str]]:
     """`lab_profiles(url, more="")`: the files of profiles `claude` and `codex` for that server."""
@@ -41,7 +58,7 @@ def lab_profiles(claude_cli: Path, codex_cli: Path) -> Callable[..., dict[str, s
 
 
 @pytest.fixture
-def model_server() -> Iterator[Callable[..., ModelServer]]:
+def model_server() -> Iterator[Serve]:
     """Starts model servers: `model_server(script=None) -> ModelServer`; they end with the test."""
     with ExitStack() as running:
 
@@ -49,15 +66,3 @@ def model_server() -> Iterator[Callable[..., ModelServer]]:
             return running.enter_context(ModelServer(script))
 
         yield start
-
-
-@pytest.fixture
-def raw_claude(claude_cli: Path, tmp_path: Path) -> Callable[[str], RawClaude]:
-    """`raw_claude(url)`: claude with a home and a workspace of its own, without our adapter."""
-    return lambda url: RawClaude(claude_cli, tmp_path / "claude", url)
-
-
-@pytest.fixture
-def raw_codex(codex_cli: Path, tmp_path: Path) -> Callable[[str], RawCodex]:
-    """`raw_codex(url)`: codex with a home and a workspace of its own, without our adapter."""
-    return lambda url: RawCodex(codex_cli, tmp_path / "codex", url)

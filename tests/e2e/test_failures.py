@@ -1,0 +1,309 @@
+"""With the real CLIs, whatever can go wrong is an error of its kind, and no answer beside it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skillup.engines.base import SessionRef, TurnRequest
+from tests.e2e.conftest import Begin, Serve
+from tests.support.held_turns import Conversation, error_kind
+from tests.support.lab_engines import file_of, state_of, with_variables
+from tests.support.lab_profiles import KEYS
+from tests.support.model_server import (
+    Answer,
+    CutStream,
+    Drop,
+    Garbage,
+    Hang,
+    HttpError,
+    ModelRequest,
+    Reply,
+    Rule,
+    Shell,
+    Text,
+    Usage,
+    by_rules,
+)
+from tests.support.project import Project
+
+pytestmark = pytest.mark.e2e
+slow = pytest.mark.slow
+only_claude = pytest.mark.parametrize("engine", ["claude"])
+only_codex = pytest.mark.parametrize("engine", ["codex"])
+# Codex takes a bubblewrap on PATH that has these options.
+NO_NAMESPACES = """
+    #!/bin/sh
+    [ "$1" != --help ] || exec printf "%s\\n" --argv0 --perms --ro-bind-fd --as-pid-1
+    echo "bwrap: setting up uid map: Permission denied" >&2
+    exit 1
+    """
+NO_SESSION = "3f0e7a54-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kinds"),
+    [
+        (HttpError(401, "wrong key"), ("auth", "auth")),
+        (HttpError(429, "slow down"), ("rate_limit", "rate_limit")),
+        (HttpError(529, "overloaded"), ("overloaded", "overloaded")),
+        (Drop(), ("network", "network")),
+        pytest.param(HttpError(400, "unexpected status 401"), ("model_error",) * 2, marks=slow),
+        pytest.param(HttpError(403, "forbidden"), ("auth", "auth"), marks=slow),
+        pytest.param(HttpError(404, "no such model"), ("model_error",) * 2, marks=slow),
+        pytest.param(HttpError(500, "boom"), ("model_error", "overloaded"), marks=slow),
+        pytest.param(HttpError(503, "busy"), ("overloaded", "overloaded"), marks=slow),
+        pytest.param(CutStream("whole"), (None, "network"), marks=slow),
+        pytest.param(Garbage(), ("model_error", "network"), marks=slow),
+        pytest.param(Answer(Text("part"), stop="max_tokens"), ("model_error",) * 2, marks=slow),
+    ],
+    ids=str,
+)
+def test_a_failure_of_the_model_is_an_error_of_its_kind(
+    begin: Begin, model_server: Serve, engine: str, reply: Reply, kinds: tuple[str | None, str]
+) -> None:
+    outcome = begin(model_server(lambda request: reply).url).say("hello")
+
+    kind = kinds[engine == "codex"]
+    assert error_kind(outcome) == kind
+    if kind is not None:
+        assert outcome.error is not None
+        assert outcome.error.evidence
+
+
+def test_the_profile_bounds_the_retries(begin: Begin, model_server: Serve, engine: str) -> None:
+    server = model_server(lambda request: HttpError(500, "boom"))
+
+    outcome = begin(server.url, retries=1).say("hello")
+
+    assert error_kind(outcome) == ("model_error" if engine == "claude" else "overloaded")
+    assert len(server.requests) == 2
+
+
+def test_a_refused_connection_is_a_network_error(begin: Begin) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        assert error_kind(begin(url, retries=1).say("hello")) == "network"
+
+
+def test_a_model_that_hangs_is_a_timeout(begin: Begin, model_server: Serve) -> None:
+    outcome = begin(model_server(lambda request: Hang()).url).say("hello", timeout_seconds=2)
+
+    assert error_kind(outcome) == "timeout"
+    assert outcome.process is not None
+    assert outcome.process.ended_by == "timeout"
+    assert not any("could not be ended" in notice for notice in outcome.notices)
+
+
+def test_a_killed_cli_is_a_crash(begin: Begin, model_server: Serve) -> None:
+    kill = Shell("sleep 0.3; kill -9 $PPID")
+
+    assert error_kind(begin(model_server(by_rules(Rule("die", [kill]))).url).say("die")) == "crash"
+
+
+@slow
+@only_claude
+def test_an_interrupted_claude_is_no_completed_turn(begin: Begin, model_server: Serve) -> None:
+    """SIGINT while it waits for the model: exit code 0 and no `result`."""
+    server = model_server(lambda request: Hang(20))
+    conversation = begin(server.url)
+    command = conversation.trial.profile.command or []
+    wrapper = conversation.trial.home.parent / "interrupted-claude"
+    wrapper.write_text(
+        f'#!/bin/sh\n"{command[0]}" "$@" &\npid=$!\n'
+        'sleep 4\nkill -INT "$pid"\nwait "$pid"\nexit 0\n'
+    )
+    wrapper.chmod(0o755)
+    profile = conversation.trial.profile.model_copy(update={"command": [str(wrapper)]})
+    conversation.trial = replace(conversation.trial, profile=profile)
+
+    assert error_kind(conversation.say("hello")) == "protocol"
+
+
+@only_claude
+def test_a_missing_login_or_key_is_an_error_that_names_it(
+    begin: Begin, model_server: Serve
+) -> None:
+    server = model_server()
+    loggedout = with_variables(begin(server.url), ANTHROPIC_API_KEY="")
+
+    without, unset = loggedout.say("hello"), begin(server.url, api_key_env="NOT_SET").say("hello")
+
+    for outcome, name in ((without, "ANTHROPIC_API_KEY"), (unset, "NOT_SET")):
+        assert error_kind(outcome) == "auth"
+        assert outcome.error is not None
+        assert name in outcome.error.message
+    assert server.requests == []
+
+
+def test_a_cli_that_is_missing_or_takes_no_such_option_cannot_be_used(
+    begin: Begin, model_server: Serve
+) -> None:
+    url = model_server().url
+
+    missing = begin(url, command=["no-such-cli"]).say("hello")
+    wrong = begin(url, args=["--no-such-option"]).say("hello")
+
+    assert (error_kind(missing), error_kind(wrong)) == ("engine_not_found", "engine_not_usable")
+    assert missing.error is not None
+    assert "npm install" in missing.error.message
+
+
+def _delete(path: Path) -> None:
+    path.unlink()
+
+
+def _append(path: Path) -> None:
+    path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+
+
+def _change(path: Path) -> None:
+    path.write_text(path.read_text().replace("walrus", "turtle"))
+
+
+@pytest.mark.parametrize(
+    ("tamper", "kind"),
+    [(_delete, "session_lost"), (_append, "session_mismatch"), (_change, "session_lost")],
+)
+def test_a_session_that_somebody_touched_between_two_turns_is_not_resumed(
+    begin: Begin, model_server: Serve, tamper: Callable[[Path], None], kind: str
+) -> None:
+    """S8: a message that another trial's agent added was `session_verified: true`."""
+    server = model_server()
+    conversation = begin(server.url)
+    conversation.say("My word is walrus.")
+    tamper(file_of(conversation))
+
+    outcome = conversation.say("Which word?")
+
+    assert error_kind(outcome) == kind
+    assert outcome.session_verified is False
+    assert len(server.requests) == 1
+
+
+def test_a_session_that_changes_during_the_turn_is_not_believed(
+    begin: Begin, model_server: Serve
+) -> None:
+    conversation: Conversation | None = None
+
+    def script(request: ModelRequest) -> Reply:
+        if request.latest == "two" and conversation is not None:
+            with file_of(conversation).open("r+b") as file:
+                file.seek(file.read().index(b'"one"') + 1)
+                file.write(b"eno")
+        return Text("as if nothing were wrong")
+
+    conversation = begin(model_server(script).url)
+    conversation.say("one")
+
+    outcome = conversation.say("two")
+
+    assert error_kind(outcome) == "session_lost"
+    assert outcome.session_verified is False
+    assert outcome.error is not None
+    assert str(file_of(conversation)) in outcome.error.evidence
+    assert "as if nothing were wrong" in outcome.error.evidence
+
+
+@slow
+@only_codex
+@pytest.mark.parametrize("replaced", [False, True], ids=["in place", "by another file"])
+def test_what_a_turn_whose_thread_was_changed_cost_is_counted_all_the_same(
+    begin: Begin, model_server: Serve, replaced: bool
+) -> None:
+    tamper = (
+        "import sys, pathlib; p, = pathlib.Path(sys.argv[1]).rglob('rollout-*.jsonl'); "
+        "text = p.read_text().replace('walrus', 'a turtle'); "
+        + ("p.unlink(); p.write_text(text)" if replaced else "p.write_text(text)")
+    )
+
+    def script(request: ModelRequest) -> Reply:
+        usage = Usage(input=100, cached=10, output=7)
+        if request.latest == "two" and request.tool_round == 0:
+            home = state_of(conversation)
+            return Answer(Shell(shlex.join([sys.executable, "-c", tamper, str(home)])), usage=usage)
+        return Answer(Text("as if nothing were wrong"), usage=usage)
+
+    conversation = begin(model_server(script).url)
+    conversation.say("My word is walrus.")
+
+    outcome = conversation.say("two")
+
+    assert error_kind(outcome) == "session_lost"
+    assert outcome.error is not None
+    assert "rollout-" in outcome.error.evidence
+    assert outcome.usage is not None
+    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (200, 14)
+
+
+def test_a_session_that_never_was_is_lost(begin: Begin, model_server: Serve, engine: str) -> None:
+    conversation, turn = begin(model_server().url), TurnRequest(2, "hello")
+
+    assert error_kind(conversation.resume(SessionRef(NO_SESSION), turn)) == "session_lost"
+    if engine == "codex":
+        # It begins a new thread where the id is no UUID; and with --ephemeral it writes none.
+        assert error_kind(conversation.resume(SessionRef("no-thread"), turn)) == "session_mismatch"
+        silent = begin(model_server().url, args=["--ephemeral"]).say("hello")
+        assert error_kind(silent) == "session_mismatch"
+
+
+@only_claude
+def test_an_unknown_slash_command_and_too_many_steps_are_errors(
+    begin: Begin, model_server: Serve
+) -> None:
+    server = model_server(by_rules(Rule("work", [Shell("echo 1")] * 5)))
+
+    unknown = begin(server.url).say("/nosuch thing", slash_command=True)
+
+    assert error_kind(unknown) == "unsupported"
+    assert server.requests == []
+    assert error_kind(begin(server.url).say("work", max_steps=2)) == "max_turns"
+
+
+@only_codex
+def test_a_warning_is_a_notice_not_a_failure(begin: Begin, model_server: Serve) -> None:
+    outcome = begin(model_server().url, model="no-such-model").say("hello")
+
+    assert error_kind(outcome) is None
+    assert outcome.response == "Turn 1: hello"
+    assert any("no-such-model" in notice for notice in outcome.notices)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="codex takes no other sandbox there")
+@pytest.mark.parametrize("commands", [["echo one", "touch two"]], ids=len)
+def test_a_sandbox_that_lets_no_command_run_is_an_error_of_the_machine(
+    project: Project,
+    lab_profiles: Callable[..., dict[str, str]],
+    model_server: Serve,
+    commands: list[str],
+) -> None:
+    """S2: a bubblewrap that may make no namespace; codex shows no event for its commands."""
+    script = by_rules(Rule("go", [*map(Shell, commands), Text("I could not.")]))
+    case = "input: {prompt: go}\nassertions: [{contains: done}, {tool_not_called: {kind: shell}}]\n"
+    project.write(
+        lab_profiles(model_server(script).url, "permission: edits\n")
+        | {
+            "cases/eval.yaml": "name: lab\n",
+            "cases/one.yaml": case,
+            "bin/bwrap": NO_NAMESPACES,
+        }
+    )
+    (project.root / "bin/bwrap").chmod(0o755)
+    path = f"{project.root / 'bin'}:{os.environ['PATH']}"
+
+    outcome = project.run("run", "cases", "-e", "codex", "--json", env={**KEYS, "PATH": path})
+
+    (grade,) = outcome.data["cases"]
+    assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "setup"), outcome.stderr
+    assert "bwrap: setting up uid map: Permission denied" in grade["error"]["message"]
+    (turn,) = project.record("one/codex/with_skill/1")["turns"]
+    tried = [i["tool_call"]["arguments"] for i in turn["transcript"] if i["tool_call"]]
+    assert tried == [{"command": command} for command in commands]

@@ -1,0 +1,300 @@
+"""Sessions that the real CLIs did not run: they continue a history, and copies of a session.
+
+These are the proof for the versions whose sessions are written: run them with a version's command
+in SKILLUP_TEST_CLAUDE or SKILLUP_TEST_CODEX before adding it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+import pytest
+
+from skillup.engines.base import SessionForker
+from skillup.engines.claude_code.session import CLOSING, OPENING
+from skillup.sessions.readers import SessionTranscript
+from tests.e2e.conftest import Begin, Serve
+from tests.support.held_turns import Conversation, calls, error_kind
+from tests.support.lab_engines import file_of, state_of
+from tests.support.model_server import ModelRequest, Reply, Shell, Text, ToolCall
+from tests.support.pasts import assistant, call, result, user
+from tests.support.placed_sessions import AS_SENT, PASTS, answer, fork, seed
+from tests.support.session_files import format_named
+
+pytestmark = pytest.mark.e2e
+slow = pytest.mark.slow
+only_claude = pytest.mark.parametrize("engine", ["claude"])
+only_codex = pytest.mark.parametrize("engine", ["codex"])
+
+
+def test_the_model_sees_the_history_on_every_turn_and_was_not_asked_before(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    server = model_server(answer)
+    conversation = begin(server.url)
+
+    placed = seed(conversation, PASTS[engine])
+    assert server.requests == []
+    first, second = conversation.say("one"), conversation.say("work")
+
+    assert placed.error is None
+    assert placed.notices == ()
+    assert placed.session is not None
+    assert placed.session.id == conversation.trial.session_id
+    assert [error_kind(first), error_kind(second)] == [None, None]
+    assert [first.session_verified, second.session_verified] == [True, True]
+    assert first.session == second.session == placed.session
+    counted = [o.fingerprint.messages for o in (placed, first, second) if o.fingerprint]
+    assert counted == [2, 3, 4]
+    live = [("user", "one"), ("assistant", "Turn 3: one"), ("user", "work")]
+    sent = [request.conversation for request in server.requests]
+    assert sent[:2] == [AS_SENT[engine] + live[:1], AS_SENT[engine] + live]
+    # No summary of the history, nor anything else that would cost something.
+    assert server.background == []
+    assert calls(first) == []
+    assert [made.kind for made in calls(second)] == ["shell", "write"]
+    assert second.unknown_events == 0
+
+
+@only_claude
+def test_claude_adds_nothing_at_the_ends_of_a_history_and_keeps_failed_calls(
+    begin: Begin, model_server: Serve
+) -> None:
+    server = model_server()
+    conversation = begin(server.url)
+    history = [assistant("Welcome!"), user("hi"), assistant("", call("1", "shell", cmd="ls"))]
+
+    placed = seed(conversation, [*history, result("1", "no such command", "error")])
+    conversation.say("go on")
+
+    assert len(placed.notices) == 2
+    assert server.requests[0].conversation == [
+        ("user", OPENING),
+        ("assistant", "Welcome!"),
+        ("user", "hi"),
+        ("call", 'Bash {"command": "ls"}'),
+        ("result", "no such command"),
+        ("assistant", CLOSING),
+        ("user", "go on"),
+    ]
+    messages = server.requests[0].body["messages"]
+    blocks = [block for m in messages if isinstance(m["content"], list) for block in m["content"]]
+    assert [b.get("is_error") for b in blocks if b["type"] == "tool_result"] == [True]
+
+
+@only_codex
+def test_codex_continues_a_history_of_the_assistant_alone(
+    begin: Begin, model_server: Serve
+) -> None:
+    """Also with the built-in provider."""
+    server = model_server(answer)
+    address = {"base_url": None, "args": ["-c", f'openai_base_url="{server.url}/v1"']}
+    conversation = begin(server.url, **address)
+
+    greeting = assistant("How can I help?", call("c1", "shell", command="ls"))
+    seed(conversation, (greeting, result("c1", "a.txt")))
+    outcomes = [conversation.say("one"), conversation.say("two")]
+
+    assert [error_kind(outcome) for outcome in outcomes] == [None, None]
+    assert [outcome.session_verified for outcome in outcomes] == [True, True]
+    assert server.requests[-1].conversation[:4] == [
+        ("assistant", "How can I help?"),
+        ("call", 'exec_command {"cmd": "ls"}'),
+        ("result", "Process exited with code 0\nOutput:\na.txt"),
+        ("user", "one"),
+    ]
+
+
+def test_a_long_history_of_odd_words_arrives_whole(begin: Begin, model_server: Serve) -> None:
+    server = model_server(answer)
+    conversation = begin(server.url)
+    odd = ["/clear", "look at @notes.txt", "!ls", 'q " \\ \u2028 \U0001f600\nü']
+    words = [f"{odd[n % len(odd)]} {n}" for n in range(150)]
+
+    seed(conversation, [said for w in words for said in (user(w), assistant(f"Said {w}"))])
+    outcome = conversation.say("one")
+
+    assert error_kind(outcome) is None
+    assert server.requests[0].user_texts == [*words, "one"]
+    assert server.requests[0].assistant_texts == [f"Said {word}" for word in words]
+
+
+@only_claude
+@pytest.mark.parametrize(("isolation", "parts"), [("clean", 2), ("shared", 0)])
+def test_claude_finds_a_seeded_session_wherever_the_workspace_is(
+    begin: Begin, model_server: Serve, tmp_path: Path, isolation: str, parts: int
+) -> None:
+    server = model_server()
+    conversation = begin(server.url, isolation=isolation)
+    workspace = tmp_path / Path("with space & ünï", *["d" * 100] * parts, "ws")
+    workspace.mkdir(parents=True)
+    conversation.trial = replace(conversation.trial, workspace=workspace.resolve())
+
+    seed(conversation, PASTS["claude"])
+    outcome = conversation.say("go on")
+
+    assert error_kind(outcome) is None
+    assert outcome.session_verified is True
+    assert server.requests[0].conversation == [*AS_SENT["claude"], ("user", "go on")]
+
+
+@only_codex
+def test_a_seeded_thread_reads_like_one_that_ran(begin: Begin, model_server: Serve) -> None:
+    conversation = begin(model_server(answer).url)
+    seed(conversation, PASTS["codex"])
+    conversation.say("one")
+
+    transcript = SessionTranscript(file_of(conversation), format_named("codex_rollout"))
+    entries = [entry for entry in transcript if entry.role != "notice"]
+
+    assert transcript.summary.unknown_lines == 0
+    assert transcript.summary.turns == 3
+    said = [entry.text for entry in entries if entry.role in ("user", "assistant")]
+    past = [text for role, text in AS_SENT["codex"] if role in ("user", "assistant")]
+    assert said == [*past, "one", "Turn 3: one"]
+    results = {e.tool_result.call_id: e.tool_result.status for e in entries if e.tool_result}
+    assert results == {"c1": "error", "c2": "success", "c3": "unknown", "c4": "unknown"}
+
+
+def test_a_history_that_somebody_changes_is_not_believed(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    server = model_server(answer)
+    conversation = begin(server.url)
+    seed(conversation, PASTS[engine])
+    path = file_of(conversation)
+    path.write_bytes(path.read_bytes().replace(b"walrus", b"badger"))
+
+    assert error_kind(conversation.say("one")) == "session_lost"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("isolation", ["clean", pytest.param("shared", marks=slow)])
+def test_forks_continue_the_whole_prefix_and_leave_the_parent_alone(
+    begin: Begin, model_server: Serve, tmp_path: Path, isolation: str
+) -> None:
+    server = model_server(answer)
+    parent = begin(server.url, isolation=isolation)
+    if isolation == "shared":
+        home = tmp_path / "users" / ".codex"
+        home.mkdir(parents=True)
+        environment = {**parent.trial.environment, "CODEX_HOME": str(home)}
+        parent.trial = replace(parent.trial, environment=environment)
+    parent.say("work")
+    parent.say("two")
+    prefix = [*server.requests[-1].conversation, ("assistant", "Turn 2: two")]
+    before, sent_before = _session_bytes(tmp_path, parent), len(server.requests)
+
+    children = [fork(parent, tmp_path / name) for name in ("left", "right")]
+    assert len(server.requests) == sent_before
+    outcomes = [[child.say(word) for word in ("three", "four")] for child in children]
+    grandchild = fork(children[0], tmp_path / "grandchild")
+    last = grandchild.say("five")
+
+    assert [error_kind(o) for turns in outcomes for o in turns] == [None] * 4
+    assert [o.session_verified for turns in outcomes for o in turns] == [True] * 4
+    assert [o.fingerprint.messages for o in outcomes[0] if o.fingerprint] == [3, 4]
+    assert _session_bytes(tmp_path, parent) == before
+    assert server.background == []
+    there = str(parent.trial.workspace)
+    for child in children:
+        here = str(child.trial.workspace)
+        third, fourth = server.requests_of(child.trial.session_id)
+        moved = [(role, text.replace(there, here)) for role, text in prefix]
+        assert third.conversation == [*moved, ("user", "three")]
+        assert fourth.conversation[: len(third.conversation)] == third.conversation
+        # The environment is not told a second time: nothing of it has changed.
+        assert here in third.raw_text
+        assert there not in third.raw_text
+        assert parent.trial.session_id not in third.raw_text
+    assert (error_kind(last), last.session_verified) == (None, True)
+    assert server.requests[-1].user_texts == ["work", "two", "three", "four", "five"]
+    assert parent.say("and you").response == "Turn 3: and you"
+
+
+def test_a_seeded_session_can_be_forked_and_a_changed_fork_is_not_believed(
+    begin: Begin, model_server: Serve, engine: str, tmp_path: Path
+) -> None:
+    server = model_server(answer)
+    parent = begin(server.url)
+    seed(parent, PASTS[engine])
+
+    child = fork(parent, tmp_path / "child")
+    outcome = child.say("now")
+    changed = fork(child, tmp_path / "changed")
+    (path,) = state_of(changed).rglob(f"*{changed.trial.session_id}.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"walrus", b"badger"))
+
+    assert error_kind(outcome) is None
+    assert server.requests[0].conversation == [*AS_SENT[engine], ("user", "now")]
+    assert error_kind(changed.say("two")) == "session_lost"
+    assert len(server.requests) == 1
+
+
+@only_claude
+def test_the_files_of_sub_agents_go_with_a_fork(
+    begin: Begin, model_server: Serve, tmp_path: Path
+) -> None:
+    task = {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}
+
+    def script(request: ModelRequest) -> Reply:
+        if request.latest == "delegate" and request.tool_round == 0:
+            return ToolCall("Agent", {**task, "run_in_background": False})
+        if request.latest == "look around" and request.tool_round == 0:
+            return Shell("pwd")
+        return Text(request.latest.upper())
+
+    parent = begin(model_server(script).url)
+    assert error_kind(parent.say("delegate")) is None
+
+    child = fork(parent, tmp_path / "child")
+
+    assert error_kind(child.say("go on")) is None
+    [theirs] = file_of(parent).with_suffix("").glob("subagents/*.jsonl")
+    [ours] = file_of(child).with_suffix("").glob("subagents/*.jsonl")
+    there, here = str(parent.trial.workspace), str(child.trial.workspace)
+    assert theirs.name == ours.name
+    assert there in theirs.read_text()
+    assert here in ours.read_text()
+    assert there not in ours.read_text()
+
+
+def test_a_session_without_a_file_cannot_be_forked(
+    begin: Begin, model_server: Serve, tmp_path: Path
+) -> None:
+    parent = begin(model_server(answer).url)
+    outcome = parent.say("one")
+    assert outcome.session is not None
+    file_of(parent).unlink()
+    child = replace(parent.trial, home=tmp_path / "home", session_id=str(uuid4()))
+
+    assert isinstance(parent.engine, SessionForker)
+    placed = anyio.run(parent.engine.fork, outcome.session, parent.trial, child)
+
+    assert placed.session is None
+    assert placed.error is not None
+    assert placed.error.kind == "session_lost"
+
+
+def test_a_version_that_is_not_known_is_refused(begin: Begin, engine: str) -> None:
+    conversation = begin("http://127.0.0.1:1")
+    conversation.trial = replace(conversation.trial, version="99.0.0")
+
+    placed = seed(conversation, PASTS[engine])
+
+    assert placed.session is None
+    assert placed.error is not None
+    assert placed.error.kind == "unsupported"
+    assert "npm install" in placed.error.message
+    assert not list(state_of(conversation).rglob("*.jsonl"))
+
+
+def _session_bytes(base: Path, conversation: Conversation) -> bytes:
+    """The session's file, whichever home it is in."""
+    session = conversation.outcomes[-1].session
+    assert session is not None
+    [path] = base.rglob(f"*{session.id}.jsonl")
+    return path.read_bytes()

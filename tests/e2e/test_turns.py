@@ -1,0 +1,381 @@
+"""Turns of both adapters with the real CLIs, against a scripted model server."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from skillup.checks import evaluate
+from skillup.schema.checks import Check
+from skillup.schema.profile import Price
+from tests.e2e.conftest import Begin, Serve
+from tests.support.children import is_alive
+from tests.support.held_turns import calls, error_kind, write_skill
+from tests.support.lab_engines import state_of, with_variables
+from tests.support.model_server import (
+    Answer,
+    McpCall,
+    ModelRequest,
+    ReadFile,
+    Reply,
+    Rule,
+    Shell,
+    SkillCall,
+    Text,
+    ToolCall,
+    Usage,
+    WriteFile,
+    by_rules,
+)
+from tests.support.records import file_states, make_record, make_turn
+
+pytestmark = pytest.mark.e2e
+only_claude = pytest.mark.parametrize("engine", ["claude"])
+only_codex = pytest.mark.parametrize("engine", ["codex"])
+MODELS = {"claude": "claude-sonnet-4-5", "codex": "gpt-5.4"}
+# Of two requests. Claude counts what it reads from the cache, and writes there, apart.
+TOKENS = {
+    "claude": {"input_tokens": 230, "reasoning_tokens": None},
+    "codex": {"input_tokens": 200, "reasoning_tokens": 6},
+}
+
+
+def test_a_conversation_of_three_turns_is_one_session_and_each_turn_has_its_own_calls_and_tokens(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    def script(request: ModelRequest) -> Reply:
+        thoughts = {"reasoning": 3} if engine == "codex" else {}
+        usage = Usage(input=100, cached=10, cache_write=5, output=7, **thoughts)
+        if request.tool_round == 0:
+            return Answer(Shell(f"echo {request.latest}"), usage=usage)
+        return Answer(Text(request.latest.upper()), usage=usage)
+
+    server = model_server(script)
+    conversation = begin(server.url, model=MODELS[engine])
+    words = ["one", "two", "three"]
+
+    outcomes = [conversation.say(word) for word in words]
+
+    assert [error_kind(outcome) for outcome in outcomes] == [None, None, None]
+    assert [outcome.response for outcome in outcomes] == ["ONE", "TWO", "THREE"]
+    assert [outcome.session_verified for outcome in outcomes] == [None, True, True]
+    assert [o.fingerprint.messages for o in outcomes if o.fingerprint] == [1, 2, 3]
+    (session,) = {outcome.session.id for outcome in outcomes if outcome.session}
+    assert {request.session_id for request in server.requests} == {session}
+    assert server.requests[-1].user_texts == words
+    assert server.requests[-1].assistant_texts == ["ONE", "TWO"]
+    assert {request.model for request in server.requests} == {MODELS[engine]}
+    assert server.background == []
+    for outcome, word in zip(outcomes, words, strict=True):
+        assert [call.arguments["command"] for call in calls(outcome)] == [f"echo {word}"]
+        assert outcome.usage is not None
+        assert outcome.usage.model_dump(exclude={"requests"}) == {
+            "cached_input_tokens": 20,
+            "cache_write_tokens": 10,
+            "output_tokens": 14,
+            **TOKENS[engine],
+        }
+        assert outcome.unknown_events == 0
+    # Claude tells a cost, of the process; codex tells none.
+    assert (outcomes[0].cost_usd is None) is (engine == "codex")
+    assert outcomes[2].cost_usd == pytest.approx(outcomes[0].cost_usd)
+
+
+def test_tool_calls_have_portable_kinds_and_results_and_their_children_are_ended(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    is_claude = engine == "claude"
+    add: Reply = (
+        ToolCall("mcp__srv__add", {"a": 1})
+        if is_claude
+        else McpCall("tiny", "add", {"a": 2, "b": 3})
+    )
+    steps: list[Reply] = [
+        (Text("First."), WriteFile("notes.txt", "kept\n")),
+        ReadFile("notes.txt"),
+        Shell("echo bad; exit 3"),
+        add,
+        Shell("setsid sleep 300 > /dev/null 2>&1 & echo $! > pid; sleep 0.2"),
+        Text("Done."),
+    ]
+    program = Path(__file__).parents[1] / "support" / "tiny_mcp_server.py"
+    tiny = [
+        "-c",
+        'mcp_servers.tiny.command="python3"',
+        "-c",
+        f'mcp_servers.tiny.args=["{program}"]',
+    ]
+    server = model_server(by_rules(Rule("work", steps)))
+    conversation = begin(server.url, args=[] if is_claude else tiny)
+    workspace = conversation.trial.workspace
+    broken = '{"mcpServers": {"broken": {"command": "/nonexistent/server"}}}'
+    (workspace / ".mcp.json").write_text(broken)
+
+    outcome = conversation.say("work")
+
+    assert error_kind(outcome) is None
+    assert [(call.name, call.kind) for call in calls(outcome)] == (
+        [
+            ("Write", "write"),
+            ("Read", "read"),
+            ("Bash", "shell"),
+            ("srv::add", "mcp"),
+            ("Bash", "shell"),
+        ]
+        if is_claude
+        else [
+            ("file_change", "write"),
+            ("command_execution", "shell"),
+            ("command_execution", "shell"),
+            ("tiny::add", "mcp"),
+            ("command_execution", "shell"),
+        ]
+    )
+    results = [item.tool_result for item in outcome.items if item.tool_result]
+    assert [result.call_id for result in results] == [call.id for call in calls(outcome)]
+    assert [result.status for result in results[:3]] == ["success", "success", "error"]
+    assert "bad" in results[2].content
+    messages = [item.text for item in outcome.items if item.type == "message"]
+    assert messages == ["First.", "Done."]
+    if is_claude:
+        assert "MCP server broken failed" in outcome.notices
+    else:
+        assert calls(outcome)[0].arguments == {"path": "notes.txt", "change": "add"}
+        assert (results[3].status, results[3].content) == ("success", "5")
+    assert not is_alive(int((workspace / "pid").read_text()))
+
+
+def test_prompts_reach_the_model_as_written(begin: Begin, model_server: Serve, engine: str) -> None:
+    prompts = [
+        "-v is a flag",
+        "/nosuch thing",
+        "look at @notes.txt, please",
+        "!ls",
+        "#note",
+        *(["/exit", " /spaced"] if engine == "claude" else []),
+        'quotes " and \\ and\nlines and ünïcödé \U0001f600',
+        "@" + "x" * 200_000,
+    ]
+    server = model_server(lambda request: Text("ok"))
+    conversation = begin(server.url)
+    (conversation.trial.workspace / "notes.txt").write_text("CONTENT OF THE FILE")
+
+    outcomes = [conversation.say(prompt) for prompt in prompts]
+
+    assert {error_kind(outcome) for outcome in outcomes} == {None}
+    assert server.requests[-1].user_texts == prompts
+    assert len(server.requests) == len(prompts)
+    assert "CONTENT OF THE FILE" not in server.requests[-1].raw_text
+
+
+def test_a_skill_of_the_workspace_is_found_and_its_use_is_seen(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    """By the model's own choice, and named in the prompt (Claude: `/name`, codex: `$name`)."""
+    server = model_server(by_rules(Rule("please", [SkillCall("greeter"), Text("Greeted.")])))
+    conversation = begin(server.url)
+    (folder,) = conversation.engine.skill_directories()
+    skill = write_skill(conversation.trial.workspace / folder)
+    conversation.trial = replace(conversation.trial, skills={"greeter": skill})
+
+    outcome = conversation.say("please greet")
+    read = server.requests[-1]
+    named = conversation.say(
+        "/greeter the king" if engine == "claude" else "$greeter the king",
+        slash_command=engine == "claude",
+    )
+
+    if engine == "claude":
+        assert [(c.kind, c.arguments["skill"]) for c in calls(outcome)] == [("skill", "greeter")]
+        assert "Always bow first." in read.system
+    else:
+        assert [call.kind for call in calls(outcome)] == ["shell"]
+        file = {".agents/skills/greeter/SKILL.md": (skill / "SKILL.md").read_text()}
+        turn = make_turn(outcome.response, transcript=list(outcome.items))
+        recorded = make_record(turn, initial_files=file_states(file))
+        assert evaluate(Check(skill_used="greeter"), recorded.context()).passed
+        assert "Always bow first." in read.tool_results[0]
+    assert error_kind(named) is None
+    assert [call.arguments for call in calls(named)] == [{"skill": "greeter"}]
+
+
+@pytest.mark.parametrize(
+    ("engine", "permission", "written", "ran"),
+    [
+        pytest.param("claude", "full", True, True, marks=pytest.mark.slow),
+        ("claude", "edits", True, False),
+        pytest.param("claude", "read_only", False, False, marks=pytest.mark.slow),
+        pytest.param("codex", "full", True, True, marks=pytest.mark.slow),
+        ("codex", "edits", True, True),
+        ("codex", "read_only", False, False),
+    ],
+)
+def test_the_permission_is_the_same_on_every_turn(
+    begin: Begin, model_server: Serve, permission: str, written: bool, ran: bool
+) -> None:
+    def script(request: ModelRequest) -> Reply:
+        name = request.latest
+        steps: list[Reply] = [
+            Shell("echo before"),
+            Shell(f"python3 -c \"open('{name}-ran', 'w')\""),
+            WriteFile(f"{name}-written", "x"),
+            Shell("echo after"),
+        ]
+        return steps[request.tool_round] if request.tool_round < len(steps) else Text("ok")
+
+    conversation = begin(model_server(script).url, permission=permission)
+    workspace = conversation.trial.workspace
+
+    for name in ("one", "two"):
+        outcome = conversation.say(name)
+
+        assert error_kind(outcome) is None
+        assert (workspace / f"{name}-written").exists() is written
+        assert (workspace / f"{name}-ran").exists() is ran
+        # Codex itself is silent about what its sandbox refused.
+        assert [call.kind for call in calls(outcome)] == ["shell", "shell", "write", "shell"]
+        results = {r.call_id: r.status for item in outcome.items if (r := item.tool_result)}
+        statuses = [results[call.id] for call in calls(outcome)]
+        assert statuses[0] == statuses[3] == "success"
+        assert (statuses == ["success"] * 4) is (written and ran)
+
+
+@only_codex
+@pytest.mark.parametrize("isolation", ["clean", "shared"])
+def test_with_edits_its_tools_reach_neither_other_trials_nor_its_own_settings(
+    begin: Begin, model_server: Serve, tmp_path: Path, isolation: str
+) -> None:
+    """S1: by default codex's sandbox leaves temporary directories writable, where they lie."""
+    siblings = tmp_path / "another-trial"
+    siblings.mkdir()
+    server = model_server(by_rules(Rule("work", [Shell("sh ./work.sh"), Text("Done.")])))
+    conversation = begin(server.url, permission="edits", isolation=isolation)
+    # As with a user whose temporary directory is the one that trials work in.
+    conversation = with_variables(conversation, TMPDIR=str(tmp_path))
+    (conversation.trial.workspace / "work.sh").write_text(
+        f"echo x > {siblings}/answer\n"
+        "home=${CODEX_HOME:-$HOME/.codex}; echo 'notify=[]' >> $home/config.toml\n"
+        "echo x > inside && echo x > $TMPDIR/own && echo $TMPDIR $home > homes\n"
+    )
+
+    outcome = conversation.say("work")
+
+    temporary, home = (conversation.trial.workspace / "homes").read_text().split(" ", 1)
+    assert error_kind(outcome) is None
+    assert list(siblings.iterdir()) == []
+    assert not Path(home.strip(), "config.toml").exists()
+    assert Path(temporary, "own").exists()
+    assert Path(temporary).is_relative_to(conversation.trial.home)
+
+
+def test_the_system_prompt_and_the_profiles_prices(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    usage = Usage(input=1000, cached=200, output=100)
+    server = model_server(lambda request: Answer(Text("ok"), usage=usage))
+    conversation = begin(server.url, prices=Price(input=1.0, cached_input=0.5, output=2.0))
+    system = '-Be "terse".\n\\ and ünïcödé'
+
+    outcomes = [conversation.say(text, system=system, max_steps=3) for text in ("one", "two")]
+
+    assert all(system in request.system for request in server.requests)
+    uncached = 1000 if engine == "claude" else 800
+    for outcome in outcomes:
+        assert outcome.cost_usd == pytest.approx((uncached * 1.0 + 200 * 0.5 + 100 * 2.0) / 1e6)
+        ignored = any("max_turns" in notice for notice in outcome.notices)
+        assert ignored is (engine == "codex")
+
+
+def test_the_key_that_the_profile_names_is_used_and_never_written(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    leak: list[Reply] = [Shell("cat secret.txt"), lambda request: Text(request.tool_results[0])]
+    server = model_server(by_rules(Rule("leak", leak)))
+    conversation = begin(server.url, api_key_env="MY_KEY")
+    secret = 'sk-"quoted"/0123456789'
+    with_variables(conversation, MY_KEY=secret)
+    (conversation.trial.workspace / "secret.txt").write_text(f"key={secret}\n")
+
+    outcome = conversation.say("leak")
+
+    headers = server.requests[0].headers
+    assert headers["x-api-key" if engine == "claude" else "authorization"].endswith(secret)
+    assert "***MY_KEY***" in outcome.response
+    assert "0123456789" not in str(outcome)
+    for path in conversation.trial.raw_dir.iterdir():
+        assert "0123456789" not in path.read_text()
+
+
+@only_claude
+def test_claudes_login_file_is_used_without_a_key(begin: Begin, model_server: Serve) -> None:
+    server = model_server()
+    conversation = begin(server.url)
+    token = "sk-ant-oat01-aaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    login = {"accessToken": token, "refreshToken": "r", "expiresAt": 99999999999999}
+    path = conversation.trial.workspace.parent / "user-home" / ".claude" / ".credentials.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"claudeAiOauth": {**login, "scopes": ["user:inference"]}}))
+    with_variables(conversation, ANTHROPIC_API_KEY="")
+
+    outcome = conversation.say("hello")
+
+    assert error_kind(outcome) is None
+    assert server.requests[0].headers["authorization"] == f"Bearer {token}"
+    assert stat.S_IMODE((state_of(conversation) / ".credentials.json").stat().st_mode) == 0o600
+
+
+@only_codex
+@pytest.mark.parametrize(
+    ("built_in", "variables", "sent"),
+    [
+        (True, {}, "Bearer sk-file-0123"),
+        (True, {"OPENAI_API_KEY": "sk-other-0123"}, "Bearer sk-other-0123"),
+        (
+            False,
+            {"CODEX_API_KEY": "sk-first-0123", "OPENAI_API_KEY": "x" * 9},
+            "Bearer sk-first-0123",
+        ),
+        (False, {}, None),
+    ],
+    ids=["file", "openai", "both", "file and base_url"],
+)
+def test_codexs_ways_to_log_in(
+    begin: Begin, model_server: Serve, built_in: bool, variables: dict[str, str], sent: str | None
+) -> None:
+    """The login file is for OpenAI: its key is not sent to an address of the profile."""
+    server = model_server()
+    address = {"base_url": None, "args": ["-c", f'openai_base_url="{server.url}/v1"']}
+    conversation = begin(server.url, api_key_env=None, **(address if built_in else {}))
+    if not variables:
+        login = conversation.trial.workspace.parent / "user-home" / ".codex" / "auth.json"
+        login.parent.mkdir(parents=True)
+        login.write_text(json.dumps({"OPENAI_API_KEY": "sk-file-0123", "tokens": None}))
+    with_variables(conversation, **variables)
+
+    outcomes = [conversation.say("one"), conversation.say("two")]
+
+    assert [error_kind(outcome) for outcome in outcomes] == [None, None]
+    assert {request.headers.get("authorization") for request in server.requests} == {sent}
+    if not variables:
+        assert stat.S_IMODE((state_of(conversation) / "auth.json").stat().st_mode) == 0o600
+
+
+def test_check_tells_version_and_login(begin: Begin, engine: str, tmp_path: Path) -> None:
+    conversation = begin("http://127.0.0.1:1", api_key_env=None)
+    profile = conversation.trial.profile.model_copy(update={"base_url": None})
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    key = "ANTHROPIC_API_KEY" if engine == "claude" else "CODEX_API_KEY"
+
+    without = anyio.run(conversation.engine.check, profile, environment)
+    with_key = anyio.run(conversation.engine.check, profile, {**environment, key: "x" * 9})
+
+    assert without.found
+    assert without.version
+    assert without.login is None
+    assert with_key.login == f"variable {key}"
