@@ -88,21 +88,20 @@ def _final(request: ModelRequest, told: dict[str, Any]) -> Part:
     return ToolCall("StructuredOutput", told) if by_tool else Text(json.dumps(told))
 
 
-@pytest.mark.parametrize("passed", [True, False])
 def test_it_reads_the_copy_and_its_verdict_counts(
-    bench_at: MakeBench, model_server: Serve, recorded: Recorded, passed: bool
+    bench_at: MakeBench, model_server: Serve, recorded: Recorded
 ) -> None:
     def script(request: ModelRequest) -> Reply:
         if request.tool_round == 0:
             return Answer(ReadFile("workspace/notes/a.txt"))
-        return Answer(_final(request, _told(passed)))
+        return Answer(_final(request, _told(False)))
 
     server = model_server(script)
     bench = bench_at(server.url)
 
     result = bench.judge(_judge(model="gpt-5.5"), recorded)
 
-    assert (result.error, result.passed, result.score) == (None, passed, float(passed))
+    assert (result.error, result.passed, result.score) == (None, False, 0.0)
     assert "42 apples" in result.children[0].excerpt
     assert [*result.notes, *result.children[0].notes] == []
     asked, read = server.requests[0], server.requests[1]
@@ -112,6 +111,8 @@ def test_it_reads_the_copy_and_its_verdict_counts(
     assert bench.usage.calls == 1
     assert bench.usage.usages[0] is not None
     assert (bench.usage.usages[0].output_tokens or 0) > 0
+    # What the agent left as instructions is material, and not the judge's own.
+    assert [request for request in server.requests if PLANTED in request.raw_text] == []
 
 
 def test_it_may_not_write_and_the_copy_stays_as_it_was(
@@ -128,22 +129,6 @@ def test_it_may_not_write_and_the_copy_stays_as_it_was(
 
     assert (result.error, result.passed, result.notes) == (None, True, [])
     assert not list(bench.base.glob("scratch/agent-*/desk/workspace/notes/x"))
-
-
-def test_instructions_that_the_agent_left_are_not_the_judges(
-    bench_at: MakeBench, model_server: Serve, recorded: Recorded
-) -> None:
-    def script(request: ModelRequest) -> Reply:
-        if request.tool_round == 0:
-            return Answer(ReadFile("workspace/notes/a.txt"))
-        return Answer(_final(request, _told(False)))
-
-    server = model_server(script)
-
-    bench_at(server.url).judge(_judge(), recorded)
-
-    assert len(server.requests) >= 2
-    assert [request for request in server.requests if PLANTED in request.raw_text] == []
 
 
 def test_a_malformed_answer_is_asked_for_again_and_then_an_error(
@@ -173,16 +158,15 @@ def test_a_second_answer_in_the_right_form_counts(
     assert (result.error, result.passed) == (None, True)
 
 
-@pytest.mark.parametrize("status", [429, 529])
 def test_a_judge_that_is_refused_is_waited_out_and_asked_in_another_session(
-    bench_at: MakeBench, model_server: Serve, recorded: Recorded, status: int
+    bench_at: MakeBench, model_server: Serve, recorded: Recorded
 ) -> None:
     refused: list[ModelRequest] = []
 
     def script(request: ModelRequest) -> Reply:
         if not refused:
             refused.append(request)
-            return HttpError(status, "slow down")
+            return HttpError(429, "slow down")
         return Answer(_final(request, _told(True)))
 
     server = model_server(script)

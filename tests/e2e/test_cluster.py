@@ -70,18 +70,8 @@ def held(
     return run
 
 
-def test_conversations_are_resumed_on_workers_that_have_the_key(
-    project: Project, held: Callable[[Script], Outcome]
-) -> None:
-    outcome = held(remember)
-    assert outcome.exit_code == 0, outcome.stderr
-    assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"]
-    record = project.record("a/claude/with_skill/1")
-    assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]
-    assert record["engine"]["version"]
-
-
-def test_a_refusal_is_waited_out_on_the_worker_that_met_it(
+@pytest.mark.slow
+def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_have_the_key(
     project: Project, held: Callable[[Script], Outcome]
 ) -> None:
     asked: list[str] = []
@@ -89,13 +79,16 @@ def test_a_refusal_is_waited_out_on_the_worker_that_met_it(
     def refuse_a_once(request: ModelRequest) -> Reply:
         asked.append(request.latest)
         if request.latest == "one of a" and asked.count("one of a") == 1:
-            return HttpError(429, "slow down: try again in 12s")
+            return HttpError(429, "slow down: try again in 1s")
         return remember(request)
 
     outcome = held(refuse_a_once)
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"], outcome.stderr
     assert [event["job"] for event in refusals(project)] == ["a/claude/with_skill/1"]
-    (note,) = project.record("a/claude/with_skill/1")["turns"][0]["notes"]
+    record = project.record("a/claude/with_skill/1")
+    assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]
+    assert record["engine"]["version"]
+    (note,) = record["turns"][0]["notes"]
     assert note.startswith("the provider refused the message once (rate_limit)")
     # The other worker is not told of it.
     assert not [n for t in project.record("b/claude/with_skill/1")["turns"] for n in t["notes"]]

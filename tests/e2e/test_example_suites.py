@@ -134,7 +134,7 @@ def hold(
 Hold = Callable[..., tuple[Any, ModelServer, ModelServer]]
 
 
-@pytest.mark.parametrize("engine", ["claude", "codex"])
+@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 def test_the_travel_suite_passes(project: Project, hold: Hold, engine: str) -> None:
     copy_suite(project, "travel-planning")
 
@@ -149,7 +149,7 @@ def test_the_travel_suite_passes(project: Project, hold: Hold, engine: str) -> N
     assert len(judging.requests) == 5, "a run that is judged again asks nobody"
 
 
-@pytest.mark.parametrize("engine", ["claude", "codex"])
+@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 def test_the_lead_suite_passes(project: Project, hold: Hold, engine: str) -> None:
     copy_suite(project, "lead-qualification")
 
@@ -161,6 +161,7 @@ def test_the_lead_suite_passes(project: Project, hold: Hold, engine: str) -> Non
     assert {len(r.user_texts) for r in agent.requests} == {2, 3, 5, 6}, "the past is there"
 
 
+@pytest.mark.slow
 def test_an_agent_that_asks_again_fails(project: Project, hold: Hold) -> None:
     suite = copy_suite(project, "lead-qualification") / "eval.yaml"
     change(suite, "    - {path: data/complete.jsonl, case: summary.yaml}\n", "")

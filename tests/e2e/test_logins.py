@@ -21,6 +21,7 @@ from tests.support.token_server import TokenServer, codex_login
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.slow
 def test_eight_trials_renew_one_login_of_codex_once(
     codex_cli: Path, model_server: Callable[..., ModelServer], tmp_path: Path
 ) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -65,54 +62,38 @@ def engines(
 remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]))
 
 
-def test_eight_conversations_at_once_do_not_mix(
+def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_are_its_own(
     engines: Callable[..., Project], model_server: Callable[..., ModelServer]
 ) -> None:
     server = model_server(remember)
     project = engines(server.url)
-    names = ["ant", "bee", "cat", "dog"]
+    names = ["ant", "bee"]
     project.write({f"cases/{n}.case.yaml": THREE_TURNS.format(id=n) for n in names})
     result = project.run_json("cases", "-e", "claude", "-e", "codex", "-j", "8", env=KEYS)
     assert {case["status"] for case in result["cases"]} == {"PASS"}, result["cases"]
-    assert len(result["cases"]) == 8
+    assert len(result["cases"]) == 4
     last = [r for r in server.requests if r.latest.startswith("three")]
-    assert len(last) == 8
+    assert len(last) == 4
     for request in last:
         own = next(name for name in names if request.latest.endswith(name))
         assert request.user_texts == [f"one of {own}", f"write for {own}", f"three 3 of {own}"]
     sessions = {case["session_id"] for case in result["cases"]}
-    assert len(sessions) == 8
+    assert len(sessions) == 4
     assert all(t["session_verified"] for c in result["cases"] for t in c["turns"][1:])
-
-
-def test_tokens_and_tool_calls_of_a_turn_are_its_own(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer]
-) -> None:
-    project = engines(model_server(remember).url)
-    project.write({"cases/ant.case.yaml": THREE_TURNS.format(id="ant")})
-    for engine in ENGINES:
-        case = project.run_json("cases", "-e", engine, env=KEYS)["cases"][0]
-        requests = [1, 2, 1]
-        output = [turn["usage"]["output_tokens"] for turn in case["turns"]]
-        assert output == [10 * n for n in requests], engine
-        record = project.record(f"ant/{engine}/with_skill/1")
+    for case in result["cases"]:
+        assert [turn["usage"]["output_tokens"] for turn in case["turns"]] == [10, 20, 10]
+        record = project.record(f"{case['case_id']}/{case['engine']}/with_skill/1")
         calls = [
             [i["tool_call"]["kind"] for i in turn["transcript"] if i["tool_call"]]
             for turn in record["turns"]
         ]
-        assert calls == [[], ["write"], []], engine
+        assert calls == [[], ["write"], []], case["engine"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        (HttpError(401), "auth"),
-        (HttpError(429), "rate_limit"),
-        (HttpError(529), "overloaded"),
-        (Hang(), "timeout"),
-    ],
-    ids=["401", "429", "529", "hang"],
+    ("engine", "reply", "kind"),
+    [("claude", HttpError(429), "rate_limit"), ("codex", Hang(), "timeout")],
+    ids=["claude", "codex"],
 )
 def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
     engines: Callable[..., Project],
@@ -122,7 +103,7 @@ def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
     kind: str,
 ) -> None:
     server = model_server(by_rules(Rule("one", [reply])))
-    project = engines(server.url, more="timeout_seconds: 4\n" if kind == "timeout" else "")
+    project = engines(server.url, more="timeout_seconds: 3\n" if kind == "timeout" else "")
     project.write({"cases/two.case.yaml": TWO_TURNS})
     outcome = project.run(
         "run", "cases", "-e", engine, "--rate-limit-wait", "0", "--json", env=KEYS
@@ -135,67 +116,7 @@ def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
     assert not _agents_of(project)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_refused_connection_is_a_network_error(
-    engines: Callable[..., Project], engine: str
-) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    project = engines(f"http://127.0.0.1:{port}")
-    project.write({"cases/two.case.yaml": TWO_TURNS})
-    case = project.run_json("cases", "-e", engine, env=KEYS)["cases"][0]
-    assert (case["status"], case["error"]["kind"]) == ("ERROR", "network"), case["error"]
-
-
-@pytest.mark.parametrize("engine", ["claude_code", "codex"])
-def test_a_missing_cli_is_an_error_that_says_how_to_get_it(project: Project, engine: str) -> None:
-    project.write({"eval.yaml": "name: x\n", "cases/two.yaml": TWO_TURNS})
-    bare = {**KEYS, "PATH": str(Path(sys.executable).parent)}
-    outcome = project.run("run", ".", "-e", engine, "--json", env=bare)
-    case = outcome.data["cases"][0]
-    assert outcome.exit_code == 3
-    assert case["error"]["kind"] == "engine_not_found"
-    assert "npm install" in case["error"]["message"]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_capture_that_misses_is_an_error_and_the_agent_is_not_called_again(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
-) -> None:
-    server = model_server(remember)
-    case = """
-        input:
-          turns:
-            - content: one
-              capture: [{variable: n, pattern: '(\\d+) walruses'}]
-            - content: two <<n>>
-        assertions: [{tool_not_called: {kind: shell}}]
-        """
-    project = engines(server.url).write({"cases/miss.case.yaml": case})
-    graded = project.run_json("cases", "-e", engine, env=KEYS)["cases"][0]
-    assert (graded["status"], graded["error"]["kind"]) == ("ERROR", "capture")
-    assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_killed_cli_is_a_crash_and_leaves_nothing(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
-) -> None:
-    server = model_server(by_rules(Rule("one", [Hang()])))
-    project = engines(server.url).write({"cases/two.case.yaml": TWO_TURNS})
-    with project.start("run", "cases", "-e", engine, "--json", env=KEYS) as running:
-        server.wait_for_requests()
-        for process in psutil.Process(running.pid).children():
-            with suppress(psutil.NoSuchProcess):  # a short-lived helper, not the agent
-                process.kill()
-        stdout, _ = running.communicate(timeout=60)
-    assert '"crash"' in stdout
-    assert running.returncode == 3
-    assert not _agents_of(project)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(
     engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
 ) -> None:
@@ -225,6 +146,7 @@ def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_res
     assert len(quick) == 1, "what had finished was held again"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
     engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
@@ -389,7 +311,7 @@ TO_FAIL = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 @pytest.mark.parametrize(("says", "met", "wanted"), [(TO_PASS, 3, "PASS"), (TO_FAIL, 2, "FAIL")])
 def test_a_suite_of_skill_ups_keeps_its_verdicts(
     project: Project,

@@ -1,108 +1,142 @@
-"""Sessions that the real CLIs wrote are listed, and read whole."""
+"""Sessions that the real CLIs wrote: listed, read whole, made into cases, and judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
-from skillup.sessions.index import (
-    newest_heads,
-    session_files,
-    session_homes,
-)
-from tests.support.model_server import Answer, ModelServer, Rule, Shell, Text, WriteFile, by_rules
-from tests.support.raw_cli import RawClaude, RawCodex, RawRun
+from skillup.schema.case import Case
+from skillup.sessions.index import newest_heads, session_files, session_homes
+from skillup.sessions.readers import detect_format
+from skillup.sessions.record import read_session, record_of_session
+from skillup.trial.history import past_of
+from tests.e2e.conftest import Begin, Serve
+from tests.support.held_turns import Conversation
+from tests.support.lab_engines import file_of, state_of
+from tests.support.model_server import Answer, Rule, Shell, Text, WriteFile, by_rules
+from tests.support.placed_sessions import seed
+from tests.support.project import Project
 from tests.support.session_files import read, told
 
 pytestmark = pytest.mark.e2e
-
-SCRIPT = by_rules(
-    Rule(
-        "do it",
-        [
-            Answer((Text("I look."), Shell("echo hi"), Shell("false"))),
-            WriteFile("notes.md", "x\n"),
-            Text("All done."),
-        ],
-    )
-)
+WORK = [
+    Answer((Text("I look."), Shell("echo hi"), Shell("false"))),
+    WriteFile("notes.md", "x\n"),
+    Text("Wrote notes.md with 12 lines."),
+]
 SAID = [
     (1, "user", "do it"),
     (1, "assistant", "I look."),
-    (1, "assistant", "All done."),
+    (1, "assistant", "Wrote notes.md with 12 lines."),
     (2, "user", "and now?"),
     (2, "assistant", "Turn 2: and now?"),
 ]
+TOOLS = {
+    "claude": [("Bash", "shell"), ("Bash", "shell"), ("Write", "write")],
+    "codex": [("command_execution", "shell")] * 2 + [("file_change", "write")],
+}
+HISTORY = {
+    "id": "c",
+    "input": {
+        "history": [
+            {"role": "user", "content": "I want to apply."},
+            {"role": "assistant", "content": "I look.", "tool_calls": [{"kind": "shell"}]},
+            {"role": "tool", "content": "nothing"},
+            {"role": "assistant", "content": "Which stage?"},
+        ],
+        "turns": ["Seed.", "Twelve."],
+    },
+    "assertions": [{"contains": "x"}],
+}
 
 
-def _read_only_session(environment: Mapping[str, str], engine: str, cwd: Path) -> Path:
-    files = session_files(session_homes(environment))
-    [(file, head)] = newest_heads(files, cwd, 10)
-    assert file.engine == engine
-    assert head.summary.first_words == "do it"
-    return file.path
+@pytest.fixture
+def conversation(begin: Begin, model_server: Serve) -> Conversation:
+    """Two turns, the first with tools."""
+    conversation = begin(model_server(by_rules(Rule("do it", WORK))).url)
+    for message in ("do it", "and now?"):
+        assert conversation.say(message).error is None
+    return conversation
 
 
-def _check(path: Path, session_id: str, cwd: Path, tools: list[tuple[str, str]]) -> None:
-    entries, summary = read(path)
-    assert [
-        (entry.turn, *told(entry)) for entry in entries if entry.role in ("user", "assistant")
-    ] == SAID
+def _homes(conversation: Conversation, engine: str) -> dict[str, str]:
+    """The variables that say where the CLIs keep their sessions."""
+    nowhere = str(conversation.trial.home / "nowhere")
+    homes = {"CLAUDE_CONFIG_DIR": nowhere, "CODEX_HOME": nowhere}
+    own = "CLAUDE_CONFIG_DIR" if engine == "claude" else "CODEX_HOME"
+    return homes | {own: str(state_of(conversation))}
+
+
+def test_a_session_is_listed_and_read_whole_and_so_is_a_recording(
+    conversation: Conversation, engine: str, tmp_path: Path
+) -> None:
+    workspace = conversation.trial.workspace
+    files = session_files(session_homes(_homes(conversation, engine)))
+    [(file, head)] = newest_heads(files, workspace, 10)
+    assert (file.engine, head.summary.first_words) == (conversation.engine.name, "do it")
+
+    entries, summary = read(file.path)
+    said = [(e.turn, *told(e)) for e in entries if e.role in ("user", "assistant")]
+    assert said == SAID
     calls = [entry.tool_call for entry in entries if entry.tool_call is not None]
     results = [entry.tool_result for entry in entries if entry.tool_result is not None]
-    assert [(call.name, call.kind) for call in calls] == tools
+    assert [(call.name, call.kind) for call in calls] == TOOLS[engine]
     status = {result.call_id: result.status for result in results}
     assert [status[call.id] for call in calls] == ["success", "error", "success"]
     assert len(results) == len(calls)
-    assert (summary.session_id, summary.turns, summary.unknown_lines) == (session_id, 2, 0)
-    assert Path(summary.cwd or "").resolve() == cwd.resolve()
+    session = conversation.outcomes[-1].session
+    assert session is not None
+    assert (summary.session_id, summary.turns, summary.unknown_lines) == (session.id, 2, 0)
+    assert Path(summary.cwd or "").resolve() == workspace
     assert not any(entry.left for entry in entries)
     assert not summary.truncated
 
-
-def _check_recording(path: Path, *runs: RawRun) -> None:
-    """The same of what the CLI printed; it may not tell the prompts."""
-    path.write_text("".join(run.stdout for run in runs), "utf-8")
-    entries, summary = read(path)
+    recording = tmp_path / "recording.jsonl"
+    streams = sorted(conversation.trial.raw_dir.glob("*.stdout.jsonl"))
+    recording.write_text("".join(stream.read_text("utf-8") for stream in streams), "utf-8")
+    entries, summary = read(recording)
+    # It may not tell the prompts.
     said = [(entry.turn, *told(entry)) for entry in entries if entry.role == "assistant"]
     assert said == [words for words in SAID if words[1] == "assistant"]
-    results = [entry.tool_result for entry in entries if entry.tool_result is not None]
-    assert sorted(result.status for result in results) == ["error", "success", "success"]
     assert (summary.turns, summary.unknown_lines) == (2, 0)
 
 
-def test_a_session_of_claude(
-    raw_claude: Callable[[str], RawClaude],
-    model_server: Callable[..., ModelServer],
-    tmp_path: Path,
+def test_a_session_becomes_a_case_that_it_passes(
+    conversation: Conversation, engine: str, tmp_path: Path
 ) -> None:
-    claude = raw_claude(model_server(SCRIPT).url)
-    session = str(uuid4())
-    first = claude.first("do it", session, "--permission-mode", "bypassPermissions")
-    second = claude.resume("and now?", session)
+    homes = _homes(conversation, engine)
+    session = conversation.outcomes[-1].session
+    assert session is not None
+    project = Project(tmp_path)
 
-    environment = {"CLAUDE_CONFIG_DIR": str(claude.state), "CODEX_HOME": str(claude.base / "no")}
-    path = _read_only_session(environment, "claude_code", claude.workspace)
-    tools = [("Bash", "shell"), ("Bash", "shell"), ("Write", "write")]
-    _check(path, session, claude.workspace, tools)
-    _check_recording(tmp_path / "recording.jsonl", first, second)
+    made = project.run("session", "to-case", session.id, "--out", "cases/made.yaml", env=homes)
+    assert made.exit_code == 0, made.stderr
+    text = (project.root / "cases/made.yaml").read_text("utf-8")
+    for part in ("do it", "and now?", "kind: shell", "notes.md", "12 lines", "files_exist"):
+        assert part in text
+    judged = project.run("judge", session.id, "--cases", "cases", "--json", env=homes)
+    [case] = judged.data["cases"]
+    assert (case["grade"]["status"], case["grade"]["score"]) == ("PASS", 1.0), judged.stderr
+    assert case["grade"]["usage"]["output_tokens"] > 0
+    changed = text.replace("contains: 12 lines", "contains: 13 lines")
+    (project.root / "cases/made.yaml").write_text(changed, "utf-8")
+    assert project.run("judge", session.id, "--cases", "cases", env=homes).exit_code == 1
 
 
-def test_a_session_of_codex(
-    raw_codex: Callable[[str], RawCodex],
-    model_server: Callable[..., ModelServer],
-    tmp_path: Path,
-) -> None:
-    codex = raw_codex(model_server(SCRIPT).url)
-    first = codex.first("do it")
-    thread = str(first.one("thread.started")["thread_id"])
-    second = codex.resume("and now?", thread)
+def test_the_history_is_no_turn_of_the_session(begin: Begin, model_server: Serve) -> None:
+    case = Case.model_validate(HISTORY)
+    conversation = begin(model_server().url)
+    seed(conversation, past_of(case.input).items)
+    said = [conversation.say(text).response for text in ("Seed.", "Twelve.")]
 
-    environment = {"CLAUDE_CONFIG_DIR": str(codex.base / "no"), "CODEX_HOME": str(codex.state)}
-    path = _read_only_session(environment, "codex", codex.workspace)
-    command = ("command_execution", "shell")
-    _check(path, thread, codex.workspace, [command, command, ("file_change", "write")])
-    _check_recording(tmp_path / "recording.jsonl", first, second)
+    path = file_of(conversation)
+    format_ = detect_format(path)
+    assert format_ is not None
+    record = record_of_session(read_session(path, format_), case, "s")
+
+    turns = [(turn.content, turn.response) for turn in record.turns]
+    assert turns == [("Seed.", said[0]), ("Twelve.", said[1])]
+    assert record.notes == []
+    # The seeded turns have none: whatever is counted was counted for the right turn.
+    assert all(turn.usage is not None and turn.usage.input_tokens for turn in record.turns)

@@ -98,8 +98,9 @@ def passed(case: Any) -> None:
     assert (case["simulator"]["messages"], case["simulator"]["stop"]) == (2, "completed")
 
 
-@pytest.mark.parametrize("engine", ["claude", "codex"])
-@pytest.mark.parametrize("model", ["anthropic:user", "openai-chat:user"])
+@pytest.mark.parametrize(
+    ("engine", "model"), [("claude", "openai-chat:user"), ("codex", "anthropic:user")]
+)
 def test_a_model_plays_the_user_of_a_real_agent(
     write: Callable[[str, str], Project],
     model_server: Callable[..., ModelServer],
@@ -146,6 +147,7 @@ def test_an_agent_plays_the_user_of_another_in_a_place_of_its_own(
     assert case["usage"]["output_tokens"] == 10 * len(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "player"), [("claude", "codex"), ("codex", "claude")])
 def test_a_user_who_is_refused_goes_on_in_the_session_as_it_was(
     write: Callable[[str, str], Project],

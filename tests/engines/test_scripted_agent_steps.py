@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_cli import RawRun
-from tests.support.scripted_agent import RawAgent, answer, error
+from tests.support.scripted_agent import RawAgent, RawRun, answer, error
 
 
 def one_call(run: RawRun) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -7,14 +7,39 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from skillup.schema.scripted import Script
-from tests.support.raw_cli import RawRun
 
 AGENT = Path(__file__).parents[2] / "skillup" / "engines" / "scripted_agent" / "__main__.py"
 TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class RawRun:
+    """What one process said and how it ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """The JSON objects on stdout, one a line."""
+        return [json.loads(line) for line in self.stdout.splitlines() if line.strip()]
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """The events whose `type` is `kind`."""
+        return [event for event in self.events if event.get("type") == kind]
+
+    def one(self, kind: str) -> dict[str, Any]:
+        """The only event of its type; fails, showing the output, if it is not the only one."""
+        found = self.of_type(kind)
+        assert len(found) == 1, f"{len(found)} events {kind!r} in:\n{self.stdout}\n{self.stderr}"
+        return found[0]
 
 
 class RawAgent:
