@@ -14,13 +14,13 @@ from skillup.trial.history import past_of
 from tests.e2e.conftest import Begin, Serve
 from tests.support.held_turns import Conversation
 from tests.support.lab_engines import file_of, state_of
-from tests.support.model_server import Answer, Rule, Shell, Text, WriteFile, by_rules
+from tests.support.model_server import Answer, Reply, Rule, Shell, Text, WriteFile, by_rules
 from tests.support.placed_sessions import seed
 from tests.support.project import Project
 from tests.support.session_files import read, told
 
 pytestmark = pytest.mark.e2e
-WORK = [
+WORK: list[Reply] = [
     Answer((Text("I look."), Shell("echo hi"), Shell("false"))),
     WriteFile("notes.md", "x\n"),
     Text("Wrote notes.md with 12 lines."),

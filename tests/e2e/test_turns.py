@@ -25,6 +25,7 @@ from tests.support.model_server import (
     ReadFile,
     Reply,
     Rule,
+    Script,
     Shell,
     SkillCall,
     Text,
@@ -40,7 +41,7 @@ only_claude = pytest.mark.parametrize("engine", ["claude"])
 only_codex = pytest.mark.parametrize("engine", ["codex"])
 MODELS = {"claude": "claude-sonnet-4-5", "codex": "gpt-5.4"}
 # Of two requests. Claude counts what it reads from the cache, and writes there, apart.
-TOKENS = {
+TOKENS: dict[str, dict[str, int | None]] = {
     "claude": {"input_tokens": 230, "reasoning_tokens": None},
     "codex": {"input_tokens": 200, "reasoning_tokens": 6},
 }
@@ -295,7 +296,10 @@ def test_the_system_prompt_and_the_profiles_prices(
 def test_the_key_that_the_profile_names_is_used_and_never_written(
     begin: Begin, model_server: Serve, engine: str
 ) -> None:
-    leak: list[Reply] = [Shell("cat secret.txt"), lambda request: Text(request.tool_results[0])]
+    def repeated(request: ModelRequest) -> Reply:
+        return Text(request.tool_results[0])
+
+    leak: list[Reply | Script] = [Shell("cat secret.txt"), repeated]
     server = model_server(by_rules(Rule("leak", leak)))
     conversation = begin(server.url, api_key_env="MY_KEY")
     secret = 'sk-"quoted"/0123456789'
