@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from skillup.app.request import RunRequest, parse_vars, request_from
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.executors.budgets import StopPolicy
-from skillup.executors.retry_errors import RetryErrors, trials_to_retry
+from skillup.executors.retries import RetryErrors, trials_to_retry
 from skillup.plan import Job, Plan
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import listed, listed_ids
@@ -167,8 +167,8 @@ def retry_lines(found: RetryErrors, *, until_decided: bool) -> Iterator[str]:
 
     unless = ", unless cases are decided without them" if until_decided else ""
     were = "was" if len(found.waiting) == 1 else "were"
-    if found.held:
-        again = f"{_trials(found.held)} that met an error ({kinds(found.held)})"
+    if found.rerun:
+        again = f"{_trials(found.rerun)} that met an error ({kinds(found.rerun)})"
         if found.waiting:
             again += f", and {len(found.waiting)} that {were} skipped for that"
         yield f"run again: {again}{unless}"
@@ -179,7 +179,7 @@ def retry_lines(found: RetryErrors, *, until_decided: bool) -> Iterator[str]:
         yield f"judged again: {_trials(found.judged)} with a whole conversation"
     if found.left:
         yield f"left: {_trials(found.left)} whose error would come back ({kinds(found.left)})"
-    if not found.held and not found.judged and not found.left:
+    if not found.rerun and not found.judged and not found.left:
         yield "--retry-errors: no trial of this run met an error"
 
 

@@ -17,25 +17,24 @@ from skillup.app.planning import secrets_of_plan, warn_of_spared
 from skillup.app.request import RunRequest, parse_vars
 from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
 from skillup.errors import SkillupError
-from skillup.executors import RunObserver, RunOptions, run_locally
+from skillup.executors import RunObserver, RunOptions, Stepwise, run_locally
 from skillup.executors.budgets import RunLimits, StopPolicy
 from skillup.executors.orphans import end_what_was_left
-from skillup.executors.retry_errors import RetryErrors, take_back, trials_to_retry
+from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
 from skillup.ratelimit import RateLimiter
 from skillup.ratelimit.limiter import WAIT_SECONDS
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade, RunResult, Stop
+from skillup.schema.record import utc_now
 from skillup.schema.suite import needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.trial.message import now
 from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:
     from skillup.executors.cluster import Cluster
     from skillup.executors.early_stopping import EarlyStopping
-    from skillup.executors.stepwise import Stepwise
 
 
 class RunSession:
@@ -178,8 +177,6 @@ class RunSession:
 
     def stepwise(self, observer: RunObserver) -> Stepwise:
         """For trials one at a time; the caller closes the session's models."""
-        from skillup.executors.stepwise import Stepwise
-
         return Stepwise(self.plan, self.directory, self.options, observer, self.grades)
 
     async def close_models(self) -> None:
@@ -264,7 +261,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
         "schema_version": "skillup.run/1",
         "run_id": run_id,
         "skillup_version": __version__,
-        "started_at": now(),
+        "started_at": utc_now(),
         "request": asdict(request),
         "hidden_variables": [name for name, value in variables if secrets.mask(value) != value],
         "profiles": {job.profile.name: job.profile.model_dump(mode="json") for job in jobs},

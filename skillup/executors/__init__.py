@@ -1,6 +1,6 @@
-"""Who holds the trials of a plan, and how many at once."""
+"""Who runs the trials of a plan, and how many at once."""
 
-from skillup.executors.local import run_locally
+from skillup.executors.local import Stepwise, run_locally
 from skillup.executors.options import RunObserver, RunOptions
 
-__all__ = ["RunObserver", "RunOptions", "run_locally"]
+__all__ = ["RunObserver", "RunOptions", "Stepwise", "run_locally"]

@@ -3,165 +3,103 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
 
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
 from skillup.schema.record import Record, SimulatorInfo, TurnRecord, Usage
 
-# What trials took of money and tokens, as far as it is told; what is shared counts once.
-
-_Taken = tuple[str, float | None, Usage | None]
-"""Who, and how much: USD and tokens, as far as it is told."""
-
-
-@dataclass(slots=True)
-class Spent:
-    """One kind of spending: USD, or tokens."""
-
-    total: float = 0.0
-    trials: int = 0
-    """Finished trials that told what they took."""
-    of_trials: float = 0.0
-    """What those took, without attempts that were given up."""
-    untold: dict[str, None] = field(default_factory=dict)
-    """Who took something and did not say how much, each once."""
-
-    def average(self) -> float:
-        """Of a finished trial; 0 before there is one."""
-        return self.of_trials / self.trials if self.trials else 0.0
-
-    def has_reached(self, limit: float, more: float = 0.0) -> bool:
-        """Whether `limit` is spent, or would be with so much `more`.
-
-        Ten times 0.1 is a hair less than 1.0, and yet all of it.
-        """
-        return self.total + more >= limit * (1 - 1e-9)
-
-    def add(
-        self, parts: Iterator[tuple[str, float | None]], *, finished: bool, shared: bool = False
-    ) -> None:
-        """What the `parts` of a trial took; a trial without any does not count.
-
-        What is `shared` belongs to trials that are counted when they have finished.
-        """
-        told: list[float] = []
-        for who, amount in parts:
-            if amount is None:
-                self.untold[who] = None
-            else:
-                told.append(amount)
-        self.total += sum(told)
-        if shared or (finished and told):
-            self.trials += not shared
-            self.of_trials += sum(told)
-
-
-class UsageBudget:
-    """The accounts of one run: agents, judges and simulated users together."""
-
-    def __init__(self) -> None:
-        self.cost_usd = Spent()
-        self.tokens = Spent()
-        self._counted: set[tuple[str | None, int, str | None]] = set()
-
-    def add(self, record: Record, grade: Grade | None) -> None:
-        """What a trial took; without a grade it is an attempt that is tried again."""
-        judging = grade.judging if grade is not None else record.judging
-        taken = [*self._by_turns(record), *_by_judges(judging)]
-        self._enter(taken, finished=grade is not None)
-
-    def add_shared(self, profile: str, turns: Sequence[TurnRecord]) -> None:
-        """What turns took that were held for several trials; no record has them yet, or one may."""
-        self._enter(list(self._by_engine(profile, turns)), finished=False, shared=True)
-
-    def _enter(self, taken: Sequence[_Taken], *, finished: bool, shared: bool = False) -> None:
-        usd = ((who, cost) for who, cost, _ in taken)
-        self.cost_usd.add(usd, finished=finished, shared=shared)
-        tokens = ((who, usage.tokens() if usage is not None else None) for who, _, usage in taken)
-        self.tokens.add(tokens, finished=finished, shared=shared)
-
-    def _by_turns(self, record: Record) -> Iterator[_Taken]:
-        """Agent and simulated user, in turns that no other record has had counted."""
-        yield from self._by_engine(record.engine.profile, record.turns)
-        if record.simulated_end is not None:
-            yield from _by_user(record.simulated_end.info)
-
-    def _by_engine(self, profile: str, turns: Sequence[TurnRecord]) -> Iterator[_Taken]:
-        engine = f"the engine {profile}"
-        for turn in turns:
-            name = (turn.session_id, turn.turn_number, turn.started_at)
-            if turn.held_by is not None or name in self._counted:
-                continue
-            if turn.session_id is not None:
-                self._counted.add(name)
-            yield from _by_user(turn.simulator)
-            for step in turn.executed():
-                if step.status == "completed":
-                    yield engine, step.cost_usd, step.usage
-                elif step.cost_usd is not None or step.usage is not None:
-                    # What was broken off may tell a part only, whoever the engine is.
-                    yield engine, step.cost_usd or 0.0, step.usage or Usage(input_tokens=0)
-
-
-def _by_judges(judging: Judging | None) -> Iterator[_Taken]:
-    if judging is not None and judging.calls > judging.cached_calls:
-        usage = Usage(**judging.usage) if judging.usage else None
-        yield _named("judge", judging.models), judging.cost_usd, usage
-
-
-def _by_user(info: SimulatorInfo | None) -> Iterator[_Taken]:
-    if info is not None and not info.cached:
-        names = [info.model] if info.model is not None else []
-        yield _named("simulated user", names), info.cost_usd, info.usage
-
-
-def _named(what: str, models: list[str]) -> str:
-    return f"the {what} {' and '.join(models)}" if models else f"the {what}"
+_Usage = tuple[str, float | None, int | None]
+"""Who, and how much: USD and tokens, as far as they report it."""
+_KEPT = {"turn_number", "status", "session_id", "started_at", "usage", "cost_usd", "simulator"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What a run may take; None: as much as it needs. Trials that are running are not cut off."""
+    """What a run may use; None: as much as it needs. Trials that are running are not cut off."""
 
     max_fail: int | None = None
     """Trials that failed with the skill, or met an error."""
     max_cost_usd: float | None = None
-    """Agents, judges and simulated users together, as far as they tell."""
+    """Agents, judges and simulated users together, as far as they report it."""
     max_tokens: int | None = None
     """Input and output, of agents, judges and simulated users together."""
     time_limit_seconds: float | None = None
     """From the start (or the resuming) of the run."""
 
 
-class StopPolicy:
-    """Counts what finished trials took; says when it is enough, and why.
+@dataclass(slots=True)
+class Budget:
+    """One kind of usage, USD or tokens, and its limit."""
 
-    Trials of an earlier start of the run count, too; of its time only this start's does.
+    option: str
+    unit: str
+    limit: float | None
+    total: float = 0.0
+    trials: int = 0
+    """Finished trials that reported what they used."""
+    of_trials: float = 0.0
+    """What those used, without attempts that were given up."""
+    unreported: dict[str, None] = field(default_factory=dict)
+    """Who used something and did not say how much, each once."""
+
+    def add(
+        self, parts: Sequence[tuple[str, float | None]], *, finished: bool, shared: bool
+    ) -> None:
+        """What the `parts` of a trial used; a trial without any does not count.
+
+        What is `shared` belongs to trials that are counted when they have finished.
+        """
+        known = [amount for _, amount in parts if amount is not None]
+        self.unreported |= {who: None for who, amount in parts if amount is None}
+        self.total += sum(known)
+        if shared or (finished and known):
+            self.trials += not shared
+            self.of_trials += sum(known)
+
+    def is_reached(self, running: int = 0) -> bool:
+        """Whether it is spent, or would be by `running` trials that use an average each.
+
+        Ten times 0.1 is a hair less than 1.0, and yet all of it.
+        """
+        if self.limit is None:
+            return False
+        average = self.of_trials / self.trials if self.trials else 0.0
+        return self.total + running * average >= self.limit * (1 - 1e-9)
+
+
+class StopPolicy:
+    """Counts what finished trials used; says when it is enough, and why.
+
+    Trials of an earlier start of the run count, too; of its time only this start's does. What is
+    shared by trials counts once.
     """
 
     def __init__(
         self, limits: RunLimits | None = None, warn: Callable[[str], None] = lambda _: None
     ) -> None:
-        """`warn` is told, once each, of those that a budget cannot count."""
+        """`warn` is called, once each, for those that a budget cannot count."""
         self.limits = limits or RunLimits()
         self.warnings: list[str] = []
-        """About the whole run: of those, and what was noted."""
+        """About the whole run."""
         self._warn = warn
         self._started = time.monotonic()
         self._bad = 0
-        self._spending = UsageBudget()
+        self._cost = Budget("--max-cost-usd", "cost", self.limits.max_cost_usd)
+        self._tokens = Budget("--max-tokens", "tokens", self.limits.max_tokens)
+        self._counted: set[tuple[str | None, int, str | None]] = set()
         self._reason: Stop | None = None
-        self._look_at_budgets()
+        self._check_budgets()
 
     @property
     def reason(self) -> Stop | None:
         """Why no more trials are started; None: more are."""
         limit = self.limits.time_limit_seconds
-        if self._reason is None and limit is not None:
-            passed = time.monotonic() - self._started
-            if passed >= limit:
-                self.stop(Stop(kind="time_limit", message=f"the time limit of {limit:g} s is up"))
+        if limit is not None and time.monotonic() - self._started >= limit:
+            self.stop(Stop(kind="time_limit", message=f"the time limit of {limit:g} s is up"))
         return self._reason
 
     def note(self, warning: str) -> None:
@@ -170,8 +108,8 @@ class StopPolicy:
             self.warnings.append(warning)
 
     def spent(self) -> tuple[float, int]:
-        """USD and tokens, as far as they were told."""
-        return self._spending.cost_usd.total, round(self._spending.tokens.total)
+        """USD and tokens, as far as they were reported."""
+        return self._cost.total, round(self._tokens.total)
 
     def stop(self, reason: Stop) -> None:
         """Start no more trials; the first reason stands."""
@@ -181,76 +119,144 @@ class StopPolicy:
         """Start no more trials: their provider accepts nothing more."""
         self.stop(Stop(kind="quota", message=why))
 
-    def count(self, record: Record, grade: Grade) -> None:
-        """A trial has finished."""
-        # That the agent fails without the skill is what a baseline is there to show.
-        baseline = grade.variant == BASELINE
-        self._bad += grade.status == "ERROR" or (grade.status == "FAIL" and not baseline)
-        limit = self.limits.max_fail
-        if limit is not None and self._bad >= limit:
-            many = "1 trial" if self._bad == 1 else f"{self._bad} trials"
-            self.stop(Stop(kind="max_fail", message=f"{many} failed or met an error"))
-        self._spending.add(record, grade)
-        self._look_at_budgets()
+    def count(self, record: Record, grade: Grade | None) -> None:
+        """A trial has finished; without a grade: an attempt that is given up."""
+        if grade is not None:
+            # That the agent fails without the skill is what a baseline is there to show.
+            baseline = grade.variant == BASELINE
+            self._bad += grade.status == "ERROR" or (grade.status == "FAIL" and not baseline)
+            limit = self.limits.max_fail
+            if limit is not None and self._bad >= limit:
+                many = "1 trial" if self._bad == 1 else f"{self._bad} trials"
+                self.stop(Stop(kind="max_fail", message=f"{many} failed or met an error"))
+        used = list(self._by_turns(record.engine.profile, record.turns))
+        if record.simulated_end is not None:
+            used += _by_user(record.simulated_end.info)
+        used += _by_judges(grade.judging if grade is not None else record.judging)
+        self._add(used, finished=grade is not None)
 
-    def count_attempt(self, record: Record) -> None:
-        """An attempt was given up, and is tried again: what it took was taken."""
-        self._spending.add(record, None)
-        self._look_at_budgets()
+    def count_shared(self, costs: Mapping[str, Any]) -> None:
+        """Turns ran for several trials, and used what :func:`shared_costs` says.
 
-    def count_shared(self, profile: str, turns: Sequence[TurnRecord]) -> None:
-        """Turns were held for several trials, on the engine of `profile`.
-
-        They count at once, and no more with the record that has them.
+        They count at once, and no more with the record that has them. Raises KeyError, TypeError
+        or ValueError if :func:`shared_costs` did not make it.
         """
-        self._spending.add_shared(profile, turns)
-        self._look_at_budgets()
+        turns = [_turn_of(turn) for turn in costs["turns"]]
+        self._add(list(self._by_turns(str(costs.get("profile")), turns)), shared=True)
 
-    def leaves_room(self, running: int) -> bool:
+    def recall(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Count and warn of what the journal of earlier starts has: shared turns, lost workers."""
+        for event in events:
+            if event.get("event") == "turns_shared":
+                try:
+                    self.count_shared(event)
+                except (KeyError, TypeError, ValidationError):
+                    continue
+            elif event.get("event") == "trial_lost" and "reason" in event:
+                self.note_loss(str(event["reason"]), event.get("worker"))
+
+    def note_loss(self, reason: str, worker: str | None) -> None:
+        """Warn of trials that were lost; without a worker: the connection to all of them broke."""
+        if worker is not None:
+            self.note(f"worker {worker}: {reason}; trials there were lost")
+        else:
+            self.note(f"{reason}: trials that were running then began again")
+
+    def has_room(self, running: int) -> bool:
         """Whether the budgets are likely to leave something for one trial beside `running` others.
 
-        Each of those is taken to need what an average finished one took. True if it is enough
+        Each of those is taken to need what an average finished one used. True if it is enough
         anyway: then there is nothing to wait for.
         """
-        if self.reason is not None:
-            return True
-        return all(
-            not account.has_reached(limit, running * account.average())
-            for limit, account in self._budgets().values()
-        )
+        reached = self._cost.is_reached(running) or self._tokens.is_reached(running)
+        return self.reason is not None or not reached
 
-    def _budgets(self) -> dict[str, tuple[float, Spent]]:
-        """By option, those that are given: the limit, and what counts."""
-        accounts = {
-            "--max-cost-usd": (self.limits.max_cost_usd, self._spending.cost_usd),
-            "--max-tokens": (self.limits.max_tokens, self._spending.tokens),
-        }
-        return {
-            name: (limit, account)
-            for name, (limit, account) in accounts.items()
-            if limit is not None
-        }
+    def _add(self, used: Sequence[_Usage], *, finished: bool = False, shared: bool = False) -> None:
+        self._cost.add([(who, usd) for who, usd, _ in used], finished=finished, shared=shared)
+        self._tokens.add([(who, n) for who, _, n in used], finished=finished, shared=shared)
+        self._check_budgets()
 
-    def _look_at_budgets(self) -> None:
-        for option, (limit, account) in self._budgets().items():
-            what = "cost" if option == "--max-cost-usd" else "tokens"
-            for who in account.untold:
-                text = f"{who} tells no {what}, so {option} cannot count what it takes"
+    def _check_budgets(self) -> None:
+        for budget in (self._cost, self._tokens):
+            if budget.limit is None:
+                continue
+            for who in budget.unreported:
+                text = (
+                    f"{who} reports no {budget.unit}, so {budget.option} cannot count what it uses"
+                )
                 if text not in self.warnings:
-                    self.warnings.append(text)
+                    self.note(text)
                     self._warn(text)
-            if account.has_reached(limit):
-                stop = _used_up(option, limit, account.total)
+            if budget.is_reached():
+                stop = _used_up(budget)
                 if self._reason is not None and self._reason.kind == stop.kind:
-                    self._reason = stop  # with what trials took that were running still
+                    self._reason = stop  # with what trials used that were running still
                 self.stop(stop)
 
+    def _by_turns(self, profile: str, turns: Sequence[TurnRecord]) -> Iterator[_Usage]:
+        """Agent and simulated user, in turns that no other record has had counted."""
+        engine = f"the engine {profile}"
+        for turn in turns:
+            name = (turn.session_id, turn.turn_number, turn.started_at)
+            if turn.held_by is not None or name in self._counted:
+                continue
+            if turn.session_id is not None:
+                self._counted.add(name)
+            yield from _by_user(turn.simulator)
+            for step in turn.executed():
+                tokens = step.usage.tokens() if step.usage is not None else None
+                if step.status == "completed":
+                    yield engine, step.cost_usd, tokens
+                elif step.cost_usd is not None or step.usage is not None:
+                    # What was broken off may report a part only, whoever the engine is.
+                    yield engine, step.cost_usd or 0.0, 0 if step.usage is None else tokens
 
-def _used_up(option: str, limit: float, taken: float) -> Stop:
-    if option == "--max-cost-usd":
-        text = f"the budget of {_usd(limit)} USD is spent ({_usd(taken)} USD)"
+
+def shared_costs(
+    profile: str, jobs: Iterable[str], turns: Sequence[TurnRecord]
+) -> dict[str, Any] | None:
+    """What `turns` used, which ran for `jobs` on the engine of `profile`, as JSON-like data.
+
+    What judges used for their gates counts with the record that has it. None: nothing ran.
+    """
+    # A turn is known again, in a record, by its session; what was said is in the records.
+    used = [_dump_turn(turn) for turn in turns if turn.session_id is not None]
+    return {"jobs": list(jobs), "profile": profile, "turns": used} if used else None
+
+
+def _dump_turn(turn: TurnRecord) -> dict[str, Any]:
+    dumped = turn.model_dump(mode="json", include=_KEPT)
+    return dumped | {"follow_ups": [_dump_turn(one) for one in turn.follow_ups]}
+
+
+def _turn_of(dumped: Mapping[str, Any]) -> TurnRecord:
+    follow_ups = [_turn_of(one) for one in dumped["follow_ups"]]
+    return TurnRecord.model_validate({**dumped, "content": "", "follow_ups": follow_ups})
+
+
+def _by_judges(judging: Judging | None) -> Iterator[_Usage]:
+    if judging is not None and judging.calls > judging.cached_calls:
+        usage = Usage(**judging.usage) if judging.usage else None
+        yield _usage("judge", judging.models, judging.cost_usd, usage)
+
+
+def _by_user(info: SimulatorInfo | None) -> Iterator[_Usage]:
+    if info is not None and not info.cached:
+        names = [info.model] if info.model is not None else []
+        yield _usage("simulated user", names, info.cost_usd, info.usage)
+
+
+def _usage(what: str, models: list[str], cost: float | None, usage: Usage | None) -> _Usage:
+    who = f"the {what} {' and '.join(models)}" if models else f"the {what}"
+    return who, cost, usage.tokens() if usage is not None else None
+
+
+def _used_up(budget: Budget) -> Stop:
+    limit = budget.limit or 0.0
+    if budget.unit == "cost":
+        text = f"the budget of {_usd(limit)} USD is spent ({_usd(budget.total)} USD)"
         return Stop(kind="max_cost_usd", message=text)
-    text = f"the budget of {limit:.0f} tokens is used up ({taken:.0f})"
+    text = f"the budget of {limit:.0f} tokens is used up ({budget.total:.0f})"
     return Stop(kind="max_tokens", message=text)
 
 

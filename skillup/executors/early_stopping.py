@@ -8,12 +8,7 @@ from typing import Any
 
 from skillup.plan import Job
 from skillup.schema.grade import Grade
-from skillup.stats.sequential import (
-    ERROR_RATE,
-    Side,
-    side_of,
-    wanted_pass_rate,
-)
+from skillup.stats.sequential import ERROR_RATE, Side, side_of, wanted_pass_rate
 
 
 @dataclass(slots=True)
@@ -32,11 +27,6 @@ class CaseTest:
     failures: int = 0
     _ended: dict[int, bool | None] = field(default_factory=dict)
     _next: int = 0
-
-    @property
-    def verdicts(self) -> int:
-        """How many it has looked at."""
-        return self.passes + self.failures
 
     def count(self, trial: int, passed: bool | None) -> None:
         """A trial has ended; None: without a verdict.
@@ -65,12 +55,9 @@ class CaseTest:
             "verdict": self.side,
             "threshold": self.threshold,
             "error_rate": ERROR_RATE,
-            "trials": self.verdicts,
+            "trials": self.passes + self.failures,
             "passed": self.passes,
         }
-
-
-Key = tuple[str, str, str, str]
 
 
 class EarlyStopping:
@@ -78,15 +65,18 @@ class EarlyStopping:
 
     def __init__(self, jobs: Iterable[Job], run_info: Mapping[str, Any]) -> None:
         """`run_info` is what `run.json` says: suites may have been edited since the run began."""
-        self._tests: dict[Key, CaseTest] = {}
-        self._dependents: dict[str, list[Job]] = {}
+        self._tests: dict[tuple[str, str, str, str], CaseTest] = {}
+        self._by_job: dict[str, CaseTest] = {}
+        self._dependents: dict[str, list[str]] = {}
         for job in jobs:
             threshold = threshold_of(job.suite.name, run_info)
             names = (job.suite.name, job.loaded.case.id, job.profile.name, job.variant)
-            test = self._tests.setdefault(_key(job), CaseTest(*names, threshold))
+            key = (str(job.suite.path), *names[1:])
+            test = self._tests.setdefault(key, CaseTest(*names, threshold))
             test.trials.append(job.trial)
+            self._by_job[job.id] = test
             for needed in job.depends_on:
-                self._dependents.setdefault(needed, []).append(job)
+                self._dependents.setdefault(needed, []).append(job.id)
 
     def tests(self) -> Iterator[CaseTest]:
         """Every case's, in the order of the plan."""
@@ -97,23 +87,21 @@ class EarlyStopping:
 
         An error, and a skip, say nothing of the pass rate.
         """
-        test = self._tests[_key(job)]
+        test = self._by_job[job.id]
         before = test.side
-        passed = grade.status == "PASS" if grade.status in ("PASS", "FAIL") else None
-        test.count(job.trial, passed)
+        test.count(job.trial, {"PASS": True, "FAIL": False}.get(grade.status))
         return test if before == "undecided" and test.side != "undecided" else None
 
     def needs(self, job: Job) -> bool:
         """Whether the trial may still say something: of its case, or of one that depends on it."""
-        waiting, seen = [job], {job.id}
+        waiting, seen = [job.id], {job.id}
         while waiting:
             current = waiting.pop()
-            if self._tests[_key(current)].side == "undecided":
+            if self._by_job[current].side == "undecided":
                 return True
-            for other in self._dependents.get(current.id, ()):
-                if other.id not in seen:
-                    seen.add(other.id)
-                    waiting.append(other)
+            others = [name for name in self._dependents.get(current, ()) if name not in seen]
+            seen.update(others)
+            waiting += others
         return False
 
 
@@ -122,7 +110,3 @@ def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
     gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}
     given = (run_info.get("request") or {}).get("pass_rate")
     return wanted_pass_rate(given, gates.get("min_pass_rate"))
-
-
-def _key(job: Job) -> Key:
-    return (str(job.suite.path), job.loaded.case.id, job.profile.name, job.variant)

@@ -1,14 +1,15 @@
-"""Trials on this machine, several at once, in one anyio task group."""
+"""Trials on this machine: a whole plan, or one trial at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 import anyio
 
-from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.run import Backend, Run
-from skillup.executors.scheduler import SafeObserver
+from skillup.executors.options import RunObserver, RunOptions, SafeObserver
+from skillup.executors.run import Run, case_of
 from skillup.executors.shared_prefix import counted_turns, run_family, with_relatives
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
@@ -23,63 +24,101 @@ async def run_locally(
     observer: RunObserver,
     grades: dict[str, Grade],
 ) -> None:
-    """Hold every job of `plan` that is not finished yet; `grades`, by job id, fills up meanwhile.
+    """Run every job of `plan` that is not finished yet; `grades`, by job id, fills up meanwhile.
 
-    Each record and grade is on disk before `observer` hears of it. Cancelling ends the processes of
+    Each record and grade is on disk before `observer` sees it. Cancelling ends the processes of
     running trials and leaves what has finished.
     """
-    run = Run(directory, options, observer, grades)
+    run = Run(plan, directory, options, observer, grades)
     with ProcessRegister(options.register_dir, own_process=options.own_process):
-        await run.look_at_engines(plan)
-        await run.look_at_simulators(plan)
-        await run.take_over_finished(plan)
-        await run_all(plan, run, _Here(run, anyio.CapacityLimiter(options.parallel)))
+        await run.check_engines()
+        await run.take_over_finished()
+        await run.run_all(partial(run_family, run), unfinished(run))
 
 
-async def run_all(plan: Plan, run: Run, venue: Backend) -> None:
-    """Have every job held that has no grade yet, families together.
-
-    Raises SkillupError if the observer fails: the trials that run then are ended.
-    """
-    async with anyio.create_task_group() as group:
-        run.observer = guarded = SafeObserver(run.observer, group.cancel_scope.cancel)
-        for jobs in families(_unfinished(plan, run)):
-            group.start_soon(run.hold, jobs, venue, name=jobs[0].id)
-    guarded.refuse()
-
-
-def _unfinished(plan: Plan, run: Run) -> list[Job]:
-    """The jobs to hold; the rest of a family knows who of it has finished."""
-    jobs = [job for job in plan.jobs if job.id not in run.grades]
+def unfinished(run: Run) -> Sequence[Job]:
+    """The jobs to run; the rest of a family knows who of it has finished."""
+    jobs = [job for job in run.plan.jobs if job.id not in run.grades]
     split = {job.family for job in jobs if job.family}
     counted: dict[str, list[int]] = {}
-    for job in plan.jobs:
+    for job in run.plan.jobs:
         if job.family in split and job.id in run.grades:
             record = run.directory.finished_record(job.id)
             turns = counted_turns(record) if record is not None else None
             if turns is not None:
                 counted[job.id] = turns
-    return with_relatives(jobs, plan.jobs, counted) if counted else jobs
+    return with_relatives(jobs, run.plan.jobs, counted) if counted else jobs
 
 
-class _Here:
-    """This machine: each trial takes a place of the limiter while it is held."""
+class Stepwise:
+    """What :func:`run_locally` does for a whole plan, one trial at a time; in one event loop.
 
-    def __init__(self, run: Run, limiter: anyio.CapacityLimiter) -> None:
-        self._run = run
-        self._limiter = limiter
+    The caller keeps this process registered (ProcessRegister) meanwhile.
+    """
 
-    async def run(self, jobs: Sequence[Job]) -> None:
-        await run_family(self._run, jobs, self._limiter)
+    def __init__(
+        self,
+        plan: Plan,
+        directory: RunDirectory,
+        options: RunOptions,
+        observer: RunObserver,
+        grades: dict[str, Grade],
+    ) -> None:
+        """`grades`, by job id, fills up as trials run."""
+        self._jobs = {job.id: job for job in plan.jobs}
+        self._grades = grades
+        self._observer = observer
+        self._run = Run(plan, directory, options, observer, grades)
+        self._broken: set[str] = set()
+        self._one = anyio.Semaphore(1)
 
-    async def skip(self, job: Job, reason: str) -> None:
-        async with self._limiter:
-            await self._run.skip(job, reason)
+    async def open(self) -> None:
+        """Look at what all trials need; once, before the first."""
+        await self._run.check_engines()
+        await self._run.take_over_finished()
 
+    async def run(self, job: Job) -> Grade | None:
+        """The trial's grade; it runs unless it has, after those that it depends on.
 
-def families(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Jobs that may share turns, together; any other by itself; in their order."""
-    found: dict[str, list[Job]] = {}
-    for job in jobs:
-        found.setdefault(job.family or job.id, []).append(job)
-    return list(found.values())
+        None: the run has stopped, see :attr:`stopped`. Raises SkillupError where the run's
+        directory fails, or the observer. Cancelling ends the trial's processes; the trial stays
+        unfinished.
+        """
+        async with self._one:
+            with anyio.CancelScope() as scope:
+                safe = SafeObserver(self._observer, scope.cancel)
+                self._run.observer = cast(RunObserver, safe)
+                await self._run_in_order(job)
+            safe.raise_failure()
+        return self._grades.get(job.id)
+
+    async def _run_in_order(self, job: Job) -> None:
+        waiting = [job]
+        while waiting:
+            current = waiting[-1]
+            needed = [name for name in self._needed(current) if name not in self._broken]
+            if needed:
+                waiting.extend(self._jobs[name] for name in reversed(needed))
+                continue
+            waiting.pop()
+            if current.id in self._grades or current.id in self._broken:
+                continue
+            # Should it be broken off, it is not begun again, nor is what needs it.
+            self._broken.add(current.id)
+            if not self._needed(current):
+                await self._run.run_unit([current], partial(run_family, self._run))
+
+    def _needed(self, job: Job) -> list[str]:
+        """Those of the plan that it depends on and that have no grade."""
+        return [name for name in job.depends_on if name in self._jobs and name not in self._grades]
+
+    def why_not_run(self, job: Job) -> str | None:
+        """Of a job that was asked for and has no grade; None: nobody can say."""
+        needed = self._needed(job)
+        return f"depends on {case_of(needed[0])}, which was not run" if needed else None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no more trials run; None: they do."""
+        reason = self._run.stopping.reason
+        return reason.message if reason is not None else None

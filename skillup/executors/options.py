@@ -1,13 +1,15 @@
-"""What a run is told, and whom it tells."""
+"""How a run is asked for, and who observes it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import traceback
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from skillup.errors import SkillupError
 from skillup.executors.budgets import StopPolicy
 from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.orphans import default_register_dir
@@ -34,7 +36,7 @@ class RunOptions:
     stopping: StopPolicy = field(default_factory=StopPolicy)
     """When no more trials are started; afterwards, why none were."""
     deciding: EarlyStopping | None = None
-    """Which trials need not be held (`--until-decided`); None: all of them are."""
+    """Which trials need not be run (`--until-decided`); None: all of them are."""
     rate_limiter: RateLimiter = field(default_factory=partial(RateLimiter, 0.0))
     """How rate limits and overload are waited out; as it is: they are errors at once.
 
@@ -58,7 +60,7 @@ class RunOptions:
 
 
 class RunObserver(Protocol):
-    """Told of everything as it happens. If it raises, the run ends: nobody sees it any more."""
+    """Sees everything as it happens. If it raises, the run ends: nobody sees it any more."""
 
     def trial_started(self, job: Job, attempt: int) -> None:
         """A trial's workspace is about to be made."""
@@ -70,7 +72,47 @@ class RunObserver(Protocol):
         """A trial's record and grade are on disk."""
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
-        """A trial met an error that is tried again."""
+        """A trial met an error and runs again."""
 
     def trial_lost(self, job: Job, worker: str, reason: str) -> None:
-        """The worker of that address was lost, or what it held; the trial begins again, or ends."""
+        """The worker of that address was lost, or what it had; the trial begins again, or ends."""
+
+
+class SafeObserver:
+    """Passes on what happens to `observer`, until that fails once; `end` is called then.
+
+    `end` has to end the run, and :meth:`raise_failure` to be called once it has ended.
+    """
+
+    def __init__(self, observer: RunObserver, end: Callable[[], None]) -> None:
+        self._observer = observer
+        self._end = end
+        self._failure: BaseException | None = None
+
+    def raise_failure(self) -> None:
+        """Raises SkillupError, which says where and why, if the observer has failed."""
+        failure = self._failure
+        if failure is None:
+            return
+        frames = traceback.extract_tb(failure.__traceback__)
+        last = frames[-1] if frames else None
+        where = f" ({last.filename}:{last.lineno}, in {last.name})" if last else ""
+        what = f"{type(failure).__name__}: {failure}".rstrip(": ")
+        raise SkillupError(
+            f"the run was ended, because what shows it failed: {what}{where}",
+            hint="finished trials are kept; go on with --resume",
+        ) from failure
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """A method of :class:`RunObserver` that never raises."""
+        return partial(self._call, getattr(self._observer, name))
+
+    def _call(self, method: Callable[..., None], *about: Any) -> None:
+        if self._failure is not None:
+            return
+        try:
+            method(*about)
+        # Whatever it is; a console of rich's leaves by SystemExit when nobody reads it.
+        except (Exception, SystemExit) as failure:  # noqa: BLE001
+            self._failure = failure
+            self._end()

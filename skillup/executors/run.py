@@ -1,13 +1,12 @@
-"""What the trials of one run share, wherever they are held: order, judging, when it is enough."""
+"""What the trials of one run share, wherever they run: judging, accounts, when it is enough."""
 
 from __future__ import annotations
 
 import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -15,40 +14,32 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.errors import UsageError
-from skillup.executors.attempts import recall_losses
-from skillup.executors.early_stopping import EarlyStopping
-from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.scheduler import Scheduler
-from skillup.executors.shared_prefix import count_noted
+from skillup.executors.options import RunObserver, RunOptions, SafeObserver
+from skillup.executors.retries import Attempt
+from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.judges import grade, grade_record
 from skillup.judges.evaluate import TurnJudge
 from skillup.judges.usage import UsageTracker
 from skillup.plan import Job, Plan
-from skillup.ratelimit import Throttle
 from skillup.schema.grade import Grade
-from skillup.schema.profile import Profile
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.simulator.factory import USER, SimulatorPlace
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.artifacts import keep_references, reference_paths
-from skillup.trial.request import SimulatedUserEngine
-from skillup.workspace import BlobStore
 from skillup.workspace.failures import refuse_without_room
 
-NOT_JUDGED = "held, but not judged: --resume has it judged"
+NOT_JUDGED = "run, but not judged: --resume has it judged"
 """What is shown of a trial whose judges could not be asked any more."""
+LEFT = "left where it was: --resume goes on with it"
+"""What is shown of a trial that the run does not go on with, while others run still."""
 
 
 class Backend(Protocol):
-    """Where trials are held: on this machine, or on others."""
+    """Where trials run: on this machine, or on others."""
 
-    async def run(self, jobs: Sequence[Job]) -> None:
-        """Run and conclude `jobs` (one, or a family), which wait for nothing but a free place."""
-        ...
-
-    async def skip(self, job: Job, reason: str) -> None:
-        """Conclude a job that what it depends on keeps back."""
+    async def __call__(self, jobs: Sequence[Job], /) -> None:
+        """Run and conclude `jobs` (one, or a family), which wait for nothing any more."""
         ...
 
 
@@ -57,54 +48,49 @@ class Run:
 
     def __init__(
         self,
+        plan: Plan,
         directory: RunDirectory,
         options: RunOptions,
         observer: RunObserver,
         grades: dict[str, Grade],
     ) -> None:
+        """`grades`, by job id, fills up as trials finish."""
+        self.plan = plan
         self.directory = directory
         self.options = options
         self.observer = observer
         self.grades = grades
-        self.done: dict[str, anyio.Event] = {}
         self.engines: dict[str, tuple[Engine, Availability]] = {}
-        self.unplayable: dict[str, TurnError] = {}
         self.stopping = options.stopping
         self.deciding = options.deciding
+        self.limiter = anyio.CapacityLimiter(options.parallel)
+        """Of trials that run on this machine."""
         self.references: dict[str, dict[str, str | None]] = {}
         """By case and path, the SHA-256 of files that judging needs; as `run.json` has them."""
-        self.admission = Scheduler(
-            options.parallel,
-            has_room=self.stopping.leaves_room,
-        )
+        self._unplayable: dict[str, TurnError] = {}
+        self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
 
-    async def look_at_engines(self, plan: Plan) -> None:
-        """Ask each profile's engine once whether it can be run at all."""
-        profiles: Mapping[str, Profile] = {job.profile.name: job.profile for job in plan.jobs}
-        for name, profile in profiles.items():
+    async def check_engines(self) -> None:
+        """Ask each profile's engine, and each simulated user, once whether it can run at all."""
+        for profile in {job.profile.name: job.profile for job in self.plan.jobs}.values():
             engine = get_engine(profile.engine)
-            self.engines[name] = (engine, await engine.check(profile, self.options.environment))
-
-    async def look_at_simulators(self, plan: Plan) -> None:
-        """Find out whom nobody can play the user for."""
+            available = await engine.check(profile, self.options.environment)
+            self.engines[profile.name] = (engine, available)
         simulators = self.options.simulators
-        if simulators is not None:
-            for job in plan.jobs:
-                given, root = job.suite.suite.user_simulator, job.suite.root
-                problem = await simulators.problem(job.loaded.case, given, root)
-                if problem is not None:
-                    self.unplayable[job.id] = problem
+        for job in self.plan.jobs if simulators is not None else ():
+            given, root = job.suite.suite.user_simulator, job.suite.root
+            assert simulators is not None
+            problem = await simulators.problem(job.loaded.case, given, root)
+            if problem is not None:
+                self._unplayable[job.id] = problem
 
-    async def take_over_finished(self, plan: Plan) -> None:
+    async def take_over_finished(self) -> None:
         """Trials that an earlier start of this run has finished are kept."""
-        self.admission.expect(plan.jobs)
-        count_noted(self.directory.events(), self.stopping)
-        recall_losses(self.directory.events(), self.stopping)
+        self.stopping.recall(self.directory.events())
         ungraded: list[Job] = []
-        for job in plan.jobs:
-            self.done[job.id] = anyio.Event()
+        for job in self.plan.jobs:
             for attempt in self.directory.attempts(job.id):
-                self.stopping.count_attempt(attempt)
+                self.stopping.count(attempt, None)
             record = self.directory.finished_record(job.id)
             if record is None:
                 continue
@@ -113,21 +99,26 @@ class Run:
                 ungraded.append(job)
             else:
                 await self.conclude(job, record, known, new=False)
-        await anyio.to_thread.run_sync(self._keep_references, plan)
+        await anyio.to_thread.run_sync(self._keep_references)
         await self._judge_rest(ungraded)
         if self.deciding is not None:
-            self._journal_decisions(self.deciding)
+            # Those that an earlier start came to and was killed before it could say so.
+            events = [e for e in self.directory.events() if e.get("event") == "case_decided"]
+            for test in self.deciding.tests():
+                about = test.about().items()
+                if test.side != "undecided" and not any(about <= e.items() for e in events):
+                    self.directory.journal("case_decided", **test.about())
 
-    def _keep_references(self, plan: Plan) -> None:
+    def _keep_references(self) -> None:
         """What trials are judged by, before any agent could change it.
 
         Raises UsageError if it is not what an earlier start of the run has found.
         """
         info, blobs = self.directory.run_info(), self.directory.blobs
         self.references = info.get("references") or {}
-        for job in plan.jobs:
+        for job in self.plan.jobs:
             case, name = job.loaded.case, case_of(job.id)
-            # What was held whole is judged by what is kept with its record.
+            # What ran whole is judged by what is kept with its record.
             if job.id in self.grades or self.directory.finished_record(job.id) is not None:
                 continue
             variables = {**case.vars, **self.options.variables}
@@ -135,78 +126,76 @@ class Run:
             for path in reference_paths(case, variables):
                 sha = kept[path].sha256 if path in kept else None
                 before = self.references.setdefault(name, {}).setdefault(path, sha)
-                if before != sha:
-                    raise _changed_reference(f"{path}, which {name} is judged by,", before, blobs)
+                if before == sha:
+                    continue
+                copy = blobs.path_of(before) if before else None  # a worker of a cluster has none
+                back = f" (copy {copy} there)" if copy is not None and copy.exists() else ""
+                raise UsageError(
+                    f"{path}, which {name} is judged by, is not what it was when the run began: "
+                    "the rest of the run would be judged by it",
+                    hint=f"put it back as it was{back}, or start a new run; what was run, "
+                    "`skillup judge RUN --cases PATH` grades by the new file",
+                )
         if self.references:
             self.directory.write_run_info({**info, "references": self.references})
 
     async def _judge_rest(self, jobs: Sequence[Job]) -> None:
-        """Those that were held whole by an earlier start, which could not judge them."""
-        limiter = anyio.CapacityLimiter(self.options.parallel)
+        """Those that an earlier start ran whole and could not judge."""
 
         async def judge(job: Job) -> None:
-            async with limiter:
+            async with self.limiter:
                 record = self.directory.read_record(job.id)
                 before = self.directory.read_grade(job.id)
                 if before is not None:
-                    # What judges took for the grade that is replaced was taken.
+                    # What judges used for the grade that is replaced was used.
                     record = record.model_copy(update={"judging": before.judging})
                 # What it took to judge one without a grade is in no account yet.
-                await self.conclude(job, record, new=False, goes_on=before is None)
+                await self.conclude(job, record, new=False, resumed=before is None)
 
         async with anyio.create_task_group() as group:
             for job in jobs:
                 group.start_soon(judge, job, name=job.id)
 
-    def _journal_decisions(self, deciding: EarlyStopping) -> None:
-        """Those that an earlier start came to and was killed before it could say so."""
-        told = [
-            event.items()
-            for event in self.directory.events()
-            if event.get("event") == "case_decided"
-        ]
-        for test in deciding.tests():
-            about = test.about()
-            if test.side != "undecided" and not any(about.items() <= event for event in told):
-                self.directory.journal("case_decided", **about)
+    async def run_all(self, backend: Backend, jobs: Sequence[Job]) -> None:
+        """Run `jobs`, families together, in the scheduler's order, until it is enough.
 
-    async def hold(self, jobs: Sequence[Job], venue: Backend) -> None:
-        """Wait for what `jobs`, one or a family, depend on; then have them held."""
+        Raises SkillupError if the observer fails: the trials that run then are ended.
+        """
+        order = {job.id: place for place, job in enumerate(self.plan.jobs)}
+        places = self.scheduler.places
+        self.scheduler = Scheduler(units_of(jobs), order, places, self.stopping.has_room)
+        async with anyio.create_task_group() as group:
+            safe = SafeObserver(self.observer, group.cancel_scope.cancel)
+            self.observer = cast(RunObserver, safe)
+            while not self.scheduler.empty and not self.is_enough():
+                unit = self.scheduler.next()
+                if unit is None:
+                    await self.scheduler.changed()
+                else:
+                    group.start_soon(self._run_scheduled, unit, backend, name=unit[0].id)
+        safe.raise_failure()
+
+    async def _run_scheduled(self, unit: Unit, backend: Backend) -> None:
         try:
-            for needed in dict.fromkeys(name for job in jobs for name in job.depends_on):
-                if needed in self.done:
-                    await self.done[needed].wait()
-            ready = [j for j in jobs if self._is_needed(j) and not await self._skipped(j, venue)]
-            if ready:
-                async with self.admission.place(ready):
-                    # Others have ended meanwhile.
-                    wanted = [job for job in ready if self._is_needed(job)]
-                    if wanted and not self.is_enough():
-                        await venue.run(wanted)
+            await self.run_unit(unit, backend)
         finally:
-            # Those that were not held any more (--max-fail) must not be waited for either.
-            for job in jobs:
-                self.done[job.id].set()
+            self.scheduler.release(unit)
 
-    def _is_needed(self, job: Job) -> bool:
-        return self.deciding is None or self.deciding.needs(job)
-
-    async def _skipped(self, job: Job, venue: Backend) -> bool:
-        """Whether something that `job` depends on keeps it back; then it is concluded so."""
-        unmet = self._unmet(job)
-        if unmet is not None:
-            await venue.skip(job, unmet)
-        return unmet is not None
-
-    async def skip(self, job: Job, reason: str) -> None:
-        """Conclude a job that is not held; to be called when it has a place."""
-        if not self.is_enough():
-            self.observer.trial_started(job, 1)
-            await self.conclude(job, record_without_turns(self.request(job, 1), skipped=reason))
-
-    def is_enough(self) -> bool:
-        """No more trials are to be started; `stopping.reason` says why."""
-        return self.stopping.reason is not None
+    async def run_unit(self, unit: Sequence[Job], backend: Backend) -> None:
+        """Have jobs run, but those that need not be, or that what they depend on keeps back."""
+        ready: list[Job] = []
+        for job in unit:
+            if self.is_enough() or (self.deciding is not None and not self.deciding.needs(job)):
+                continue
+            unmet = self._unmet(job)
+            if unmet is None:
+                ready.append(job)
+            else:
+                self.observer.trial_started(job, 1)
+                record = record_without_turns(self.request(job), skipped=unmet)
+                await self.conclude(job, record)
+        if ready and not self.is_enough():
+            await backend(ready)
 
     def _unmet(self, job: Job) -> str | None:
         for needed in job.depends_on:
@@ -217,74 +206,83 @@ class Run:
                 return f"depends on {case_of(needed)}, which ended as {grade.status}"
         return None
 
+    def is_enough(self) -> bool:
+        """No more trials are to be started; `stopping.reason` says why."""
+        return self.stopping.reason is not None
+
     def give_up(self, job: Job, record: Record, reason: str) -> None:
         """Keep the record of an attempt; the trial is tried again."""
         self.directory.write_attempt(job.id, record)
-        self.stopping.count_attempt(record)
+        self.stopping.count(record, None)
         self.observer.trial_retried(job, record, reason)
 
-    def request(
-        self, job: Job, attempt: int, place: TrialPlace | None = None, uncounted: int = 0
-    ) -> TrialRequest:
-        """Begin an attempt: its directories are made anew; those of `place` are gone on with.
+    def leave(self, job: Job) -> None:
+        """Say that the run, whose other trials may go on, does not go on with one that began."""
+        self.directory.journal("trial_left", job=job.id)
+        self.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
 
-        `uncounted` are the attempts before that no `retry_policy` counts.
-        """
+    def note_shared(self, costs: Mapping[str, Any]) -> None:
+        """Shared turns count now, even if no trial with them ever ends."""
+        self.stopping.count_shared(costs)
+        costs = {name: costs[name] for name in ("jobs", "profile", "turns")}
+        self.directory.journal("turns_shared", durable=True, **costs)
+
+    def request(
+        self, job: Job, attempt: Attempt | None = None, place: TrialPlace | None = None
+    ) -> TrialRequest:
+        """Begin an attempt: its directories are made anew; those of `place` are gone on with."""
+        attempt = attempt or Attempt()
         engine, available = self.engines[job.profile.name]
         place = place or self.directory.begin_trial(job.id)
+        options, simulators = self.options, self.options.simulators
+        # The same job draws the same lots in every run of the same `--seed`.
+        seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
+        simulator = None
+        if simulators is not None:
+            scratch, raw = place.scratch / USER, place.raw / USER
+            simulator = simulators.player(job, SimulatorPlace(scratch, raw, attempt.number, seed))
+
+        def show(text: str) -> None:
+            self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
+
+        def refused(error: TurnError, times: int) -> None:
+            self.directory.journal("message_refused", job=job.id, error=error.kind, times=times)
+
+        def write(checkpoint: Checkpoint) -> None:
+            update = {"uncounted": attempt.uncounted}
+            self.directory.write_checkpoint(job.id, checkpoint.model_copy(update=update))
+
+        throttle = options.rate_limiter.of_agent(job.profile, show, refused, attempt=attempt.number)
         return TrialRequest(
-            run_id=self.options.run_id,
+            run_id=options.run_id,
             job=job,
             engine=engine,
             raw_dir=place.raw,
             artifacts_dir=place.files,
             blobs=self.directory.blobs,
             scratch=place.scratch,
-            environment=self.options.environment,
-            secrets=self.options.secrets,
-            variables=self.options.variables,
-            attempt=attempt,
-            seed=self._seed(job),
+            environment=options.environment,
+            secrets=options.secrets,
+            variables=options.variables,
+            attempt=attempt.number,
+            seed=seed,
             engine_version=available.version,
-            judge=TurnJudge(self.options.reader) if self.options.reader is not None else None,
-            simulator=self._player(job, place, attempt),
-            throttle=self._throttle(job, attempt),
-            note_down=partial(self._note_down, job, uncounted),
+            judge=TurnJudge(options.reader) if options.reader is not None else None,
+            simulator=simulator,
+            throttle=throttle,
+            checkpoint=write,
             notify=self.observer.trial_event,
         )
 
-    def _seed(self, job: Job) -> int:
-        """The same job draws the same lots in every run of the same `--seed`."""
-        own = f"{job.id}\n{self.options.seed}" if self.options.seed else job.id
-        return zlib.crc32(own.encode())
-
-    def _throttle(self, job: Job, attempt: int) -> Throttle:
-        def tell(text: str) -> None:
-            self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
-
-        def note(error: TurnError, times: int) -> None:
-            self.directory.journal("message_refused", job=job.id, error=error.kind, times=times)
-
-        return self.options.rate_limiter.of_agent(job.profile, tell, note, attempt=attempt)
-
-    def _note_down(self, job: Job, uncounted: int, checkpoint: Checkpoint) -> None:
-        noted = checkpoint.model_copy(update={"uncounted": uncounted})
-        self.directory.write_checkpoint(job.id, noted)
-
-    def _player(self, job: Job, place: TrialPlace, attempt: int) -> SimulatedUserEngine | None:
-        simulators = self.options.simulators
-        where = SimulatorPlace(place.scratch / USER, place.raw / USER, attempt, self._seed(job))
-        return simulators.player(job, where) if simulators is not None else None
-
     def problem(self, job: Job) -> TurnError | None:
-        """What keeps the trial from being held, or from being judged once it was."""
+        """What keeps the trial from running, or from being judged once it ran."""
         case, reader = job.loaded.case, self.options.reader
         if case.input.transcript is None:  # else no agent is asked
             found = self.engines[job.profile.name][1].problem
             if found is not None:
                 return found
-        if job.id in self.unplayable:
-            return self.unplayable[job.id]
+        if job.id in self._unplayable:
+            return self._unplayable[job.id]
         return reader.problem(case) if reader is not None else None
 
     async def conclude(
@@ -294,12 +292,12 @@ class Run:
         known: Grade | None = None,
         *,
         new: bool = True,
-        goes_on: bool = False,
+        resumed: bool = False,
         judged: bool = False,
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
-        `goes_on`: an earlier start may have begun to judge it. `judged`: where that could be done.
+        `resumed`: an earlier start may have begun to judge it. `judged`: where that could be done.
         Where a quota that is used up kept judges from it there is none, until the run goes on.
         """
         if new:
@@ -308,17 +306,15 @@ class Run:
             self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
             record = self.directory.read_record(job.id)
-        left = judged and known is None
-        graded = known if known or left else await self._grade(record, goes_on)
+        graded = known if known or judged else await self._grade(record, resumed=resumed)
         if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
-        if graded is None or (known is None and self._is_still_to_judge(record, graded)):
+        if graded is None or (known is None and self._was_refused(record, graded)):
             self.directory.journal("trial_left", job=job.id)
             if new:
                 self.observer.trial_event(TrialEvent(job.id, "activity", text=NOT_JUDGED))
-            self.done[job.id].set()
-            self.admission.ended(job)
+            self.scheduler.finish(job.id)
             return
         if known is None or new:
             self.directory.write_grade(job.id, graded)
@@ -327,34 +323,23 @@ class Run:
         decided = self.deciding.count(job, graded) if self.deciding is not None else None
         if decided is not None and new:
             self.directory.journal("case_decided", **decided.about())
-        self.done[job.id].set()
-        self.admission.ended(job)
+        self.scheduler.finish(job.id)
         if new:
             self.observer.trial_finished(job, record, graded)
 
-    def _is_still_to_judge(self, record: Record, graded: Grade) -> bool:
+    def _was_refused(self, record: Record, graded: Grade) -> bool:
         """Whether `graded` is only what came of the quota that ended the run."""
         stop = self.stopping.reason
         refused = graded.error is not None and graded.error.get("kind") == "judge"
-        held = record.first_error() is None
-        return stop is not None and stop.kind == "quota" and refused and held
+        whole = record.first_error() is None
+        return stop is not None and stop.kind == "quota" and refused and whole
 
-    async def _grade(self, record: Record, goes_on: bool) -> Grade:
+    async def _grade(self, record: Record, *, resumed: bool) -> Grade:
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             return await anyio.to_thread.run_sync(grade_record, record, read_file)
-        ledger = UsageTracker(of_grade=True, resumed=goes_on)
-        return await grade(record, read_file, reader, usage=ledger)
-
-
-def _changed_reference(what: str, before: str | None, blobs: BlobStore) -> UsageError:
-    copy = blobs.path_of(before) if before else None  # a worker of a cluster has none
-    back = f" (copy {copy} there)" if copy is not None and copy.exists() else ""
-    return UsageError(
-        f"{what} is not what it was when the run began: the rest of the run would be judged by it",
-        hint=f"put it back as it was{back}, or start a new run; what was held, "
-        "`skillup judge RUN --cases PATH` grades by the new file",
-    )
+        usage = UsageTracker(of_grade=True, resumed=resumed)
+        return await grade(record, read_file, reader, usage=usage)
 
 
 def case_of(job_id: str) -> str:

@@ -148,6 +148,6 @@ class TurnJudge:
         """What it has taken so far."""
         return self._usage.judging()
 
-    async def settle(self, work: Callable[[Ask], T]) -> T:
+    async def evaluate(self, work: Callable[[Ask], T]) -> T:
         """The value of `work`, its checks answered."""
         return await evaluate(lambda pending: work(pending.ask), self._judge, self._usage)

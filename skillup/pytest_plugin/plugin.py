@@ -99,7 +99,7 @@ class SkillupPlugin:
         Skips the item of one that depends on what was not run. Ctrl-C ends the trial's processes.
         """
         self._opened()
-        future = self._portal.start_task_soon(self._trials.hold, job)
+        future = self._portal.start_task_soon(self._trials.run, job)
         try:
             grade = future.result()
         except BaseExceptionGroup as group:
@@ -108,7 +108,7 @@ class SkillupPlugin:
             future.cancel()
             raise
         if grade is None and self._trials.stopped is None:
-            why = self._trials.why_not_held(job)
+            why = self._trials.why_not_run(job)
             if why is not None:
                 pytest.skip(why)
         if grade is None:

@@ -1,5 +1,5 @@
 """Refusals of a provider hold back everybody who asks it: agents, judges and simulated users."""
 
-from skillup.ratelimit.limiter import RateLimiter, Throttle
+from skillup.ratelimit.limiter import ANSWERED, REFUSALS, RateLimiter, Throttle
 
-__all__ = ["RateLimiter", "Throttle"]
+__all__ = ["ANSWERED", "REFUSALS", "RateLimiter", "Throttle"]

@@ -16,8 +16,11 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError
+from skillup.schema.record import ErrorKind, TurnError
 
+REFUSALS: frozenset[ErrorKind] = frozenset({"rate_limit", "overloaded", "quota"})
+ANSWERED: frozenset[ErrorKind | None] = frozenset({None, "max_turns", "budget"})
+"""The agent was answered, and at most its own limit ended the turn."""
 WAIT_SECONDS = 600.0
 """How long rate limits and overload are waited out, where nobody says."""
 MANY_REFUSALS = 8
@@ -96,10 +99,6 @@ class Throttle:
         note: Callable[[TurnError, int], None] = lambda _error, _times: None,
         attempt: int = 1,
     ) -> None:
-        self.left = False
-        """The run ends: what came of the latest request is no result."""
-        self.anew: str | None = None
-        """Why the message that was refused can only be sent in a new attempt."""
         self._provider = provider
         self._tell = tell
         self._note = note
@@ -108,11 +107,15 @@ class Throttle:
         self._sent_in = 0
         self._first_refused_at = 0.0
 
+    @property
+    def closed(self) -> bool:
+        """The run ends: nothing more is to be asked, and a refusal is no result."""
+        return self._provider.closed
+
     async def ready(self) -> float | None:
         """Wait until a request may be made; for how many seconds. None: none is to be made."""
         waited = await self._provider.ready(self._tell)
         self._sent_in = self._provider.slow_downs
-        self.left = waited is None
         if waited:
             self._tell("sending the message")
         return waited
@@ -128,7 +131,6 @@ class Throttle:
         self._row += 1
         self._note(error, self._row)
         why = provider.refused(error, self._sent_in, self._before + self._row - 1)
-        self.left = provider.closed
         others = provider.accepted_at > self._first_refused_at
         if why is None and self._row >= MANY_REFUSALS and others:
             return f"it was refused {self._row} times, and others were not"

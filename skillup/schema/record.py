@@ -7,6 +7,7 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import (
@@ -406,6 +407,11 @@ class Checkpoint(Model):
     elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
     held_seconds: float = Field(description="Of the conversation's own time limit.")
     uncounted: int = Field(0, description="Attempts so far that no `retry_policy` counts.")
+
+
+def utc_now() -> str:
+    """This moment, UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # Sums of what messages and judges used; what nobody reported stays unknown.

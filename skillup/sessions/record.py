@@ -28,7 +28,7 @@ from skillup.sessions.turns import (
     usage_of_turns,
 )
 from skillup.trial.history import past_of
-from skillup.trial.message import not_sent
+from skillup.trial.session import not_sent
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`collect_artifacts`: files of the final workspace, kept as they are beside the record."""
+"""Files beside a record: artifacts of the workspace, what judging needs, raw streams set aside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from skillup.load.trust import is_trusted, leaves
 from skillup.load.yaml_reader import read_file
 from skillup.schema import templates
 from skillup.schema.case import Case
-from skillup.schema.checks import Check, CheckSet
 from skillup.schema.record import FileState
 from skillup.workspace import BlobStore, Snapshot, matches_any_glob
 from skillup.workspace.failures import refuse_full_disk
@@ -33,23 +32,19 @@ def collect_artifacts(
             continue
         target = destination / os.fsdecode(blobs.masked(os.fsencode(path)))
         try:
-            content = _content(state, workspace / path, blobs)
+            content = blobs.read_state(state)
+            if content is None:
+                if state.sha256 is None:
+                    raise OSError("it is too large")
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+                with os.fdopen(os.open(workspace / path, flags), "rb") as file:
+                    content = blobs.masked(file.read())
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         except OSError as error:
             refuse_full_disk(error, target)
             missed.append(f"{path} was not collected: {error.strerror or error}")
     return missed
-
-
-def _content(state: FileState, path: Path, blobs: BlobStore) -> bytes:
-    kept = blobs.read_state(state)
-    if kept is not None:
-        return kept
-    if state.sha256 is None:
-        raise OSError("it is too large")
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        return blobs.masked(file.read())
 
 
 # Files of the suite that judging needs are kept with the record: it can be judged without it.
@@ -104,28 +99,14 @@ def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> l
 
 def golden_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
     """Each reference file once, in the order of its first use."""
-    found = (_filled_in(check, "golden_file", case, variables) for _, check, _ in all_checks(case))
-    return list(dict.fromkeys(path for path in found if path is not None))
+    return list(dict.fromkeys(_paths_of_checks("golden_file", case, variables)))
 
 
 def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
     """Each script that judges once: those of judges, then those of checks."""
-    judges = (judge.script_path for judge in case.all_judges() if judge.type == "script")
-    checks = (_filled_in(check, "script", case, variables) for _, check, _ in all_checks(case))
+    judges = [judge.script_path for judge in case.all_judges() if judge.type == "script"]
+    checks = _paths_of_checks("script", case, variables)
     return list(dict.fromkeys(path for path in (*judges, *checks) if path is not None))
-
-
-def _filled_in(
-    check: Check | CheckSet, key: str, case: Case, variables: Mapping[str, str] | None
-) -> str | None:
-    """The path of the check's file; None if it has none, or a name in it has no value yet."""
-    path: str | None = getattr(getattr(check, key), "path", None)
-    if path is None or check.literal:
-        return path
-    try:
-        return templates.render(path, case.vars if variables is None else variables)
-    except templates.UnresolvedNameError:
-        return None
 
 
 def attachment_paths(case: Case) -> list[str]:
@@ -133,6 +114,21 @@ def attachment_paths(case: Case) -> list[str]:
     contexts = (judge.context for judge in case.all_judges())
     found = (item.path for context in contexts if context for item in context.attachments)
     return list(dict.fromkeys(found))
+
+
+def _paths_of_checks(key: str, case: Case, variables: Mapping[str, str] | None) -> list[str]:
+    """The files that checks name under `key`, but those with a name that has no value yet."""
+    found: list[str] = []
+    for _, check, _ in all_checks(case):
+        path: str | None = getattr(getattr(check, key), "path", None)
+        if path is None:
+            continue
+        try:
+            given = case.vars if variables is None else variables
+            found.append(path if check.literal else templates.render(path, given))
+        except templates.UnresolvedNameError:
+            continue
+    return found
 
 
 # The raw streams of messages that do not count: kept, under other names.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -21,170 +22,62 @@ from skillup.checks.evaluate import (
     weighted_mean,
 )
 from skillup.engines.base import TurnRequest
+from skillup.ratelimit import ANSWERED, REFUSALS
 from skillup.schema import templates
 from skillup.schema.case import Turn
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Judging
-from skillup.schema.record import Record, SimulatedEnd, SimulatorInfo, TurnError, TurnRecord, joined
-from skillup.schema.suite import lead_of
-from skillup.trial.message import LiveSession, not_sent, system_of
-from skillup.trial.message_retry import Sender
-from skillup.trial.request import Deadline, TrialEvent, TrialRequest, spent_in
-from skillup.trial.simulated_user import SimulatedUser, unwritten
-from skillup.trial.state_backup import StateBackup, note_down
-
-# Follow-ups: messages that are sent within a turn because a check of its answer failed.
-
-Look = Callable[[Sequence[Check], TurnRecord], Awaitable[Sequence[CheckResult]]]
-"""Evaluates a level of checks (:func:`skillup.checks.evaluate.evaluate_checks`) on an answer."""
-Send = Callable[[Check, list[int]], Awaitable[TurnRecord]]
-"""Sends the check's `prompt` in the turn's session; also told its place."""
-
-
-async def run_follow_ups(
-    checks: Sequence[Check],
-    answer: TurnRecord,
-    look: Look,
-    send: Send,
-) -> TurnRecord:
-    """`answer` with the follow-ups that its failing checks ask for, held one after the other.
-
-    The first whose own checks pass ends it; so does an error, which becomes the turn's.
-    """
-    if not any(check.prompt is not None for check in checks):
-        return answer  # nothing hangs on what the checks say
-    results = await look(checks, answer)
-    undecided = _undecided(results)
-    if undecided is not None:
-        return answer.model_copy(update=undecided)
-    held: list[TurnRecord] = []
-    for place, check in follow_ups(checks, results):
-        followed = await send(check, [*answer.asked_by, place])
-        if followed.status == "completed":
-            nested = check.assertions or []
-            followed = await run_follow_ups(nested, followed, look, send)
-        held.append(followed)
-        if followed.error is not None:
-            update = {"status": "error", "reason": followed.reason, "error": followed.error}
-            return answer.model_copy(update={**update, "follow_ups": held})
-        passed = await _passes(check.assertions or [], followed, look)
-        if isinstance(passed, dict):
-            return answer.model_copy(update={**passed, "follow_ups": held})
-        if passed:
-            break
-    return answer.model_copy(update={"follow_ups": held}) if held else answer
-
-
-def _undecided(results: Sequence[CheckResult]) -> dict[str, Any] | None:
-    """Where a check could not be evaluated, nobody knows whether to follow up: an error.
-
-    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
-    """
-    broken = next((result for result in results if result.error is not None), None)
-    if broken is None:
-        return None
-    text = f"the check `{broken.name}`, on which a follow-up hangs, could not be evaluated"
-    error = TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
-    return {"status": "error", "reason": error.message, "error": error}
-
-
-async def _passes(checks: Sequence[Check], answer: TurnRecord, look: Look) -> bool | dict[str, Any]:
-    """Whether the answer's checks pass, or those of one of its follow-ups.
-
-    Or what :func:`_undecided` says.
-    """
-    results = await look(checks, answer)
-    undecided = _undecided(results)
-    if undecided is not None:
-        return undecided
-    if passes(results):
-        return True
-    last = answer.follow_ups[-1] if answer.follow_ups else None
-    if last is None:
-        return False
-    asking = checks[last.asked_by[-1]]
-    return await _passes(asking.assertions or [], last, look)
-
-
-# Whether a turn just held meets its own assertions, for `on_turn_failure: stop`.
-
-
-def turn_failure(
-    held: TurnRecord, turn: Turn, context: CheckContext, threshold: float | None
-) -> str | TurnError | None:
-    """Why the turn's assertions are not met; None if they are (or there are none).
-
-    A TurnError if that cannot be told, since one of them could not be evaluated.
-
-    `context` is the conversation's so far. Without a `threshold` every check must pass.
-    """
-    outcome = evaluate_turn(turn.checks(), held, context)
-    asked = [*outcome.results, *(r for one in outcome.follow_ups for r in one.results)]
-    broken = next((result for result in asked if result.error is not None), None)
-    if broken is not None:
-        text = f"the check `{broken.name}` could not be evaluated (on_turn_failure: stop)"
-        return TurnError(kind=broken.error_kind or "judge", message=f"{text}: {broken.error}")
-    failed = unmet(outcome.deciding)
-    required = any(result.required for result in failed)
-    if not failed or (
-        threshold is not None
-        and not required
-        and reaches(weighted_mean(outcome.deciding), threshold)
-    ):
-        return None
-    return f"turn {held.turn_number} failed: {failed[0].name}"
-
+from skillup.schema.record import (
+    Record,
+    SimulatedEnd,
+    TurnError,
+    TurnRecord,
+    Usage,
+    joined,
+    total_cost,
+    total_usage,
+)
+from skillup.schema.suite import Lead, lead_of
+from skillup.trial.artifacts import set_aside
+from skillup.trial.request import (
+    THE_RUNS_END,
+    Interruption,
+    SimulatorMessage,
+    TrialEvent,
+)
+from skillup.trial.resume import write_checkpoint
+from skillup.trial.session import not_sent
+from skillup.trial.setup import OpenTrial, system_of
+from skillup.trial.simulated_user import next_message, unwritten
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message as it is sent."""
+class Conversation:
+    """The conversation of one trial, as far as it has been run."""
 
-    text: str
-    simulator: SimulatorInfo | None = None
-    """How the simulated user came to it; None: the case has it."""
-    notes: tuple[str, ...] = ()
+    def __init__(self, trial: OpenTrial, clock: float | None = None) -> None:
+        """The trial began, or goes on, at `clock` (monotonic); default: now.
 
-
-class LiveConversation:
-    """One case's conversation; :meth:`hold` holds it."""
-
-    def __init__(
-        self,
-        request: TrialRequest,
-        live: LiveSession,
-        variables: dict[str, str],
-        record: Record,
-        held: Sequence[TurnRecord] = (),
-        *,
-        held_seconds: float = 0.0,
-        began: float | None = None,
-        judging: Judging | None = None,
-    ) -> None:
-        """`record` is the trial's so far, without turns: what checks see beside the turn.
-
-        `held` are turns that were held already, by the parent of a fork or by another process; none
-        of them ended the conversation. They took `held_seconds` of the conversation's time, and
-        `judging` of judges. `began` is when the trial did (monotonic clock), less what came before.
+        None of the turns that are done ended the conversation.
         """
-        self.request = request
-        self.case = request.job.loaded.case
-        self.live = live
-        self.variables = variables
-        self.record = record
-        self._system = system_of(self.case.input, record.initial_variables)
-        self.turns: list[TurnRecord] = list(held)
+        self.request = trial.request
+        self.case = trial.request.job.loaded.case
+        self.session = trial.session
+        self.variables = trial.variables
+        self.record = trial.record
+        """The trial's, without turns: what checks see beside the turn."""
+        self.turns: list[TurnRecord] = list(trial.done)
         self.simulated_end: SimulatedEnd | None = None
+        self.interruption: Interruption | None = None
+        self.waited = 0.0
+        """So many seconds it waited for its provider; they are no time of the trial's."""
+        self._system = system_of(self.case.input, trial.record.initial_variables)
         self._stop: str | None = None
         now = time.monotonic()
-        self._began, self._opened = now if began is None else began, now - held_seconds
-        self._earlier_judging = judging
-        self._deadline = Deadline.after(self.case.timeout_seconds, used=held_seconds)
-        self._keeper = StateBackup(live)
-        self._sender = Sender(request.throttle, live, self._deadline, self._keeper)
-        self.user = SimulatedUser(request, record, self._deadline)
+        self.began = (now if clock is None else clock) - trial.earlier_ms / 1000
+        self._opened = now - trial.used_seconds
+        self._earlier_judging = trial.judging
         # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.
         led = self.case.user_simulator is not None and lead_of(self.case) is not None
         counts_messages = led and self.case.turn_limit is None
@@ -195,7 +88,16 @@ class LiveConversation:
         """Something has ended it: what would come next is not sent."""
         return self._stop is not None
 
-    async def hold(self, turns: Sequence[Turn], *, until: int | None = None) -> list[TurnRecord]:
+    def judging(self) -> Judging | None:
+        """What judges have used so far, in all parts of the conversation."""
+        judge = self.request.judge
+        return joined(self._earlier_judging, judge.judging() if judge else None)
+
+    def used_seconds(self) -> float:
+        """How long the conversation has taken, without waits."""
+        return max(0.0, time.monotonic() - self._opened - self.waited)
+
+    async def run(self, turns: Sequence[Turn], *, until: int | None = None) -> None:
         """What is left of `turns`, all of the case's, up to turn `until` (default: the last).
 
         Where something ends the conversation, the turns after it are `skipped`.
@@ -208,242 +110,420 @@ class LiveConversation:
                 continue
             await self.run_next(turn, of=len(turns))
             if number < len(turns) and not self.ended:
-                await self._note_down()
-        return self.turns
+                await write_checkpoint(
+                    self.request,
+                    self.session,
+                    self._so_far().model_copy(update={"judging": self.judging()}),
+                    self.variables,
+                    round(max(0.0, time.monotonic() - self.began - self.waited) * 1000),
+                    self.used_seconds(),
+                )
 
-    async def run_next(self, turn: Turn, *, of: int, message: Message | None = None) -> None:
+    async def run_led(self, lead: Lead, opening: Sequence[Turn]) -> None:
+        """A conversation that a simulated user leads, until its user ends it or something else.
+
+        `opening` are messages that stand before the user's own. How the user ended it is in
+        `simulated_end`; an error of theirs is a turn's.
+        """
+        for turn in opening:
+            if not self.ended:
+                await self.run_next(turn, of=lead.max_turns)
+        while not self.ended:
+            left = lead.max_turns - len(self.turns)
+            if left <= 0 and not lead.must_end:
+                reason = f"{lead.max_turns} turns were run, the most that `max_turns` allows"
+                self.simulated_end = SimulatedEnd(stop="limit", reason=reason)
+                return
+            number = len(self.turns) + 1
+            written = await self._write(messages_left=max(left, 0), may_stop=bool(self.turns))
+            if written.error is None and written.stop is not None:
+                self.simulated_end = SimulatedEnd(
+                    stop=written.stop, reason=written.reason, info=written.info
+                )
+                return
+            if written.error is None and left <= 0:
+                why = f"the simulated user wanted to go on beyond {lead.max_turns} turns"
+                text = f"turn {number}: {why}; raise `turn_limit`"
+                written = replace(written, error=TurnError(kind="max_turns", message=text))
+            if written.error is not None or written.text is None:
+                self.turns.append(unwritten(number, written))
+                return
+            await self.run_next(Turn(content=written.text), of=lead.max_turns, message=written)
+
+    async def run_next(
+        self, turn: Turn, *, of: int, message: SimulatorMessage | None = None
+    ) -> None:
         """The next turn, one `of` so many at most; nothing may have ended the conversation.
 
-        `message` is what is sent; default: what `turn` says, or has the simulated user write.
+        `message` is what is sent, if the simulated user has written it already.
         """
         number = len(self.turns) + 1
-        written = message or await self._written(turn, number)
-        about = "" if isinstance(written, TurnRecord) or written.simulator is None else written.text
-        self._notify("turn_started", number, of, about)
-        held = (
-            written
-            if isinstance(written, TurnRecord)
-            else await self._hold_turn(turn, written, number)
+        content = turn.content or ""
+        written: str | TurnRecord = content
+        if message is None and turn.respond is not None:
+            instruction = templates.escape(turn.respond) if turn.literal else turn.respond
+            message = await self._write(instruction=instruction)
+            if message.error is not None or message.text is None:
+                written = unwritten(number, message, turn.respond)
+        elif message is None:
+            written = self._filled_in(content, number, literal=turn.literal)
+        if message is not None and isinstance(written, str):
+            written = message.text or ""
+        shown = written if message is not None and isinstance(written, str) else ""
+        self._notify("turn_started", number, of, shown)
+        if isinstance(written, str):
+            written = await self._run_turn(turn, written, number, message)
+        self.turns.append(written)
+        messages = list(written.executed())
+        self._notify(
+            "turn_ended",
+            number,
+            of,
+            written.status,
+            tokens=total_cost(one.usage.tokens() for one in messages if one.usage is not None),
+            cost_usd=total_cost(one.cost_usd for one in messages),
         )
-        self.turns.append(held)
-        took, cost = spent_in(held)
-        self._notify("turn_ended", number, of, held.status, tokens=took, cost_usd=cost)
-        self._stop = _why_stop(held) or await self._stop_for_assertions(held, turn)
+        self._stop = _why_stop(written)
+        if self._stop is None and self.case.on_turn_failure == "stop":
+            self._stop = await self._stop_for_assertions(written, turn)
 
-    @property
-    def waited(self) -> float:
-        """So many seconds it waited for its provider; they are no time of the trial's."""
-        return self._deadline.postponed
+    async def _write(self, **how: Any) -> SimulatorMessage:
+        """The next message of the simulated user's."""
+        limit = self.case.timeout_seconds
+        seconds = None if limit is None else max(0.0, limit - self.used_seconds())
+        request, history = self.request, self.record.history
+        written = await next_message(request, history, self.turns, self.variables, seconds, **how)
+        refused = written.error is not None and written.error.kind in THE_RUNS_END
+        if refused and request.throttle is not None:
+            self.interruption = Interruption("run_ended")
+        return written
 
-    def judging(self) -> Judging | None:
-        """What judges have taken so far, in all parts of the conversation."""
-        judge = self.request.judge
-        return joined(self._earlier_judging, judge.judging() if judge else None)
-
-    async def _note_down(self) -> None:
-        """What another process needs to go on from here."""
-        now = time.monotonic()
-        await note_down(
-            self.request,
-            self._keeper,
-            self.live,
-            self._so_far().model_copy(update={"judging": self.judging()}),
-            self.variables,
-            round(max(0.0, now - self._began - self.waited) * 1000),
-            max(0.0, now - self._opened - self.waited),
-        )
-
-    async def _written(self, turn: Turn, number: int) -> Message | TurnRecord:
-        """The turn's message; or the turn, which ended before there was one."""
-        if turn.respond is None:
-            return self._filled_in(turn.content or "", number, literal=turn.literal)
-        asked = templates.escape(turn.respond) if turn.literal else turn.respond
-        said = await self.user.write(number, self.turns, self.variables, instruction=asked)
-        if said.error is not None or said.text is None:
-            return unwritten(number, said, turn.respond)
-        return Message(said.text, said.info, said.notes)
-
-    def _filled_in(self, content: str, number: int, *, literal: bool) -> Message | TurnRecord:
+    def _filled_in(self, content: str, number: int, *, literal: bool) -> str | TurnRecord:
         """`content` with its templates filled in; if a name has no value, an error."""
         try:
-            return Message(content if literal else templates.render(content, self.variables))
+            return content if literal else templates.render(content, self.variables)
         except templates.UnresolvedNameError as missing:
             text = f"turn {number}: {missing}; the agent was not called"
             error = TurnError(kind="template", message=text)
             return not_sent(number, content, text, error=error)
 
-    async def _hold_turn(self, turn: Turn, message: Message, number: int) -> TurnRecord:
-        held = await self._say(turn, message, number, f"turn-{number:02d}")
-        if held.status != "completed":
-            return held
-        held = await self._gate(held, turn)
-        if held.status != "completed" or held.post_condition_passed is False:
-            return held
-        # Its checks and follow-ups may use what it captures; a miss may be mended by follow-ups.
-        captured = await self._capture(held, turn)
-        said = [held if captured.error is not None else captured]
-
-        async def send(check: Check, asked_by: list[int]) -> TurnRecord:
-            stem = f"turn-{number:02d}-follow-up-{len(said)}"
-            filled_in = self._filled_in(check.prompt or "", number, literal=check.literal)
-            if isinstance(filled_in, TurnRecord):
-                followed = filled_in
-            else:
-                followed = await self._say(turn, filled_in, number, stem)
-            followed = followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
-            said.append(followed)
-            return followed
-
-        async def look(checks: Sequence[Check], answer: TurnRecord) -> list[CheckResult]:
-            so_far = said[0].model_copy(update={"follow_ups": said[1:]})
-            return await self._settle(
-                answer, lambda context: evaluate_checks(checks, context), within=so_far
-            )
-
-        held = await run_follow_ups(turn.checks(), said[0], look, send)
-        if held.status != "completed" or (held.captures and not held.follow_ups):
-            return held
-        return await self._capture(held, turn)
-
-    async def _say(self, turn: Turn, message: Message, number: int, stem: str) -> TurnRecord:
-        """Send one message, if there is time left for it; again, where the provider refused it."""
-        sent = await self._sender.send(
-            stem, lambda sending: self._say_once(turn, message, number, stem, sending)
-        )
-        return _by(message, sent.model_copy(update={"turn_number": number}))
-
-    async def _say_once(
-        self, turn: Turn, message: Message, number: int, stem: str, sending: int
+    async def _run_turn(
+        self, turn: Turn, text: str, number: int, written: SimulatorMessage | None
     ) -> TurnRecord:
-        profile = self.request.job.profile
-        own = turn.timeout_seconds or profile.timeout_seconds
-        limit = self._deadline.limit(own)
-        # What is left of it differs from trial to trial, and would set the same errors apart.
-        all_of_it = f"the conversation's {self.case.timeout_seconds or own:g} s"
-        if limit <= 0:
-            text = f"turn {number}: {all_of_it} are used up"
-            error = TurnError(kind="timeout", message=f"{text}; raise `timeout_seconds`")
-            return not_sent(number, message.text, text, error=error)
-        writer = "case" if message.simulator is None else "simulator"
-        source = "follow_up" if "follow-up" in stem else writer
-        source = source if sending == 1 else "again"
-        self._notify("message_sent", number, 0, message.text, source=source)
-        return await self.live.send(
-            TurnRequest(
-                number=self.live.messages + 1,
-                prompt=message.text,
-                stem=stem,
-                slash_command=turn.slash_command,
-                system=self._system,
-                timeout_seconds=limit,
-                limit=all_of_it if limit < own else "",
-                max_steps=self._max_steps or profile.max_turns,
-                previous=self.live.fingerprint,
-                sending=sending,
-            )
-        )
+        result = await self._send(turn, text, number, f"turn-{number:02d}", written)
+        if result.status != "completed":
+            return result
+        if turn.post_condition is not None:
+            result = await self._gate(result, turn)
+            if result.status != "completed" or result.post_condition_passed is False:
+                return result
+        # Its checks and follow-ups may use what it captures; follow-ups may mend a miss.
+        captured = await self._capture(result, turn)
+        result = result if captured.error is not None else captured
+        if any(check.prompt is not None for check in turn.checks()):
+            result = await self._follow_up(turn.checks(), result, turn, [result])
+        if result.status != "completed" or (result.captures and not result.follow_ups):
+            return result
+        return await self._capture(result, turn)
 
-    async def _gate(self, held: TurnRecord, turn: Turn) -> TurnRecord:
-        """Ask the post-condition, if there is one."""
-        gate = turn.post_condition
-        if gate is None:
-            return held
-        results = await self._settle(
-            held, lambda context: evaluate_set(gate, context, role="post_condition")
+    async def _follow_up(
+        self, checks: Sequence[Check], answer: TurnRecord, turn: Turn, sent: list[TurnRecord]
+    ) -> TurnRecord:
+        """`answer` with the follow-ups that its failing checks ask for, one after the other.
+
+        The first whose own checks pass ends it; so does an error, which becomes the turn's. `sent`
+        is the turn's first answer and its follow-ups so far, which this adds to.
+        """
+        if not any(check.prompt is not None for check in checks):
+            return answer  # nothing depends on what the checks say
+        number = answer.turn_number
+        results = await self._results(checks, answer, sent)
+        if isinstance(results, TurnError):
+            return _with_error(answer, results)
+        done: list[TurnRecord] = []
+        for place, check in follow_ups(checks, results):
+            text = self._filled_in(check.prompt or "", number, literal=check.literal)
+            if isinstance(text, str):
+                stem = f"turn-{number:02d}-follow-up-{len(sent)}"
+                followed = await self._send(turn, text, number, stem)
+            else:
+                followed = text
+            asked_by = [*answer.asked_by, place]
+            followed = followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
+            sent.append(followed)
+            nested = check.assertions or []
+            if followed.status == "completed":
+                followed = await self._follow_up(nested, followed, turn, sent)
+            done.append(followed)
+            error = followed.error
+            passed = False if error is not None else await self._passes(nested, followed, sent)
+            if isinstance(passed, TurnError):
+                error = passed
+            if error is not None:
+                return _with_error(answer, error).model_copy(update={"follow_ups": done})
+            if passed:
+                break
+        return answer.model_copy(update={"follow_ups": done}) if done else answer
+
+    async def _passes(
+        self, checks: Sequence[Check], answer: TurnRecord, sent: Sequence[TurnRecord]
+    ) -> bool | TurnError:
+        """Whether the answer's checks pass, or those of its last follow-up."""
+        results = await self._results(checks, answer, sent)
+        if isinstance(results, TurnError):
+            return results
+        if passes(results) or not answer.follow_ups:
+            return passes(results)
+        last = answer.follow_ups[-1]
+        return await self._passes(checks[last.asked_by[-1]].assertions or [], last, sent)
+
+    async def _results(
+        self, checks: Sequence[Check], answer: TurnRecord, sent: Sequence[TurnRecord]
+    ) -> Sequence[CheckResult] | TurnError:
+        """A level's results; an error where one cannot be evaluated: nobody knows what is next."""
+        within = sent[0].model_copy(update={"follow_ups": list(sent[1:])})
+        results = await self._evaluate(
+            answer, lambda context: evaluate_checks(checks, context), within=within
         )
-        update: dict[str, Any] = {"post_condition": results}
-        broken = next((result for result in results if result.error), None)
-        unmet = next((result for result in results if not result.passed), None)
-        if broken is not None:
-            text = f"the post-condition `{broken.name}` could not be evaluated: {broken.error}"
-            error = TurnError(kind=broken.error_kind or "judge", message=text)
-            update |= {"status": "error", "reason": text, "error": error}
-        else:
-            update["post_condition_passed"] = unmet is None
-        if broken is None and unmet is not None:
-            update["reason"] = f"post-condition not met: {unmet.name}: {unmet.found}"
+        what = "the check `{}`, on which a follow-up depends, could not be evaluated"
+        return _first_error(results, what) or results
+
+    async def _send(
+        self,
+        turn: Turn,
+        text: str,
+        number: int,
+        stem: str,
+        written: SimulatorMessage | None = None,
+    ) -> TurnRecord:
+        """Send one message, if there is time left for it; again, where the provider refused it.
+
+        Neither waiting nor what was refused counts against the conversation's time limit. What
+        refused messages used is in the turn's usage and cost.
+        """
+        throttle = self.request.throttle
+        refused: list[TurnRecord] = []
+        waits = 0.0
+        while True:
+            if throttle is not None:
+                pause = await throttle.ready()
+                if pause is None:
+                    self.interruption = Interruption("run_ended")
+                    why = "the run ended before the message was sent"
+                    error = TurnError(kind="cancelled", message=why)
+                    return not_sent(number, text, why, error=error)
+                self.waited += pause
+                waits += pause
+                backup = await self.session.backup()
+            began = time.monotonic()
+            result = await self._send_once(turn, text, number, stem, written, len(refused) + 1)
+            kind = result.error.kind if result.error is not None else None
+            if throttle is None:
+                break
+            if result.error is None or kind not in REFUSALS:
+                if kind in ANSWERED:
+                    throttle.accepted()
+                break
+            if throttle.refused(result.error) is not None:
+                if throttle.closed:
+                    self.interruption = Interruption("run_ended")
+                break
+            problem = await self.session.restore(backup)
+            if problem is not None:
+                self.interruption = Interruption("restart", problem)
+                break
+            refused.append(result)
+            raw_dir = self.session.context.raw_dir
+            await anyio.to_thread.run_sync(set_aside, raw_dir, stem, "refused")
+            self.waited += time.monotonic() - began
+        result = _with_refusals(result, refused, waits)
+        if written is None:
+            return result
+        update = {"source": "simulator", "simulator": written.info}
+        return result.model_copy(update={**update, "notes": [*result.notes, *written.notes]})
+
+    async def _send_once(
+        self,
+        turn: Turn,
+        text: str,
+        number: int,
+        stem: str,
+        written: SimulatorMessage | None,
+        sending: int,
+    ) -> TurnRecord:
+        profile, whole = self.request.job.profile, self.case.timeout_seconds
+        own = turn.timeout_seconds or profile.timeout_seconds
+        left = own if whole is None else max(0.0, min(own, whole - self.used_seconds()))
+        # What is left of it differs from trial to trial, and would set the same errors apart.
+        all_of_it = f"the conversation's {whole or own:g} s"
+        if left <= 0:
+            why = f"turn {number}: {all_of_it} are used up"
+            error = TurnError(kind="timeout", message=f"{why}; raise `timeout_seconds`")
+            return not_sent(number, text, why, error=error)
+        source = "case" if written is None else "simulator"
+        if sending > 1:
+            source = "again"
+        elif "follow-up" in stem:
+            source = "follow_up"
+        self._notify("message_sent", number, 0, text, source=source)
+        request = TurnRequest(
+            number=self.session.messages + 1,
+            prompt=text,
+            stem=stem,
+            slash_command=turn.slash_command,
+            system=self._system,
+            timeout_seconds=left,
+            limit=all_of_it if left < own else "",
+            max_steps=self._max_steps or profile.max_turns,
+            previous=self.session.fingerprint,
+            sending=sending,
+        )
+        return await self.session.send(request, number)
+
+    async def _gate(self, answer: TurnRecord, turn: Turn) -> TurnRecord:
+        """The turn with what its post-condition found."""
+        gate = turn.post_condition
+        assert gate is not None
+        results = await self._evaluate(
+            answer, lambda context: evaluate_set(gate, context, role="post_condition")
+        )
+        answer = answer.model_copy(update={"post_condition": results})
+        error = _first_error(results, "the post-condition `{}` could not be evaluated")
+        if error is not None:
+            return _with_error(answer, error)
+        failed = next((result for result in results if not result.passed), None)
+        update: dict[str, Any] = {"post_condition_passed": failed is None}
+        if failed is not None:
+            update["reason"] = f"post-condition not met: {failed.name}: {failed.found}"
             if gate.on_fail == "fail":
                 update["status"] = "failed"
             else:
                 update["reason"] += f" (on_fail: {gate.on_fail})"
-        return held.model_copy(update=update)
+        return answer.model_copy(update=update)
 
-    async def _capture(self, held: TurnRecord, turn: Turn) -> TurnRecord:
-        """Take the captures out of the answer that stands, else those of the first answer stand.
+    async def _capture(self, result: TurnRecord, turn: Turn) -> TurnRecord:
+        """Take the captures out of the last answer; else those of the first answer stand.
 
         A miss in both makes the turn an error.
         """
         if not turn.capture:
-            return held
-        answer = held.last_answer()
+            return result
+        answer = result.last_answer()
         found = await anyio.to_thread.run_sync(
             capture, turn.capture, answer, abandon_on_cancel=True
         )
         if found.miss is None:
             self.variables.update(found.values)
-            return held.model_copy(update={"captures": found.values})
-        if held.captures:
-            return held
-        text = f"turn {held.turn_number}: {found.miss.message}"
+            return result.model_copy(update={"captures": found.values})
+        if result.captures:
+            return result
+        text = f"turn {result.turn_number}: {found.miss.message}"
         error = TurnError(kind="capture", message=text, evidence=answer.response[:2000])
-        return held.model_copy(
-            update={"status": "error", "reason": text, "error": error, "captures": found.values}
-        )
+        return _with_error(result, error).model_copy(update={"captures": found.values})
 
-    async def _stop_for_assertions(self, held: TurnRecord, turn: Turn) -> str | None:
-        if self.case.on_turn_failure != "stop":
-            return None
+    async def _stop_for_assertions(self, result: TurnRecord, turn: Turn) -> str | None:
+        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on."""
         threshold = self.case.pass_threshold
-        failure = await self._settle(
-            None, lambda context: turn_failure(held, turn, context, threshold)
+        failure = await self._evaluate(
+            None, lambda context: turn_failure(result, turn, context, threshold)
         )
         if isinstance(failure, TurnError):
-            update = {"status": "error", "reason": failure.message, "error": failure}
-            self.turns[-1] = held.model_copy(update=update)
+            self.turns[-1] = _with_error(result, failure)
             return _why_stop(self.turns[-1])
         return f"not sent: {failure} (on_turn_failure: stop)" if failure else None
 
-    async def _settle(
+    async def _evaluate(
         self,
         about: TurnRecord | None,
-        evaluate: Callable[[CheckContext], T],
+        work: Callable[[CheckContext], T],
         *,
         within: TurnRecord | None = None,
     ) -> T:
-        """The value of `evaluate`; what only a judge can say is asked of the judge, if any.
+        """The value of `work`; what only a judge can say is asked of the judge, if any.
 
         `within` is the turn that `about` is part of: a follow-up is judged in the light of it.
         """
-        record = self._so_far()
-        if within is not None:
-            record = record.model_copy(update={"turns": [*record.turns, within]})
-        context = CheckContext(record, about, self.live.blobs.read_state)
+        record = self._so_far(*([within] if within is not None else []))
+        context = CheckContext(record, about, self.session.blobs.read_state)
         judge = self.request.judge
         if judge is None:
-            return await anyio.to_thread.run_sync(evaluate, context, abandon_on_cancel=True)
-        return await judge.settle(lambda ask: evaluate(replace(context, ask=ask)))
+            return await anyio.to_thread.run_sync(work, context, abandon_on_cancel=True)
+        return await judge.evaluate(lambda ask: work(replace(context, ask=ask)))
 
-    def _so_far(self) -> Record:
-        return self.record.model_copy(update={"turns": list(self.turns)})
+    def _so_far(self, *more: TurnRecord) -> Record:
+        return self.record.model_copy(update={"turns": [*self.turns, *more]})
 
     def _notify(self, kind: Any, number: int, turns: int, text: str = "", **more: Any) -> None:
         self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text, **more))
 
 
-def _by(message: Message, turn: TurnRecord) -> TurnRecord:
-    """`turn`, which says who wrote its message."""
-    if message.simulator is None:
-        return turn
-    update = {"source": "simulator", "simulator": message.simulator}
-    return turn.model_copy(update={**update, "notes": [*turn.notes, *message.notes]})
+def turn_failure(
+    result: TurnRecord, turn: Turn, context: CheckContext, threshold: float | None
+) -> str | TurnError | None:
+    """Why the turn fails its assertions; None if it passes (or there are none).
+
+    A TurnError if one of them could not be evaluated. `context` is the conversation's so far.
+    Without a `threshold` every check must pass.
+    """
+    outcome = evaluate_turn(turn.checks(), result, context)
+    results = [*outcome.results, *(r for one in outcome.follow_ups for r in one.results)]
+    error = _first_error(results, "the check `{}` could not be evaluated (on_turn_failure: stop)")
+    if error is not None:
+        return error
+    failed = unmet(outcome.deciding)
+    required = any(one.required for one in failed)
+    if not failed or (
+        threshold is not None
+        and not required
+        and reaches(weighted_mean(outcome.deciding), threshold)
+    ):
+        return None
+    return f"turn {result.turn_number} failed: {failed[0].name}"
 
 
-def _why_stop(held: TurnRecord) -> str | None:
-    """Why the conversation does not go on after `held`; None if it does."""
-    if held.status == "error":
-        return f"not sent: turn {held.turn_number} met an error"
-    if held.status == "failed":
-        return f"not sent: turn {held.turn_number} failed its post-condition"
-    if held.post_condition_passed is False:
-        return f"turn {held.turn_number}: {held.reason}"
+def _first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:
+    """Of the first check that could not be evaluated; `what` has a place for its name.
+
+    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
+    """
+    broken = next((result for result in results if result.error is not None), None)
+    if broken is None:
+        return None
+    text = f"{what.format(broken.name)}: {broken.error}"
+    return TurnError(kind=broken.error_kind or "judge", message=text)
+
+
+def _with_error(turn: TurnRecord, error: TurnError) -> TurnRecord:
+    return turn.model_copy(update={"status": "error", "reason": error.message, "error": error})
+
+
+def _why_stop(turn: TurnRecord) -> str | None:
+    """Why the conversation does not go on after `turn`; None if it does."""
+    if turn.status == "error":
+        return f"not sent: turn {turn.turn_number} met an error"
+    if turn.status == "failed":
+        return f"not sent: turn {turn.turn_number} failed its post-condition"
+    if turn.post_condition_passed is False:
+        return f"turn {turn.turn_number}: {turn.reason}"
     return None
+
+
+def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> TurnRecord:
+    """`sent`, with what was refused before."""
+    seconds = f"{math.ceil(waited)} s"
+    if not refused:
+        if waited < 1:
+            return sent
+        note = f"the message was sent after {seconds}: the provider had refused others"
+        return sent.model_copy(update={"notes": [*sent.notes, note]})
+    kinds = ", ".join(dict.fromkeys(turn.error.kind for turn in refused if turn.error))
+    times = "once" if len(refused) == 1 else f"{len(refused)} times"
+    note = f"the provider refused the message {times} ({kinds}); it was sent again after {seconds}"
+    tries = [*refused, sent]
+    usage = total_usage(turn.usage for turn in tries)
+    update = {
+        "notes": [*sent.notes, note],
+        "usage": Usage(**usage) if usage else None,
+        "cost_usd": total_cost(turn.cost_usd for turn in tries),
+    }
+    return sent.model_copy(update=update)

@@ -6,53 +6,68 @@ sorted, those from the message under test on are cut off, empty ones and repeate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from skillup.checks.capture import capture
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Searcher
-from skillup.engines.base import CreatedSession, Engine, HistorySeeder, SessionResumer, TrialContext
 from skillup.schema import templates
-from skillup.schema.case import HistoryMessage, Input, Pairs, Reconstruct, Turn
-from skillup.schema.patterns import kept_group
-from skillup.schema.record import (
-    HistoryItem,
-    ToolCall,
-    ToolResult,
-    TranscriptItem,
-    TurnError,
-    TurnRecord,
+from skillup.schema.case import (
+    HistoryMessage,
+    HistoryToolCall,
+    Input,
+    Pairs,
+    Reconstruct,
+    Turn,
 )
+from skillup.schema.patterns import kept_group
+from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
 
-if TYPE_CHECKING:
-    import regex
-
-
-# Putting the past into the agent's session, so that its first live turn goes on from there.
+NO_RESULT = "(the history does not say what this call gave back)"
 
 
-async def place_history(
-    engine: Engine, items: Sequence[HistoryItem], context: TrialContext
-) -> CreatedSession:
-    """A session of this trial's that holds `items`; the error says why there is none."""
-    if not isinstance(engine, HistorySeeder) or not isinstance(engine, SessionResumer):
-        what = f"{engine.name} cannot be given a history; use another engine with --engine"
-        return CreatedSession(None, error=TurnError(kind="unsupported", message=what))
-    problem = engine.seeding_problem(context.version)
-    if problem is not None:
-        return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
-    return await engine.seed(items, context)
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The history as it goes into the session, and what comes of it."""
+
+    items: tuple[HistoryItem, ...] = ()
+    """Every call has an id and a result after it; the last item is not the user's."""
+    unanswered: tuple[str, ...] = ()
+    """User messages at the end that nobody answered: they go before the first live one."""
+    variables: dict[str, str] = field(default_factory=dict)
+    miss: str | None = None
+    """A capture that found nothing."""
+    notes: tuple[str, ...] = ()
 
 
-def unanswered_problem(turns: Sequence[Turn], unanswered: Sequence[str]) -> TurnError | None:
-    """Why the past's unanswered messages have no place in the conversation; None: they have."""
-    if not unanswered or not turns or turns[0].respond is None:
-        return None
-    what = "the history ends with a message of the user's, and the simulated user writes the next"
-    what += ": leave the last one out, or give turn 1 a `content`"
-    return TurnError(kind="unsupported", message=what)
+def past_of(given: Input, variables: Mapping[str, str] | None = None) -> Past:
+    """The past that `input.history` describes; empty where there is none.
+
+    `variables` are those of the case itself. Raises UnresolvedNameError for any other in a message.
+    Its regexes may take seconds: not to be called where other trials would wait for it.
+    """
+    variables = variables or {}
+    cut = _sorted_and_cut(given, variables)
+    messages = _repeats_dropped(cut)
+    notes = []
+    for count, what in (
+        (len(given.history) - len(cut), f"from place {given.message_index} on"),
+        (len(cut) - len(messages), "empty or a repeated answer"),
+    ):
+        if count:
+            many = f"{count} message{'' if count == 1 else 's'}"
+            notes.append(f"of the history, {many} {what}: left out")
+    if messages and messages[-1].role == "user" and _is_first(messages[-1], given, variables):
+        messages.pop()  # before anything is taken out of it: what it says is not past yet
+        notes.append("the history's last message is the one under test: it was left out")
+    items = _numbered(messages, notes)
+    end = len(items)
+    while end and items[end - 1].role == "user":
+        end -= 1
+    values, miss = _mined(given, messages)
+    unanswered = tuple(item.content for item in items[end:])
+    return Past(tuple(items[:end]), unanswered, values, miss, tuple(notes))
 
 
 def with_unanswered(turns: Sequence[Turn], unanswered: Sequence[str]) -> list[Turn]:
@@ -78,7 +93,173 @@ def as_template(turn: Turn) -> str:
     return templates.escape(content) if turn.literal else content
 
 
+def _sorted_and_cut(given: Input, variables: Mapping[str, str]) -> list[HistoryMessage]:
+    """By `message_index`; a message without one stays behind the message before it.
+
+    Where no message has one, its place in the list is meant. Templates are filled in.
+    """
+    placed: list[tuple[int, HistoryMessage]] = []
+    place, limit = -1, given.message_index
+    listed = all(message.message_index is None for message in given.history)
+    for number, message in enumerate(given.history):
+        index = message.message_index
+        place = index if index is not None else (number if listed or place < 0 else place)
+        placed.append((place, message))
+    placed.sort(key=lambda pair: pair[0])
+    return [
+        message
+        if message.literal or not templates.has_templates(message.content)
+        else message.model_copy(update={"content": templates.render(message.content, variables)})
+        for place, message in placed
+        if limit is None or place < limit
+    ]
+
+
+def _repeats_dropped(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
+    kept: list[HistoryMessage] = []
+    for message in messages:
+        if message.role != "tool" and not message.content.strip() and not message.tool_calls:
+            continue
+        before = kept[-1] if kept else None
+        if before is not None and message.role == "assistant" == before.role:
+            same = before.content.strip() == message.content.strip()
+            if same and before.tool_calls == message.tool_calls:
+                continue
+        kept.append(message)
+    return kept
+
+
+def _is_first(message: HistoryMessage, given: Input, variables: Mapping[str, str]) -> bool:
+    """Whether it says what the first live message says."""
+    turns = given.all_turns()
+    if not turns or turns[0].content is None:
+        return False
+    first = turns[0].content
+    if not turns[0].literal:
+        first = "".join(text for text, _ in templates.pieces(first, variables))
+    return message.content.strip() == first.strip()
+
+
+def _numbered(messages: Sequence[HistoryMessage], notes: list[str]) -> list[HistoryItem]:
+    """With an id for every call, and its result behind it before anything else is said."""
+    items: list[HistoryItem] = []
+    pending: list[tuple[str, str | None]] = []
+    """Calls without a result so far: the id, and as the history has it (several may be the same)"""
+    taken = {call.id for message in messages for call in message.tool_calls if call.id}
+    used: set[str] = set()
+
+    def give(call_id: str, status: str, content: str) -> None:
+        result = ToolResult.model_validate(
+            {"call_id": call_id, "status": status, "content": content}
+        )
+        items.append(HistoryItem(role="tool", content=content, tool_result=result))
+
+    def give_missing() -> None:
+        for call_id, _ in pending:
+            notes.append(f"the history does not say what the call `{call_id}` gave back")
+            give(call_id, "unknown", NO_RESULT)
+        pending.clear()
+
+    for message in messages:
+        if message.role == "tool":
+            # With an id: the first call that has it; without one: the first of all.
+            answered = next((c for c in pending if message.call_id in (None, c[1])), None)
+            if answered is None:
+                notes.append("a tool's result without its call was left out of the history")
+            else:
+                pending.remove(answered)
+                give(answered[0], message.status, message.content)
+            continue
+        give_missing()
+        calls = []
+        for call in message.tool_calls:
+            call_id, number = call.id or "call_history_1", 1
+            while call_id in used or (call_id in taken and call_id != call.id):
+                call_id = f"{call.id or 'call_history'}_{number}"
+                number += 1
+            if call.id is not None and call_id != call.id:
+                notes.append(f"the id `{call.id}` is that of several calls: one is `{call_id}` now")
+            used.add(call_id)
+            pending.append((call_id, call.id))
+            calls.append(_call(call, call_id))
+        items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
+    give_missing()
+    return items
+
+
+def _call(call: HistoryToolCall, call_id: str, name: str = "") -> ToolCall:
+    kind = call.kind or "other"
+    return ToolCall(id=call_id, name=call.name or name, kind=kind, arguments=call.arguments)
+
+
+# A conversation that took place elsewhere, as the turns of a record: it is judged, not run.
+
+
+def turns_of(messages: Sequence[HistoryMessage]) -> list[TurnRecord]:
+    """A turn for each user message: it, and everything up to the next one.
+
+    Several user messages in a row are one turn, as an agent would have been sent them. What stands
+    before the first of them is a turn without a message.
+    """
+    groups: list[tuple[list[HistoryMessage], list[HistoryMessage]]] = []
+    for message in messages:
+        if not groups or (message.role == "user" and groups[-1][1]):
+            groups.append(([], []))
+        groups[-1][message.role != "user"].append(message)
+    return [_turn(n, questions, said) for n, (questions, said) in enumerate(groups, start=1)]
+
+
+def _turn(
+    number: int, questions: Sequence[HistoryMessage], messages: Sequence[HistoryMessage]
+) -> TurnRecord:
+    items: list[TranscriptItem] = []
+    open_calls: list[str] = []
+    response = ""
+    for message in messages:
+        if message.role == "tool":
+            call_id = message.call_id or (open_calls[0] if open_calls else "call")
+            if call_id in open_calls:
+                open_calls.remove(call_id)
+            result = ToolResult(call_id=call_id, status=message.status, content=message.content)
+            items.append(TranscriptItem(type="tool_result", tool_result=result))
+            continue
+        if message.content:
+            response = message.content
+            items.append(TranscriptItem(type="message", text=message.content))
+        for call in message.tool_calls:
+            call_id = call.id or f"call-{number}-{len(items) + 1}"
+            open_calls.append(call_id)
+            made = _call(call, call_id, call.kind or "tool")
+            items.append(TranscriptItem(type="tool_call", tool_call=made))
+    return TurnRecord(
+        turn_number=number,
+        status="completed",
+        source="history",
+        content="\n\n".join(message.content for message in questions),
+        response=response,
+        transcript=items,
+    )
+
+
 # Rebuilding variables from a history, as the live conversation would have filled them.
+
+
+def _mined(given: Input, messages: Sequence[HistoryMessage]) -> tuple[dict[str, str], str | None]:
+    """The captures of single messages, then the rules of `input.reconstruct`, up to a miss."""
+    variables: dict[str, str] = {}
+    for number, message in enumerate(messages, start=1):
+        if message.capture:  # as if it were a turn's answer
+            answer = message.model_copy(update={"role": "assistant"})
+            found = capture(message.capture, _turn(0, (), [answer]))
+            variables.update(found.values)
+            if found.miss is not None:
+                return variables, f"message {number} of the history: {found.miss.message}"
+    for number, rule in enumerate(given.reconstruct, start=1):
+        rebuilt = rebuild(rule, messages)
+        variables.update(rebuilt.values)
+        if rebuilt.miss is not None:
+            return variables, f"rule {number} of `reconstruct`: {rebuilt.miss}"
+    return variables, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +275,14 @@ def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
     if rule.pairs is not None:
         return _paired(rule.pairs, messages)
     assert rule.capture is not None
-    wanted = [m for m in messages if rule.role in ("any", m.role) and m.role != "tool"]
+    candidates = [m for m in messages if rule.role in ("any", m.role) and m.role != "tool"]
     if rule.take == "last":
-        wanted.reverse()
+        candidates.reverse()
     elif rule.take == "last_message":
-        wanted = wanted[-1:]
+        candidates = candidates[-1:]
     name, pattern = rule.capture.variable, rule.capture.pattern or ""
     search = Searcher()
-    for message in wanted:
+    for message in candidates:
         try:
             match = search.search(pattern, plain(message.content))
             value = match[kept_group(pattern)] if match is not None else None
@@ -129,22 +310,22 @@ def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
     A question that is asked again, in the same words, is the same one: the later answer counts.
     """
     try:
-        asked, pending = _questions(rule.marker, messages)
+        questions, pending = _questions(rule.marker, messages)
     except CannotEvaluateError as trouble:
         return Rebuilt(miss=f"`pairs`: {trouble}")
     values: dict[str, str] = {}
-    for name, question in zip(rule.fields, asked, strict=False):
+    for name, question in zip(rule.fields, questions, strict=False):
         if question.answer is not None:
             values[name] = question.answer
     if rule.pending is not None:
         values[rule.pending] = "" if pending is None else pending.text
     if rule.pending_field is not None:
-        place = len(rule.fields) if pending is None else asked.index(pending)
+        place = len(rule.fields) if pending is None else questions.index(pending)
         values[rule.pending_field] = rule.fields[place] if place < len(rule.fields) else ""
     missing = [name for name in rule.fields if name not in values]
     if missing and rule.default is None:
-        heard = ", ".join(f'"{beginning(question.text)}"' for question in asked) or "none"
-        text = f"`{missing[0]}` was not answered in the history (questions found: {heard})"
+        found = ", ".join(f'"{beginning(question.text)}"' for question in questions) or "none"
+        text = f"`{missing[0]}` was not answered in the history (questions found: {found})"
         return Rebuilt(values, f"{text}; correct the `marker`, or give a `default`")
     return Rebuilt({**dict.fromkeys(missing, rule.default or ""), **values})
 
@@ -154,256 +335,32 @@ def _questions(
 ) -> tuple[list[_Question], _Question | None]:
     """In the order in which they were first asked, and the one that is still open."""
     search = Searcher()
-    asked: list[_Question] = []
-    waiting: _Question | None = None
+    questions: list[_Question] = []
+    current: _Question | None = None
     for message in messages:
         if message.role == "user":
-            if waiting is not None and message.content.strip():
-                said = message.content.strip()
-                waiting.answer = said if waiting.answer is None else f"{waiting.answer}\n\n{said}"
+            content = message.content.strip()
+            if current is not None and content:
+                before = current.answer
+                current.answer = content if before is None else f"{before}\n\n{content}"
             continue
         if message.role != "assistant":
             continue
         match = search.search(marker, plain(message.content))
         if match is None:
-            if waiting is not None and waiting.answer is not None:
-                waiting = None  # what the user says now answers something else
+            if current is not None and current.answer is not None:
+                current = None  # what the user says now answers something else
             continue
-        text = _question_text(match)
-        known = next((q for q in asked if _same(q.text, text)), None)
-        waiting = known or _Question(text)
-        waiting.answer = None
+        named = (match.groupdict().get("question") or "").strip()
+        rest = match.string[match.end() :].partition("\n")[0].strip()
+        text = named or rest or match[0].strip()
+        known = next((q for q in questions if _folded(q.text) == _folded(text)), None)
+        current = known or _Question(text)
+        current.answer = None
         if known is None:
-            asked.append(waiting)
-    return asked, waiting if waiting is not None and waiting.answer is None else None
+            questions.append(current)
+    return questions, current if current is not None and current.answer is None else None
 
 
-def _question_text(match: regex.Match[str]) -> str:
-    named = match.groupdict().get("question")
-    if named is not None and named.strip():
-        return named.strip()
-    rest = match.string[match.end() :].partition("\n")[0].strip()
-    return rest or match[0].strip()
-
-
-def _same(one: str, other: str) -> bool:
-    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
-
-
-NO_RESULT = "(the history does not say what this call gave back)"
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The history as it goes into the session, and what comes of it."""
-
-    items: tuple[HistoryItem, ...] = ()
-    """Every call has an id and a result after it; the last item is not the user's."""
-    unanswered: tuple[str, ...] = ()
-    """User messages at the end that nobody answered: they go before the first live one."""
-    variables: dict[str, str] = field(default_factory=dict)
-    miss: str | None = None
-    """A capture that found nothing."""
-    notes: tuple[str, ...] = ()
-
-
-def past_of(given: Input, variables: Mapping[str, str] | None = None) -> Past:
-    """The past that `input.history` describes; empty where there is none.
-
-    `variables` are those of the case itself. Raises UnresolvedNameError for any other in a message.
-    Its regexes may take seconds: not to be called where other trials would wait for it.
-    """
-    variables = variables or {}
-    cut = [_filled_in(message, variables) for message in _sorted_and_cut(given)]
-    messages = _repeats_dropped(cut)
-    notes = list(_dropped(given, cut, messages))
-    if messages and messages[-1].role == "user" and _is_first(messages[-1], given, variables):
-        messages.pop()  # before anything is taken out of it: what it says is not past yet
-        notes.append("the history's last message is the one under test: it was left out")
-    items, more = _numbered(messages)
-    notes += more
-    end = len(items)
-    while end and items[end - 1].role == "user":
-        end -= 1
-    unanswered = [item.content for item in items[end:]]
-    past = Past(items=tuple(items[:end]), unanswered=tuple(unanswered), notes=tuple(notes))
-    return _reconstructed(_mined(past, messages), given, messages)
-
-
-def _filled_in(message: HistoryMessage, variables: Mapping[str, str]) -> HistoryMessage:
-    if message.literal or not templates.has_templates(message.content):
-        return message
-    return message.model_copy(update={"content": templates.render(message.content, variables)})
-
-
-def _is_first(message: HistoryMessage, given: Input, variables: Mapping[str, str]) -> bool:
-    """Whether it says what the first live message says."""
-    turns = given.all_turns()
-    if not turns or turns[0].content is None:
-        return False
-    first = turns[0].content
-    if not turns[0].literal:
-        first = "".join(text for text, _ in templates.pieces(first, variables))
-    return message.content.strip() == first.strip()
-
-
-def _sorted_and_cut(given: Input) -> list[HistoryMessage]:
-    """By `message_index`; a message without one stays behind the message before it.
-
-    Where no message has one, its place in the list is meant.
-    """
-    placed: list[tuple[int, HistoryMessage]] = []
-    place = -1
-    listed = all(message.message_index is None for message in given.history)
-    for number, message in enumerate(given.history):
-        index = message.message_index
-        place = index if index is not None else (number if listed or place < 0 else place)
-        placed.append((place, message))
-    placed.sort(key=lambda pair: pair[0])
-    limit = given.message_index
-    return [message for at, message in placed if limit is None or at < limit]
-
-
-def _dropped(
-    given: Input, cut: Sequence[HistoryMessage], messages: Sequence[HistoryMessage]
-) -> Iterator[str]:
-    if len(cut) < len(given.history):
-        count = len(given.history) - len(cut)
-        yield f"of the history, {_many(count)} from place {given.message_index} on: left out"
-    if len(messages) < len(cut):
-        count = len(cut) - len(messages)
-        yield f"of the history, {_many(count)} empty or a repeated answer: left out"
-
-
-def _many(count: int) -> str:
-    return f"{count} message{'' if count == 1 else 's'}"
-
-
-def _repeats_dropped(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
-    kept: list[HistoryMessage] = []
-    for message in messages:
-        if message.role != "tool" and not message.content.strip() and not message.tool_calls:
-            continue
-        before = kept[-1] if kept else None
-        if before is not None and message.role == "assistant" == before.role:
-            same = before.content.strip() == message.content.strip()
-            if same and before.tool_calls == message.tool_calls:
-                continue
-        kept.append(message)
-    return kept
-
-
-def _numbered(messages: Sequence[HistoryMessage]) -> tuple[list[HistoryItem], list[str]]:
-    """With an id for every call, and its result behind it before anything else is said."""
-    items: list[HistoryItem] = []
-    notes: list[str] = []
-    waiting: list[_Waiting] = []
-    taken = {call.id for message in messages for call in message.tool_calls if call.id}
-    used: set[str] = set()
-    for message in messages:
-        if message.role == "tool":
-            answered = _answered(message.call_id, waiting)
-            if answered is None:
-                notes.append("a tool's result without its call was left out of the history")
-                continue
-            waiting.remove(answered)
-            items.append(_result(answered.id, message.status, message.content))
-            continue
-        items.extend(_without_results(waiting, notes))
-        calls = []
-        for call in message.tool_calls:
-            call_id = _free_id(call.id, taken, used)
-            if call.id is not None and call_id != call.id:
-                notes.append(f"the id `{call.id}` is that of several calls: one is `{call_id}` now")
-            used.add(call_id)
-            waiting.append(_Waiting(call_id, call.id))
-            name, kind = call.name or "", call.kind or "other"
-            calls.append(ToolCall(id=call_id, name=name, kind=kind, arguments=call.arguments))
-        items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
-    items.extend(_without_results(waiting, notes))
-    return items, notes
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A call without a result so far."""
-
-    id: str
-    given: str | None
-    """As the history has it; several calls may have the same."""
-
-
-def _answered(call_id: str | None, waiting: Sequence[_Waiting]) -> _Waiting | None:
-    """The first call that a result with this id (None: with none) belongs to."""
-    return next((call for call in waiting if call_id in (None, call.given)), None)
-
-
-def _free_id(given: str | None, taken: set[str], used: set[str]) -> str:
-    if given is not None and given not in used:
-        return given
-    base, number = given or "call_history", 1
-    while (name := f"{base}_{number}") in used or name in taken:
-        number += 1
-    return name
-
-
-def _without_results(waiting: list[_Waiting], notes: list[str]) -> Iterator[HistoryItem]:
-    while waiting:
-        call = waiting.pop(0)
-        notes.append(f"the history does not say what the call `{call.id}` gave back")
-        yield _result(call.id, "unknown", NO_RESULT)
-
-
-def _result(call_id: str, status: str, content: str) -> HistoryItem:
-    result = ToolResult.model_validate({"call_id": call_id, "status": status, "content": content})
-    return HistoryItem(role="tool", content=content, tool_result=result)
-
-
-def _mined(past: Past, messages: Sequence[HistoryMessage]) -> Past:
-    """The captures of the messages, taken as if each message were a turn's answer."""
-    variables: dict[str, str] = {}
-    for number, message in enumerate(messages, start=1):
-        if not message.capture:
-            continue
-        found = capture(message.capture, _as_answer(message))
-        variables.update(found.values)
-        if found.miss is not None:
-            where = f"message {number} of the history"
-            return replace(past, variables=variables, miss=f"{where}: {found.miss.message}")
-    return replace(past, variables=variables)
-
-
-def _reconstructed(past: Past, given: Input, messages: Sequence[HistoryMessage]) -> Past:
-    """The rules of `input.reconstruct`, in order, after the captures of single messages."""
-    variables = dict(past.variables)
-    for number, rule in enumerate(given.reconstruct, start=1):
-        if past.miss is not None:
-            return past
-        found = rebuild(rule, messages)
-        variables.update(found.values)
-        miss = None if found.miss is None else f"rule {number} of `reconstruct`: {found.miss}"
-        past = replace(past, variables=variables, miss=miss)
-    return past
-
-
-def _as_answer(message: HistoryMessage) -> TurnRecord:
-    calls = [
-        TranscriptItem(
-            type="tool_call",
-            tool_call=ToolCall(
-                id=call.id or f"call-{place}",
-                name=call.name or "",
-                kind=call.kind or "other",
-                arguments=call.arguments,
-            ),
-        )
-        for place, call in enumerate(message.tool_calls)
-    ]
-    return TurnRecord(
-        turn_number=0,
-        status="completed",
-        source="history",
-        content="",
-        response=message.content,
-        transcript=calls,
-    )
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()

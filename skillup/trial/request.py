@@ -1,12 +1,11 @@
-"""What a trial is given, and what it tells while it goes on."""
+"""What a trial is given, what it reports while it goes on, and what comes of it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine
@@ -19,47 +18,19 @@ from skillup.schema.record import (
     Checkpoint,
     ErrorKind,
     HistoryItem,
+    Record,
     SimulatorInfo,
     TranscriptItem,
     TurnError,
-    TurnRecord,
-    total_cost,
 )
 from skillup.workspace import BlobStore
 
-# Time left: a turn's own limit within the whole conversation's.
+T = TypeVar("T")
 
-
-@dataclass(slots=True)
-class Deadline:
-    """The moment (of the monotonic clock) at which a conversation must end; None: never."""
-
-    at: float | None
-    postponed: float = 0.0
-    """By so many seconds, so far."""
-
-    @classmethod
-    def after(cls, seconds: float | None, *, used: float = 0.0) -> Deadline:
-        """`seconds` from now, less those that are `used` up already."""
-        return cls(None if seconds is None else time.monotonic() + seconds - used)
-
-    def limit(self, seconds: float) -> float:
-        """`seconds`, or what is left if that is less; never below 0."""
-        if self.at is None:
-            return seconds
-        return max(0.0, min(seconds, self.at - time.monotonic()))
-
-    def postpone(self, seconds: float) -> None:
-        """What took so long does not count."""
-        self.postponed += seconds
-        if self.at is not None:
-            self.at += seconds
-
-
-# The seam between a conversation and whoever plays its user: what is asked, what is answered.
+# The seam between a conversation and whoever plays its user.
 
 THE_RUNS_END: frozenset[ErrorKind] = frozenset({"cancelled", "quota"})
-"""Errors of a user's that say so: the trial is left where it is, as if its own message met them."""
+"""Errors of a simulated user that end the run: the trial has no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +78,18 @@ class SimulatedUserEngine(Protocol):
         ...
 
 
+class LiveJudge(Protocol):
+    """Answers, while the conversation goes on, the checks that only a judge can evaluate."""
+
+    async def evaluate(self, work: Callable[[Ask], T]) -> T:
+        """The value of `work`, a pure function, once what it asks has been answered."""
+        ...
+
+    def judging(self) -> Judging | None:
+        """What that has used so far; None: nobody was asked."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TrialEvent:
     """Something that happened in a trial, for the live display."""
@@ -122,31 +105,16 @@ class TrialEvent:
     item: TranscriptItem | None = None
     """Of `item`: what the agent said, called or was given; long texts are cut."""
     tokens: int | None = None
-    """Of `turn_ended`: input and output of all its messages; None: not told."""
+    """Of `turn_ended`: input and output of all its messages; None: not reported."""
     cost_usd: float | None = None
     """Of `turn_ended`, in the same way."""
     shared_by: int = 1
-    """How many trials it happens in: above 1, in a turn that is held once for all of them."""
-
-
-T = TypeVar("T")
-
-
-class LiveJudge(Protocol):
-    """Answers, while the conversation goes on, the checks that only a judge can evaluate."""
-
-    async def settle(self, evaluate: Callable[[Ask], T]) -> T:
-        """The value of `evaluate`, a pure function, once what it asks has been answered."""
-        ...
-
-    def judging(self) -> Judging | None:
-        """What that has taken so far; None: nobody was asked."""
-        ...
+    """How many trials it happens in: above 1, in a turn that runs once for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """One job and the places and circumstances it is held in."""
+    """One job and the places and circumstances it runs in."""
 
     run_id: str
     job: Job
@@ -174,57 +142,24 @@ class TrialRequest:
     """None: nobody can play the user."""
     throttle: Throttle | None = None
     """None: a refusal is an error at once."""
-    note_down: Callable[[Checkpoint], None] | None = None
+    checkpoint: Callable[[Checkpoint], None] | None = None
     """Keeps what a later start of the run needs to go on after the latest turn; None: nobody."""
     notify: Callable[[TrialEvent], None] = lambda _: None
 
 
-# What those who watch a trial are told: what its agent does, and what a turn took.
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """Why what came of a conversation is not the trial's result."""
 
-# For the eye: whoever wants all of it reads the record. An event may travel between machines.
-_CHARACTERS = 8000
-
-
-class AgentWatcher:
-    """The `Progress` and `ItemWatcher` of a trial: passes on what its agent does."""
-
-    def __init__(self, job: str, notify: Callable[[TrialEvent], None]) -> None:
-        self._job = job
-        self._notify = notify
-
-    def __call__(self, text: str) -> None:
-        """The agent is doing something."""
-        self._notify(TrialEvent(self._job, "activity", text=text))
-
-    def item(self, item: TranscriptItem) -> None:
-        """The transcript has one item more."""
-        self._notify(TrialEvent(self._job, "item", item=shortened(item)))
+    kind: Literal["run_ended", "restart"]
+    """`run_ended`: the trial goes on with a later start of the run. `restart`: a message was
+    refused, and can only be sent again in a new attempt."""
+    reason: str = ""
 
 
-def shortened(item: TranscriptItem) -> TranscriptItem:
-    """`item` with its long texts cut."""
-    update: dict[str, Any] = {}
-    if item.text is not None:
-        update["text"] = _cut(item.text)
-    if item.tool_result is not None:
-        content = _cut(item.tool_result.content)
-        update["tool_result"] = item.tool_result.model_copy(update={"content": content})
-    if item.tool_call is not None:
-        arguments = {
-            name: _cut(value) if isinstance(value, str) else value
-            for name, value in item.tool_call.arguments.items()
-        }
-        update["tool_call"] = item.tool_call.model_copy(update={"arguments": arguments})
-    return item.model_copy(update=update)
+@dataclass(frozen=True, slots=True)
+class TrialOutcome:
+    """What came of a trial."""
 
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}\n…"
-
-
-def spent_in(turn: TurnRecord) -> tuple[int | None, float | None]:
-    """Tokens (input and output) and cost of a turn's messages; None where none of them told."""
-    messages = [turn, *turn.follow_ups]
-    tokens = total_cost(message.usage.tokens() for message in messages if message.usage)
-    cost = total_cost(message.cost_usd for message in messages)
-    return tokens, cost
+    record: Record
+    interruption: Interruption | None = None

@@ -1,96 +1,151 @@
-"""Going on with a conversation that another process began, from what it noted down.
+"""Going on with a conversation that another process began, from its checkpoint.
 
-That is done only if all is as it was after the last turn that is noted down: else it would be
+That is done only if all is as it was after the last turn of the checkpoint: else it would be
 another conversation. Its session files are cut back to what they held then.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import anyio.to_thread
 
 from skillup.engines.base import SessionRef
-from skillup.process import new_marker
-from skillup.schema.record import Checkpoint, Record, TurnError, TurnRecord
+from skillup.schema.record import Checkpoint, Record, TurnError
+from skillup.schema.suite import needs_simulator
 from skillup.trial.artifacts import set_aside_from
 from skillup.trial.history import past_of, with_unanswered
-from skillup.trial.message import LiveSession, look_at
 from skillup.trial.request import TrialRequest
-from skillup.trial.setup import Opened, context_of, extra_variables
-from skillup.trial.state_backup import rewind_sessions, what_was_asked, workspace_signature
+from skillup.trial.session import LiveSession, look_at, rewind_sessions, workspace_signature
+from skillup.trial.setup import OpenTrial, context_of, extra_variables
 from skillup.workspace.failures import refuse_full_disk
 
 
-async def resume_trial(request: TrialRequest, noted: Checkpoint) -> Opened | str:
-    """The trial, ready for its next turn; or why it must be begun anew. Raises FullDiskError."""
+async def write_checkpoint(
+    request: TrialRequest,
+    session: LiveSession,
+    record: Record,
+    variables: dict[str, str],
+    elapsed_ms: int,
+    used_seconds: float,
+) -> None:
+    """Store what another process needs to go on after a turn; nothing if it is not all known.
+
+    `record` has the turns so far. What a simulated user would say next is not known to anybody
+    else, and shared turns belong to several trials: there is no checkpoint of those.
+    """
+    job = request.job
+    if (
+        request.checkpoint is None
+        or job.family
+        or job.profile.isolation != "clean"
+        or needs_simulator(job.loaded.case)
+    ):
+        return
+    backup, context = await session.backup(), session.context
+    if backup.files is None or backup.workspace is None or backup.fingerprint is None:
+        return
+    checkpoint = Checkpoint(
+        record=record,
+        variables=dict(variables),
+        messages=backup.messages,
+        session=backup.fingerprint,
+        chosen_session_id=context.session_id,
+        skills={
+            name: path.relative_to(context.workspace).as_posix()
+            for name, path in context.skills.items()
+            if path.is_relative_to(context.workspace)
+        },
+        session_files=backup.files,
+        workspace_sha256=backup.workspace,
+        asked_sha256=request_digest(request),
+        elapsed_ms=elapsed_ms,
+        held_seconds=used_seconds,
+    )
+    await anyio.to_thread.run_sync(request.checkpoint, checkpoint)
+
+
+def request_digest(request: TrialRequest) -> str:
+    """Of case and engine: a conversation is only gone on with if they are the same."""
+    job = request.job
+    facts = {
+        "case": job.loaded.case.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        "profile": job.profile.model_dump(mode="json"),
+        "version": request.engine_version,
+        "variant": job.variant,
+        "variables": dict(request.variables),
+    }
+    text = json.dumps(facts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+async def resume_trial(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | str:
+    """The trial, ready for its next turn; or why it must begin anew. Raises FullDiskError."""
     try:
-        return await _take_up(request, noted)
+        return await _resume(request, checkpoint)
     except OSError as refused:
         refuse_full_disk(refused, request.scratch)
         return f"what it left could not be read: {refused.strerror or refused}"
 
 
-async def _take_up(request: TrialRequest, noted: Checkpoint) -> Opened | str:
-    problem = await anyio.to_thread.run_sync(_put_back, request, noted)
+async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | str:
+    problem = await anyio.to_thread.run_sync(_put_back, request, checkpoint)
     if problem is not None:
         return problem
     added = extra_variables(request)
     if isinstance(added, TurnError):
         return added.message
     case = request.job.loaded.case
-    known = {**case.vars, **request.variables}
-    past = await anyio.to_thread.run_sync(past_of, case.input, known)
-    workspace, home = (request.scratch / name for name in ("workspace", "home"))
+    past = await anyio.to_thread.run_sync(past_of, case.input, {**case.vars, **request.variables})
+    workspace, home = ((request.scratch / name).resolve() for name in ("workspace", "home"))
+    skills = {name: workspace / path for name, path in checkpoint.skills.items()}
     context = context_of(
-        request,
-        workspace.resolve(),
-        home.resolve(),
-        added,
-        {name: workspace.resolve() / path for name, path in noted.skills.items()},
-        noted.chosen_session_id,
-        new_marker(),
+        request, workspace, home, added, skills, session_id=checkpoint.chosen_session_id
     )
-    snapshot = await look_at(context.workspace, request.blobs)
-    held = noted.record.turns
-    if held[-1].last_answer().files != dict(snapshot.files):
+    snapshot = await look_at(workspace, request.blobs)
+    record, done = checkpoint.record, checkpoint.record.turns
+    if done[-1].last_answer().files != dict(snapshot.files):
         return "the files of its workspace are not those that the last turn left"
-    await anyio.to_thread.run_sync(set_aside_from, request.raw_dir, len(held) + 1)
-    live = LiveSession(request.engine, context, request.blobs, snapshot)
-    live.session = SessionRef(noted.session.session_id)
-    live.fingerprint, live.messages = noted.session, noted.messages
-    turns = with_unanswered(case.input.all_turns(), past.unanswered)
-    return Opened(
+    await anyio.to_thread.run_sync(set_aside_from, request.raw_dir, len(done) + 1)
+    session = LiveSession(
+        request.engine,
+        context,
+        request.blobs,
+        snapshot,
+        SessionRef(checkpoint.session.session_id),
+        checkpoint.session,
+        checkpoint.messages,
+    )
+    many = "turn 1 was" if len(done) == 1 else f"turns 1–{len(done)} were"
+    note = f"resumed after turn {len(done)}: {many} run by an earlier start of the run"
+    update = {"turns": [], "judging": None, "notes": [*record.notes, note]}
+    return OpenTrial(
         request,
-        _continued(noted.record, held),
-        live,
-        turns,
-        dict(noted.variables),
-        tuple(held),
-        noted.held_seconds,
-        noted.elapsed_ms,
-        noted.record.judging,
+        record.model_copy(update=update),
+        session,
+        with_unanswered(case.input.all_turns(), past.unanswered),
+        dict(checkpoint.variables),
+        tuple(done),
+        checkpoint.held_seconds,
+        checkpoint.elapsed_ms,
+        record.judging,
     )
 
 
-def _continued(record: Record, held: list[TurnRecord]) -> Record:
-    """Its record so far without turns, and with a note of it."""
-    many = "turn 1 was" if len(held) == 1 else f"turns 1–{len(held)} were"
-    note = f"resumed after turn {len(held)}: {many} held by an earlier start of the run"
-    return record.model_copy(update={"turns": [], "judging": None, "notes": [*record.notes, note]})
-
-
-def _put_back(request: TrialRequest, noted: Checkpoint) -> str | None:
+def _put_back(request: TrialRequest, checkpoint: Checkpoint) -> str | None:
     """Why the trial cannot be gone on with; None: its home is as it was then, all else, too."""
-    if noted.asked_sha256 != what_was_asked(request):
+    if checkpoint.asked_sha256 != request_digest(request):
         return "the case, its variables or the engine were changed since"
     turns = request.job.loaded.case.input.all_turns()
-    if not 0 < len(noted.record.turns) < len(turns):
-        return "what is noted down of it does not fit the case"
+    if not 0 < len(checkpoint.record.turns) < len(turns):
+        return "its checkpoint does not fit the case"
     home = request.scratch / "home"
     if not home.is_dir() or home.is_symlink():
         return "its scratch directory is gone"
-    if workspace_signature(request.scratch / "workspace") != noted.workspace_sha256:
+    if workspace_signature(request.scratch / "workspace") != checkpoint.workspace_sha256:
         return "its workspace was changed after the last whole turn"
     try:
-        return rewind_sessions(home.resolve(), noted.session_files, noted.session)
+        return rewind_sessions(home.resolve(), checkpoint.session_files, checkpoint.session)
     except OSError as refused:
         return f"the agent's session could not be put back: {refused.strerror or refused}"

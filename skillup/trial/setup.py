@@ -11,51 +11,64 @@ from typing import Any
 
 import anyio.to_thread
 
-from skillup.engines.base import Progress, SessionResumer, TrialContext
+from skillup.engines.base import CreatedSession, HistorySeeder, SessionResumer, TrialContext
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import too_many_turns, unsupported_in_case, unsupported_in_suite
 from skillup.plan import Variant
 from skillup.process import new_marker
-from skillup.schema.case import Turn
+from skillup.schema import templates
+from skillup.schema.case import Input, Turn
 from skillup.schema.grade import Judging
 from skillup.schema.judge import SkillRef
-from skillup.schema.record import EngineInfo, FileState, Record, SkillInfo, TurnError, TurnRecord
-from skillup.schema.templates import UnresolvedNameError
+from skillup.schema.record import EngineInfo, Record, TurnError, TurnRecord, utc_now
+from skillup.schema.suite import lead_of, needs_simulator
 from skillup.trial.artifacts import keep_references
-from skillup.trial.history import (
-    as_template,
-    past_of,
-    place_history,
-    unanswered_problem,
-    with_unanswered,
-)
-from skillup.trial.message import LiveSession, look_at, no_resume_error, now, system_of
-from skillup.trial.request import AgentWatcher, TrialEvent, TrialRequest
-from skillup.trial.simulated_conversation import simulation_problem
-from skillup.workspace import (
-    BlobStore,
-    SkillToInstall,
-    Snapshot,
-    prepare_workspace,
-    skill_name,
-    skill_problem,
-    unusable,
-)
+from skillup.trial.history import Past, as_template, past_of, with_unanswered
+from skillup.trial.request import TrialEvent, TrialRequest
+from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error
+from skillup.workspace import SkillToInstall, prepare_workspace, skill_name, skill_problem, unusable
 
-# Which skills a trial gets: those under test (not in the baseline), and distractors.
+
+@dataclass(slots=True)
+class OpenTrial:
+    """A trial whose conversation can be run, or be gone on with."""
+
+    request: TrialRequest
+    record: Record
+    """What there is of it so far, without turns."""
+    session: LiveSession
+    turns: Sequence[Turn]
+    """All turns of the case."""
+    variables: dict[str, str]
+    done: Sequence[TurnRecord] = ()
+    """The turns that ran before this session was forked, or resumed."""
+    used_seconds: float = 0.0
+    """How long they took; the conversation's own limit is over all of it."""
+    earlier_ms: int = 0
+    """The same, with the preparations."""
+    judging: Judging | None = None
+    """What judges used meanwhile, in a part of the conversation that another process ran."""
 
 
 def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
-    """The skills to install; a TurnError of kind `setup` names one that is not a skill."""
-    wanted: list[SkillToInstall] = []
-    for ref in under_test(suite) if variant == "with_skill" else ():
+    """The skills to install: those under test (not in the baseline), and distractors.
+
+    A TurnError of kind `setup` names one that is not a skill.
+    """
+    found: list[SkillToInstall] = []
+    under_test = suite.suite.skills
+    if under_test is None:  # the skill whose directory holds `evals/`
+        in_evals = suite.path.resolve().parent.name == "evals"
+        is_skill = in_evals and Path(suite.root / "SKILL.md").is_file()
+        under_test = [SkillRef(path=".")] if is_skill else []
+    for ref in under_test if variant == "with_skill" else ():
         source = (suite.root / ref.path).resolve()
         problem = unusable(source, as_is=ref.as_is)
         if problem is not None:
             return TurnError(kind="setup", message=f"skill {ref.path}: {problem}")
         name = ref.name or skill_name(source)
-        wanted.append(
+        found.append(
             SkillToInstall(name, source, ref.include, ref.exclude, ref.target, as_is=ref.as_is)
         )
     for distractor in suite.suite.distractors:
@@ -63,89 +76,17 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
         problem = skill_problem(source)
         if problem is not None:
             return TurnError(kind="setup", message=f"distractor {distractor}: {problem}")
-        wanted.append(SkillToInstall(skill_name(source), source, role="distractor"))
-    return wanted
-
-
-def under_test(suite: LoadedSuite) -> list[SkillRef]:
-    """The suite's skills; where it names none, the skill whose directory holds `evals/`."""
-    if suite.suite.skills is not None:
-        return suite.suite.skills
-    holds_evals = suite.path.resolve().parent.name == "evals"
-    if holds_evals and Path(suite.root / "SKILL.md").is_file():
-        return [SkillRef(path=".")]
-    return []
-
-
-# Everything that must stand before the first turn: workspace, skills, environment, context.
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A trial that is ready for its first turn."""
-
-    context: TrialContext
-    blobs: BlobStore
-    snapshot: Snapshot
-    skills: tuple[SkillInfo, ...]
-    references: dict[str, FileState]
-    variables: dict[str, str]
-
-
-async def prepare(
-    request: TrialRequest, rebuilt: Mapping[str, str] | None = None
-) -> Prepared | TurnError:
-    """Make the workspace and what goes with it; a TurnError says what could not be made.
-
-    `rebuilt` are variables that the history defines; they outrank all others.
-    """
-    job = request.job
-    case, suite = job.loaded.case, job.suite.suite
-    request.notify(TrialEvent(job.id, "preparing"))
-    variables = {**case.vars, **request.variables, **(rebuilt or {})}
-    added = extra_variables(request)
-    if isinstance(added, TurnError):
-        return added
-    skills = skills_for(job.suite, job.variant)
-    if isinstance(skills, TurnError):
-        return skills
-    workspace, home = request.scratch / "workspace", request.scratch / "home"
-    home.mkdir(mode=0o700, parents=True)
-    marker = new_marker()
-    made = await prepare_workspace(
-        case.context,
-        suite_root=job.suite.root,
-        destination=workspace,
-        variables=variables,
-        skills=skills,
-        skill_directories=request.engine.skill_directories(),
-        env=_setup_environment(request.environment, added, home),
-        marker=marker,
-        setup_steps=[step.run for step in suite.environment.setup_steps],
-        timeout_seconds=case.timeout_seconds or job.profile.timeout_seconds,
-    )
-    if isinstance(made, TurnError):
-        return made
-    blobs = request.blobs
-    context = context_of(
-        request, made.root, home.resolve(), added, made.skill_paths, str(uuid.uuid4()), marker
-    )
-    return Prepared(
-        context=context,
-        blobs=blobs,
-        snapshot=await look_at(made.root, blobs),
-        skills=made.skills,
-        references=keep_references(case, job.suite.root, blobs, variables),
-        variables=variables,
-    )
+        found.append(SkillToInstall(skill_name(source), source, role="distractor"))
+    return found
 
 
 def extra_variables(request: TrialRequest) -> dict[str, str] | TurnError:
     """What suite and profile add to the agent's environment, filled in."""
     job = request.job
+    given = job.suite.suite.environment.env
     try:
         # The profile's own were filled in when it was read: once more would undo its `$$`.
-        own = _expand_all(job.suite.suite.environment.env, request.environment)
+        own = {name: expand(value, request.environment) for name, value in given.items()}
     except MissingVariableError as missing:
         message = f"the environment cannot be made: {missing}; {missing.fix}"
         return TurnError(kind="setup", message=message)
@@ -158,10 +99,10 @@ def context_of(
     home: Path,
     added: Mapping[str, str],
     skills: Mapping[str, Path],
-    session_id: str,
-    marker: str,
+    session_id: str | None = None,
+    marker: str | None = None,
 ) -> TrialContext:
-    """What the engine is told of the trial. All paths are real ones."""
+    """What the engine is given of the trial. All paths are real ones."""
     job = request.job
     return TrialContext(
         profile=job.profile,
@@ -171,108 +112,154 @@ def context_of(
         environment=request.environment,
         secrets=request.secrets,
         extra_env=added,
-        marker=marker,
-        session_id=session_id,
+        marker=marker or new_marker(),
+        session_id=session_id or str(uuid.uuid4()),
         skills=skills,
         version=request.engine_version,
         script=job.loaded.case.scripted,
         attempt=request.attempt,
         seed=request.seed,
-        progress=activity_of(request),
+        progress=AgentWatcher(job.id, request.notify),
     )
 
 
-def activity_of(request: TrialRequest) -> Progress:
-    """Tells the run's observer what the trial's agent is doing."""
-    return AgentWatcher(request.job.id, request.notify)
-
-
-def _expand_all(values: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: expand(value, environment) for name, value in values.items()}
-
-
-def _setup_environment(
-    environment: Mapping[str, str], added: Mapping[str, str], home: Path
-) -> dict[str, str]:
-    """For git and setup commands: enough to find programs, and nothing of the user's own."""
-    kept = {k: v for k, v in environment.items() if k in ("PATH", "LANG", "TZ", "TMPDIR")}
-    return {**kept, "HOME": str(home), **added}
-
-
-@dataclass(slots=True)
-class Opened:
-    """A trial whose conversation can be held, or be gone on with."""
-
-    request: TrialRequest
-    record: Record
-    """What there is of it so far, without turns."""
-    live: LiveSession
-    turns: Sequence[Turn]
-    """All turns of the case."""
-    variables: dict[str, str]
-    held: Sequence[TurnRecord] = ()
-    """The turns that were held before this session was forked off."""
-    held_seconds: float = 0.0
-    """How long they took; the conversation's own limit is over all of it."""
-    earlier_ms: int = 0
-    """The same, with the preparations."""
-    judging: Judging | None = None
-    """What judges took meanwhile, in a part of the conversation that another process held."""
-
-
-async def open_trial(request: TrialRequest, record: Record) -> Opened | Record:
+async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | Record:
     """Make everything that the first turn needs; a Record, with its error, if that cannot be."""
-    case = request.job.loaded.case
-    suite = request.job.suite.suite
-    missing = [*unsupported_in_suite(suite), *unsupported_in_case(case)]
-    if missing:
-        what = "; ".join(dict.fromkeys(message for _, message in missing))
-        return _refused(record, TurnError(kind="unsupported", message=what))
-    excess = too_many_turns(case)
-    if excess is not None:
-        return _refused(record, TurnError(kind="max_turns", message=excess))
-    unplayable = simulation_problem(request)
-    if unplayable is not None:
-        return _refused(record, unplayable)
+    made = await _open(request, record)
+    return record.model_copy(update={"error": made}) if isinstance(made, TurnError) else made
+
+
+async def _open(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
+    case, engine = request.job.loaded.case, request.engine
+    problem = case_problem(request)
+    if problem is not None:
+        return problem
     turns = case.input.all_turns()
-    if len(turns) > 1 and not isinstance(request.engine, SessionResumer):
-        if suite.on_no_resume != "single_shot":
-            return _refused(record, no_resume_error(request.engine.name))
+    if len(turns) > 1 and not isinstance(engine, SessionResumer):
+        if request.job.suite.suite.on_no_resume != "single_shot":
+            return no_resume_error(engine.name)
         turns = [_joined(turns)]
         record = record.model_copy(update={"execution_mode": "single_shot"})
     given = {**case.vars, **request.variables}
     try:
         past = await anyio.to_thread.run_sync(past_of, case.input, given, abandon_on_cancel=True)
         system_of(case.input, {**given, **past.variables})
-    except UnresolvedNameError as missing:
-        return _refused(record, TurnError(kind="template", message=f"`input`: {missing}"))
+    except templates.UnresolvedNameError as missing:
+        return TurnError(kind="template", message=f"`input`: {missing}")
     if past.miss is not None:
-        return _refused(record, TurnError(kind="capture", message=past.miss))
-    homeless = unanswered_problem(turns, past.unanswered)
-    if homeless is not None:
-        return _refused(record, homeless)
-    prepared = await prepare(request, past.variables)
-    if isinstance(prepared, TurnError):
-        return _refused(record, prepared)
+        return TurnError(kind="capture", message=past.miss)
+    if past.unanswered and turns and turns[0].respond is not None:
+        what = "the history ends with a message of the user's, and the simulated user writes the "
+        what += "next: leave the last one out, or give turn 1 a `content`"
+        return TurnError(kind="unsupported", message=what)
+    variables = {**given, **past.variables}
+    session = await _prepare(request, variables)
+    if isinstance(session, TurnError):
+        return session
+    live, skills = session
+    references = keep_references(case, request.job.suite.root, live.blobs, variables)
+    placed = CreatedSession(None)
+    if past.items:
+        placed = await _place_history(live, past)
+        if placed.error is not None:
+            return placed.error
+        live.session, live.fingerprint = placed.session, placed.fingerprint
     record = record.model_copy(
         update={
-            "skills": list(prepared.skills),
-            "references": prepared.references,
-            "initial_files": dict(prepared.snapshot.files),
-            "initial_variables": prepared.variables,
-            "notes": list(past.notes),
+            "skills": list(skills),
+            "references": references,
+            "initial_files": dict(live.snapshot.files),
+            "initial_variables": variables,
+            "history": list(past.items),
+            "notes": [*past.notes, *placed.notices],
         }
     )
-    live = LiveSession(request.engine, prepared.context, prepared.blobs, prepared.snapshot)
-    if past.items:
-        placed = await place_history(request.engine, past.items, prepared.context)
-        if placed.error is not None:
-            return _refused(record, placed.error)
-        live.session, live.fingerprint = placed.session, placed.fingerprint
-        notes = [*past.notes, *placed.notices]
-        record = record.model_copy(update={"history": list(past.items), "notes": notes})
     turns = with_unanswered(turns, past.unanswered)
-    return Opened(request, record, live, turns, dict(prepared.variables))
+    return OpenTrial(request, record, live, turns, dict(variables))
+
+
+def case_problem(request: TrialRequest) -> TurnError | None:
+    """Why the conversation cannot be run, known before anything of it is made."""
+    case = request.job.loaded.case
+    missing = [*unsupported_in_suite(request.job.suite.suite), *unsupported_in_case(case)]
+    if missing:
+        what = "; ".join(dict.fromkeys(message for _, message in missing))
+        return TurnError(kind="unsupported", message=what)
+    excess = too_many_turns(case)
+    if excess is not None:
+        return TurnError(kind="max_turns", message=excess)
+    if not needs_simulator(case):
+        return None
+    if request.simulator is None:
+        what = "the case needs a simulated user, and there is nobody to play it"
+        return TurnError(kind="judge", message=f"{what}: set `user_simulator.model` in eval.yaml")
+    lead = lead_of(case)
+    most = lead.max_turns if lead is not None else len(case.input.all_turns())
+    if most > 1 and not isinstance(request.engine, SessionResumer):
+        return TurnError(
+            kind="no_resume",
+            message=f"{request.engine.name} cannot resume a session, and a simulated user answers "
+            "what the agent said before; use another engine (single_shot is no way out here)",
+        )
+    return None
+
+
+async def _prepare(
+    request: TrialRequest, variables: Mapping[str, str]
+) -> tuple[LiveSession, Sequence[Any]] | TurnError:
+    """Workspace, skills and home; the session to be, and the skills that were installed."""
+    job = request.job
+    case, suite = job.loaded.case, job.suite.suite
+    request.notify(TrialEvent(job.id, "preparing"))
+    added = extra_variables(request)
+    if isinstance(added, TurnError):
+        return added
+    skills = skills_for(job.suite, job.variant)
+    if isinstance(skills, TurnError):
+        return skills
+    home = request.scratch / "home"
+    home.mkdir(mode=0o700, parents=True)
+    # For git and setup commands: enough to find programs, and nothing of the user's own.
+    kept = ("PATH", "LANG", "TZ", "TMPDIR")
+    environment = {k: v for k, v in request.environment.items() if k in kept}
+    marker = new_marker()
+    made = await prepare_workspace(
+        case.context,
+        suite_root=job.suite.root,
+        destination=request.scratch / "workspace",
+        variables=variables,
+        skills=skills,
+        skill_directories=request.engine.skill_directories(),
+        env={**environment, "HOME": str(home), **added},
+        marker=marker,
+        setup_steps=[step.run for step in suite.environment.setup_steps],
+        timeout_seconds=case.timeout_seconds or job.profile.timeout_seconds,
+    )
+    if isinstance(made, TurnError):
+        return made
+    context = context_of(request, made.root, home.resolve(), added, made.skill_paths, marker=marker)
+    snapshot = await look_at(made.root, request.blobs)
+    return LiveSession(request.engine, context, request.blobs, snapshot), made.skills
+
+
+async def _place_history(live: LiveSession, past: Past) -> CreatedSession:
+    """A session of this trial's that holds the past; the error says why there is none."""
+    engine = live.engine
+    if isinstance(engine, HistorySeeder) and isinstance(engine, SessionResumer):
+        problem = engine.seeding_problem(live.context.version)
+    else:
+        problem = f"{engine.name} cannot be given a history; use another engine with --engine"
+    if problem is not None:
+        return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
+    assert isinstance(engine, HistorySeeder)
+    return await engine.seed(past.items, live.context)
+
+
+def system_of(given: Input, variables: Mapping[str, str]) -> str | None:
+    """The added system prompt, filled in once for all turns. Raises UnresolvedNameError."""
+    if given.system is None or given.literal:
+        return given.system
+    return templates.render(given.system, variables)
 
 
 def new_record(request: TrialRequest) -> Record:
@@ -297,7 +284,7 @@ def new_record(request: TrialRequest) -> Record:
         trial=job.trial,
         attempt=request.attempt,
         branch_of=job.loaded.branch_of,
-        started_at=now(),
+        started_at=utc_now(),
         duration_ms=0,
     )
 
@@ -306,10 +293,6 @@ def ended(record: Record, clock: float, *, earlier_ms: int = 0, **update: Any) -
     """`record`, with all that is to be said at its end; `clock` is when it began (monotonic)."""
     duration = max(0, earlier_ms + round((time.monotonic() - clock) * 1000))
     return record.model_copy(update={"duration_ms": duration, **update})
-
-
-def _refused(record: Record, error: TurnError) -> Record:
-    return record.model_copy(update={"error": error})
 
 
 def _joined(turns: list[Turn]) -> Turn:

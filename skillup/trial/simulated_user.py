@@ -12,17 +12,10 @@ import anyio
 from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.schema import templates
 from skillup.schema.case import Persona
-from skillup.schema.record import Record, TurnError, TurnRecord
+from skillup.schema.record import HistoryItem, TurnError, TurnRecord
 from skillup.schema.suite import persona_of
-from skillup.trial.message import internal_error, not_sent
-from skillup.trial.request import (
-    THE_RUNS_END,
-    Deadline,
-    SimulatorMessage,
-    SimulatorPart,
-    TrialEvent,
-    TrialRequest,
-)
+from skillup.trial.request import SimulatorMessage, SimulatorPart, TrialEvent, TrialRequest
+from skillup.trial.session import internal_error, not_sent
 from skillup.workspace.failures import refuse_full_disk
 
 _RECITED = 3
@@ -33,114 +26,96 @@ _WORD = re.compile(r"\w+")
 _PLAYS = re.compile(r" (as an ai|language model|simulated user|my (role|objective) is) ")
 
 
-class SimulatedUser:
-    """The user of one trial, as the conversation asks it."""
+async def next_message(
+    request: TrialRequest,
+    history: Sequence[HistoryItem],
+    turns: Sequence[TurnRecord],
+    variables: dict[str, str],
+    seconds: float | None,
+    *,
+    instruction: str | None = None,
+    messages_left: int | None = None,
+    may_stop: bool = False,
+) -> SimulatorMessage:
+    """The user's message after `turns`, written within `seconds`; every error names its turn.
 
-    def __init__(self, request: TrialRequest, record: Record, deadline: Deadline) -> None:
-        self._request = request
-        self._case = request.job.loaded.case
-        self._history = record.history
-        self._deadline = deadline
+    `instruction` and the case's part are templates.
+    """
+    case, number = request.job.loaded.case, len(turns) + 1
 
-    async def write(
-        self,
-        number: int,
-        turns: Sequence[TurnRecord],
-        variables: dict[str, str],
-        *,
-        instruction: str | None = None,
-        messages_left: int | None = None,
-        may_stop: bool = False,
-    ) -> SimulatorMessage:
-        """The message of turn `number`, after `turns`; every error says which turn it belongs to.
+    def failed(kind: Any, message: str) -> SimulatorMessage:
+        return SimulatorMessage(error=TurnError(kind=kind, message=f"turn {number}: {message}"))
 
-        `instruction` and the case's part are templates.
-        """
-        try:
-            scenario = self._case.user_simulator
-            part = SimulatorPart(
-                persona=_rendered_persona(persona_of(self._case), variables),
-                scenario=_rendered(scenario.scenario if scenario else None, variables),
-                instruction=_rendered(instruction, variables),
-                said=[(step.content, step.response) for turn in turns for step in turn.executed()],
-                history=self._history,
-                messages_left=messages_left,
-                may_stop=may_stop,
-            )
-        except templates.UnresolvedNameError as missing:
-            return _failed("template", f"turn {number}: {missing}; nobody was asked")
-        self._request.notify(
-            TrialEvent(self._request.job.id, "activity", text="the simulated user is writing")
+    try:
+        persona, scenario = persona_of(case), case.user_simulator
+        part = SimulatorPart(
+            persona=None if persona is None else _rendered_persona(persona, variables),
+            scenario=_rendered(scenario.scenario if scenario else None, variables),
+            instruction=_rendered(instruction, variables),
+            said=[(step.content, step.response) for turn in turns for step in turn.executed()],
+            history=history,
+            messages_left=messages_left,
+            may_stop=may_stop,
         )
-        return await self._ask(part, number)
+    except templates.UnresolvedNameError as missing:
+        return failed("template", f"{missing}; nobody was asked")
+    if request.simulator is None:
+        return failed("judge", "there is nobody to play the user")
+    request.notify(TrialEvent(request.job.id, "activity", text="the simulated user is writing"))
+    message: SimulatorMessage | None = None
+    with anyio.move_on_after(seconds):
+        try:
+            message = await request.simulator.speak(part)
+        except (RunDirectoryError, FullDiskError):
+            raise
+        except Exception as defect:  # noqa: BLE001 - a defect of ours must not end the run
+            if isinstance(defect, OSError):
+                refuse_full_disk(defect)
+            return SimulatorMessage(error=internal_error(defect))
+    if message is None:
+        limit = f"the conversation's {case.timeout_seconds:g} s were used up"
+        what = f"{limit} while the simulated user was writing; raise `timeout_seconds`"
+        return failed("timeout", what)
+    if message.error is not None:
+        text = f"turn {number}: {message.error.message}"
+        error = message.error.model_copy(update={"message": text})
+        return SimulatorMessage(info=message.info, error=error)
+    if message.stop is not None and may_stop:
+        return message
+    if message.stop is not None:
+        why = f"wanted to end the conversation as {message.stop}, where it was to write a message"
+    elif not (message.text or "").strip():
+        why = "wrote an empty message"
+    else:
+        return replace(message, notes=tuple(_departures(message.text or "", part)))
+    return replace(failed("judge", f"the simulated user {why}"), info=message.info)
 
-    async def _ask(self, part: SimulatorPart, number: int) -> SimulatorMessage:
-        simulator = self._request.simulator
-        if simulator is None:
-            return _failed("judge", f"turn {number}: there is nobody to play the user")
-        seconds = None if self._deadline.at is None else self._deadline.limit(float("inf"))
-        said: SimulatorMessage | None = None
-        with anyio.move_on_after(seconds):
-            try:
-                said = await simulator.speak(part)
-            except (RunDirectoryError, FullDiskError):
-                raise
-            except Exception as defect:  # noqa: BLE001 - a defect of ours must not end the run
-                if isinstance(defect, OSError):
-                    refuse_full_disk(defect)
-                return SimulatorMessage(error=internal_error(defect))
-        if said is None:
-            limit = f"{self._case.timeout_seconds:g} s"
-            what = f"turn {number}: the conversation's {limit} were used up while the simulated "
-            return _failed("timeout", what + "user was writing; raise `timeout_seconds`")
-        throttle = self._request.throttle
-        if said.error is not None and said.error.kind in THE_RUNS_END and throttle is not None:
-            throttle.left = True
-        return _checked(said, part, number)
 
-
-def unwritten(number: int, said: SimulatorMessage, content: str = "") -> TurnRecord:
-    """The turn whose message was not written, because of the error in `said`.
+def unwritten(number: int, message: SimulatorMessage, content: str = "") -> TurnRecord:
+    """The turn whose message was not written, because of the error in `message`.
 
     `content` is the case's instruction for it, if there is one.
     """
-    error = said.error or TurnError(kind="judge", message="the simulated user wrote nothing")
+    error = message.error or TurnError(kind="judge", message="the simulated user wrote nothing")
     turn = not_sent(number, content, error.message, error=error)
-    return turn.model_copy(update={"source": "simulator", "simulator": said.info})
-
-
-def _checked(said: SimulatorMessage, part: SimulatorPart, number: int) -> SimulatorMessage:
-    """`said`, or what is wrong with it."""
-    why = None
-    if said.error is not None:
-        error = said.error
-        error = error.model_copy(update={"message": f"turn {number}: {error.message}"})
-        return SimulatorMessage(info=said.info, error=error)
-    if said.stop is not None and not part.may_stop:
-        why = f"wanted to end the conversation as {said.stop}, where it was to write a message"
-    elif said.stop is None and not (said.text or "").strip():
-        why = "wrote an empty message"
-    if why is None:
-        return replace(said, notes=tuple(_departures(said.text or "", part)))
-    error = TurnError(kind="judge", message=f"turn {number}: the simulated user {why}")
-    return SimulatorMessage(info=said.info, error=error)
+    return turn.model_copy(update={"source": "simulator", "simulator": message.info})
 
 
 def _departures(text: str, part: SimulatorPart) -> Iterator[str]:
-    """What in a message is plainly not what the user was told to say, as far as its words tell."""
-    said, persona = _folded(text), part.persona
-    told: list[str] = [part.scenario or "", part.instruction or ""]
+    """Where a message is plainly not what the user was to write, as far as its words show."""
+    message, persona = _folded(text), part.persona
+    instructions: list[str] = [part.scenario or "", part.instruction or ""]
     if persona is not None:
-        told += [persona.role or "", persona.objective, *persona.behavior]
+        instructions += [persona.role or "", persona.objective, *persona.behavior]
         known = persona.knowledge
         facts = map(str, known.values()) if isinstance(known, dict) else known
-        wanted = {fact for fact in map(_folded, facts) if len(fact) > 3}
-        found = sum(fact in said for fact in wanted)
-        if found >= _RECITED and found * 2 > len(wanted):
-            yield f"the simulated user told {found} of the {len(wanted)} things it knows at once"
-    if any(len(piece) >= _COPIED and piece in said for piece in map(_folded, told)):
+        folded = {fact for fact in map(_folded, facts) if len(fact) > 3}
+        found = sum(fact in message for fact in folded)
+        if found >= _RECITED and found * 2 > len(folded):
+            yield f"the simulated user told {found} of the {len(folded)} things it knows at once"
+    if any(len(piece) >= _COPIED and piece in message for piece in map(_folded, instructions)):
         yield "the simulated user said its instructions word for word"
-    if _PLAYS.search(said):
+    if _PLAYS.search(message):
         yield "the simulated user spoke of playing a part"
 
 
@@ -149,27 +124,17 @@ def _folded(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
-def _failed(kind: Any, message: str) -> SimulatorMessage:
-    return SimulatorMessage(error=TurnError(kind=kind, message=message))
+def _rendered(value: Any, variables: dict[str, str]) -> Any:
+    """The value with all templates in it filled in; raises UnresolvedNameError."""
+    if isinstance(value, str):
+        return templates.render(value, variables)
+    if isinstance(value, list):
+        return [_rendered(item, variables) for item in value]
+    if isinstance(value, dict):
+        return {key: _rendered(item, variables) for key, item in value.items()}
+    return value
 
 
-def _rendered(text: str | None, variables: dict[str, str]) -> str | None:
-    return None if text is None else templates.render(text, variables)
-
-
-def _rendered_persona(persona: Persona | None, variables: dict[str, str]) -> Persona | None:
-    """The user's part with its templates filled in; raises UnresolvedNameError."""
-    if persona is None:
-        return None
-
-    def filled(value: Any) -> Any:
-        if isinstance(value, str):
-            return templates.render(value, variables)
-        if isinstance(value, list):
-            return [filled(item) for item in value]
-        if isinstance(value, dict):
-            return {key: filled(item) for key, item in value.items()}
-        return value
-
-    update = {name: filled(getattr(persona, name)) for name in Persona.model_fields}
+def _rendered_persona(persona: Persona, variables: dict[str, str]) -> Persona:
+    update = {name: _rendered(getattr(persona, name), variables) for name in Persona.model_fields}
     return persona.model_copy(update=update)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.retry_errors import take_back, trials_to_retry
+from skillup.executors.retries import take_back, trials_to_retry
 from skillup.store import RunDirectory
 from tests.support.held_plans import hold_plan
 from tests.support.moody import set_mood

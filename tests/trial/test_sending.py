@@ -15,7 +15,7 @@ from skillup.schema.record import TurnError, TurnRecord
 from skillup.trial.message import LiveSession
 from skillup.trial.message_retry import Sender
 from skillup.trial.request import Deadline
-from skillup.trial.state_backup import StateBackup
+from skillup.trial.session import StateBackup
 from skillup.workspace import BlobStore, take_snapshot
 from tests.support.scripted_trial import ScriptedTrial
 

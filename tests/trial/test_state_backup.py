@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.schema.record import SessionFingerprint
-from skillup.trial.state_backup import rewind_sessions, session_files, workspace_signature
+from skillup.trial.session import rewind_sessions, session_files, workspace_signature
 
 SESSION = "home/.claude/projects/x/s-1.jsonl"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skillup.schema.case import HistoryMessage
-from skillup.trial.transcript import turns_of
+from skillup.trial.history import turns_of
 from tests.support.project import Project
 
 

@@ -39,8 +39,8 @@ from skillup.reports.terminal.rejudging import (
 )
 from skillup.reports.text import plain, shown_id
 from skillup.schema.grade import Grade
+from skillup.schema.record import utc_now
 from skillup.store import RunDirectory
-from skillup.trial.message import now
 
 _MOST_PROCESSES = 4
 """More would mostly wait for the one that shows what they find."""
@@ -108,7 +108,7 @@ def _write_json(
 ) -> None:
     head: dict[str, Any] = {
         "schema_version": JUDGEMENT_VERSION,
-        "judged_at": now(),
+        "judged_at": utc_now(),
         "skillup_version": __version__,
         "source": str(request.source.path),
         "by": [str(path) for path in request.cases],

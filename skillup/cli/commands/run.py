@@ -182,7 +182,7 @@ class _Shown:
     ) -> None:
         from skillup.app.resume import more_budget
         from skillup.app.runs import name_of_newest
-        from skillup.executors.retry_errors import worth_retrying
+        from skillup.executors.retries import worth_retrying
         from skillup.reports.terminal.listing import shown_path
         from skillup.reports.terminal.result import print_ending, print_look, print_result
         from skillup.store.journal import to_json

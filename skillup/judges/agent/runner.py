@@ -38,12 +38,11 @@ from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Vote
 from skillup.load.trust import address_problem
 from skillup.process import new_marker
-from skillup.ratelimit import Throttle
+from skillup.ratelimit import ANSWERED, REFUSALS, Throttle
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.trial.artifacts import set_aside
-from skillup.trial.message_retry import ANSWERED, REFUSALS
 
 _PROVIDERS = ("anthropic", "openai")
 

@@ -16,7 +16,7 @@ from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
 from skillup.reports.text import count, one_line, plain, shown_id
 from skillup.schema.suite import lead_of
-from skillup.trial.transcript import turns_of
+from skillup.trial.history import turns_of
 
 # Problems of files.
 

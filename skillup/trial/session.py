@@ -1,0 +1,333 @@
+"""The agent's session in a trial: one message and its answer, and its state put back."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import threading
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio.to_thread
+
+from skillup.engines.base import (
+    Engine,
+    EngineTurn,
+    SessionRef,
+    SessionResumer,
+    SlashCommands,
+    TrialContext,
+    TurnRequest,
+)
+from skillup.schema.record import (
+    SessionFingerprint,
+    TranscriptItem,
+    TurnError,
+    TurnRecord,
+    utc_now,
+)
+from skillup.trial.request import TrialEvent
+from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
+from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.trees import list_tree
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBackup:
+    """A conversation's state between two messages."""
+
+    files: dict[str, int] | None
+    """Sizes of the session files; None: they could not be read."""
+    workspace: str | None
+    snapshot: Snapshot
+    session: SessionRef | None
+    fingerprint: SessionFingerprint | None
+    messages: int
+
+
+@dataclass(slots=True)
+class LiveSession:
+    """The conversation's session and workspace as the latest message left them."""
+
+    engine: Engine
+    context: TrialContext
+    blobs: BlobStore
+    snapshot: Snapshot
+    session: SessionRef | None = None
+    fingerprint: SessionFingerprint | None = None
+    messages: int = 0
+    _backup: SessionBackup | None = None
+    """As it is now; None: a message was sent since."""
+
+    async def send(self, request: TurnRequest, turn_number: int) -> TurnRecord:
+        """Deliver one message and record what came of it. Errors are in the record."""
+        self._backup = None
+        started, started_at = time.monotonic(), utc_now()
+        found = await call_engine(
+            lambda: self._deliver(request), "the turn's output could not be kept", self._raw_dir
+        )
+        outcome = EngineTurn(self.session, error=found) if isinstance(found, TurnError) else found
+        duration = round((time.monotonic() - started) * 1000)
+        self.messages += 1
+        self.fingerprint = outcome.fingerprint
+        self.session = self.session or outcome.session
+        changes, error = None, outcome.error
+        root, before = self.context.workspace, self.snapshot
+        try:
+            self.snapshot = await look_at(root, self.blobs, before)
+            changes = await anyio.to_thread.run_sync(
+                diff_snapshots, before, self.snapshot, self.blobs
+            )
+        except OSError as trouble:
+            error = error or setup_error(
+                trouble, "the workspace could not be looked at after the turn", root
+            )
+        return TurnRecord(
+            turn_number=turn_number,
+            status="completed" if error is None else "error",
+            reason="" if error is None else error.message,
+            content=request.prompt,
+            response=outcome.response,
+            transcript=list(outcome.items),
+            session_id=outcome.session.id if outcome.session else None,
+            session_verified=outcome.session_verified,
+            session=outcome.fingerprint,
+            usage=outcome.usage,
+            cost_usd=outcome.cost_usd,
+            model=outcome.model,
+            started_at=started_at,
+            duration_ms=duration,
+            changes=changes,
+            files=None if changes is None else dict(self.snapshot.files),
+            unseen=list(self.snapshot.unseen),
+            notes=[*outcome.notices, *self.snapshot.notes],
+            unknown_events=outcome.unknown_events,
+            unread_lines=outcome.unread_lines,
+            workspace=str(root),
+            slash_command=request.slash_command,
+            process=outcome.process,
+            error=error,
+        )
+
+    @property
+    def _raw_dir(self) -> Path:
+        return self.context.raw_dir
+
+    async def _deliver(self, request: TurnRequest) -> EngineTurn | TurnError:
+        if request.slash_command and not (
+            isinstance(self.engine, SlashCommands) and self.engine.is_slash_command(request.prompt)
+        ):
+            command = request.prompt.split()[0] if request.prompt.split() else ""
+            what = f"{self.engine.name} has no slash command `{command}`"
+            fix = "take `slash_command: true` out to send it as text, or use another engine"
+            return TurnError(kind="unsupported", message=f"{what}; {fix}")
+        if self.session is None:
+            return await self.engine.start(request, self.context)
+        if not isinstance(self.engine, SessionResumer):
+            return no_resume_error(self.engine.name)
+        return await self.engine.resume(self.session, request, self.context)
+
+    async def backup(self) -> SessionBackup:
+        """The state as it is now; nothing that this does changes what the agent finds."""
+        if self._backup is None:
+            files: dict[str, int] | None = None
+            workspace: str | None = None
+            if self.context.profile.isolation != "shared":
+                try:
+                    files = await anyio.to_thread.run_sync(session_files, self.context.home)
+                except OSError:
+                    files = None
+                workspace = await anyio.to_thread.run_sync(
+                    workspace_signature, self.context.workspace
+                )
+            self._backup = SessionBackup(
+                files, workspace, self.snapshot, self.session, self.fingerprint, self.messages
+            )
+        return self._backup
+
+    async def restore(self, backup: SessionBackup) -> str | None:
+        """Make all as it was; if that cannot be, why.
+
+        The session files are cut back to their earlier sizes, and the session must then hold the
+        very bytes that it held; the workspace must not have been touched at all.
+        """
+        if self.context.profile.isolation == "shared":
+            return "with `isolation: shared` the agent's session cannot be put back"
+        if backup.files is None:
+            return "the agent's session could not be looked at before the message"
+        now = await anyio.to_thread.run_sync(workspace_signature, self.context.workspace)
+        if now is None or now != backup.workspace:
+            return "the agent had touched the workspace"
+        try:
+            why = await anyio.to_thread.run_sync(
+                rewind_sessions, self.context.home, backup.files, backup.fingerprint
+            )
+        except OSError as refused:
+            return f"the agent's session could not be put back: {refused.strerror or refused}"
+        if why is None:
+            self.snapshot, self.session = backup.snapshot, backup.session
+            self.fingerprint, self.messages = backup.fingerprint, backup.messages
+            self._backup = backup
+        return why
+
+
+async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) -> Snapshot:
+    """A snapshot, taken beside the event loop; whoever is cancelled does not wait for its end."""
+    cancelled = threading.Event()
+    take = partial(take_snapshot, root, blobs, before, stop=cancelled.is_set)
+    try:
+        return await anyio.to_thread.run_sync(take, abandon_on_cancel=True)
+    finally:
+        cancelled.set()
+
+
+def workspace_signature(root: Path) -> str | None:
+    """Of a workspace with its `.git`; None if it cannot be looked at, or is no directory."""
+    digest = hashlib.sha256()
+    try:
+        if root.is_symlink():
+            return None
+        for entry in sorted(list_tree(root), key=lambda entry: entry.path):
+            # A directory's times change with files that come and go, as git's locks do.
+            facts = [entry.path, entry.kind]
+            if entry.kind == "link":
+                facts.append(os.readlink(root / entry.path))  # noqa: PTH115 - its exact spelling
+            elif entry.kind == "file":
+                facts.append(str(entry.status.st_size))
+                # `git status`, by which agents look, refreshes what the index knows of times.
+                if not f"/{entry.path}".endswith("/.git/index"):
+                    mode = stat.S_IMODE(entry.status.st_mode)
+                    facts.append(f"{entry.status.st_mtime_ns} {mode}")
+            digest.update(os.fsencode("\0".join((*facts, ""))))
+    except OSError:
+        return None
+    return digest.hexdigest()
+
+
+def session_files(home: Path) -> dict[str, int]:
+    """The agent's session files below its home: path, relative to `home` -> size in bytes.
+
+    All CLIs keep a session as lines of JSON that are only ever appended to.
+    """
+    return {
+        path.relative_to(home).as_posix(): path.stat().st_size
+        for path in home.rglob("*.jsonl")
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def rewind_sessions(
+    home: Path, files: Mapping[str, int], session: SessionFingerprint | None
+) -> str | None:
+    """Cut the session files back to what :func:`session_files` said; why not, if that cannot be.
+
+    Whether `session` then holds exactly the bytes that it held is checked. Raises OSError.
+    """
+    for path, size in session_files(home).items():
+        if path not in files:
+            (home / path).unlink()
+        elif size > files[path]:
+            os.truncate(home / path, files[path])
+    if session is None or not session.prefix_bytes:
+        return None
+    for found in home.rglob(f"*{session.session_id}*.jsonl"):
+        if found.stat().st_size == session.prefix_bytes:
+            with found.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == session.prefix_sha256:
+                    return None
+    return f"the file of session {session.session_id} does not hold exactly its turns"
+
+
+class AgentWatcher:
+    """The `Progress` and `ItemWatcher` of a trial: passes on what its agent does."""
+
+    def __init__(self, job: str, notify: Callable[[TrialEvent], None]) -> None:
+        self._job = job
+        self._notify = notify
+
+    def __call__(self, text: str) -> None:
+        """The agent is doing something."""
+        self._notify(TrialEvent(self._job, "activity", text=text))
+
+    def item(self, item: TranscriptItem) -> None:
+        """The transcript has one item more; long texts are cut, for an event may travel."""
+        update: dict[str, Any] = {}
+        if item.text is not None:
+            update["text"] = _cut(item.text)
+        if item.tool_result is not None:
+            content = _cut(item.tool_result.content)
+            update["tool_result"] = item.tool_result.model_copy(update={"content": content})
+        if item.tool_call is not None:
+            given = {name: _cut(value) for name, value in item.tool_call.arguments.items()}
+            update["tool_call"] = item.tool_call.model_copy(update={"arguments": given})
+        self._notify(TrialEvent(self._job, "item", item=item.model_copy(update=update)))
+
+
+def _cut(value: T, most: int = 8000) -> T | str:
+    return f"{value[:most]}\n…" if isinstance(value, str) and len(value) > most else value
+
+
+# Errors as data.
+
+
+async def call_engine(call: Callable[[], Awaitable[T]], what: str, path: Path) -> T | TurnError:
+    """What `call` yields. A defect of an engine's is an error of the trial: the run goes on.
+
+    `what` could not be done where the system refuses; `path` is named if the error names none.
+    """
+    try:
+        return await call()
+    except OSError as refused:
+        return setup_error(refused, what, path)
+    except Exception as defect:  # noqa: BLE001 - see above
+        return internal_error(defect)
+
+
+def setup_error(refused: OSError, what: str, path: Path | None = None) -> TurnError:
+    """`what` failed for a reason of the system's. Raises FullDiskError if the disk is full."""
+    refuse_full_disk(refused, path)
+    place = refused.filename or path
+    why = f"{refused.strerror or refused}{f' ({place})' if place else ''}"
+    if refused.errno in (errno.EMFILE, errno.ENFILE):
+        why += "; more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)"
+    message = f"{what}: {why}"
+    return TurnError(kind="setup", message=message, evidence=traceback.format_exc(limit=-6))
+
+
+def internal_error(defect: Exception) -> TurnError:
+    """For a defect that is being handled: ours, or an engine's."""
+    cause: BaseException = defect
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE):
+        return setup_error(cause, "the turn could not be run")
+    message = f"skillup itself failed: {type(defect).__name__}: {defect}; please report it"
+    return TurnError(kind="internal", message=message, evidence=traceback.format_exc(limit=-6))
+
+
+def no_resume_error(engine: str) -> TurnError:
+    """An engine cannot go on with a session, and the case has several messages."""
+    return TurnError(
+        kind="no_resume",
+        message=f"{engine} cannot resume a session, and this case has several turns; "
+        "use another engine, or set `on_no_resume: single_shot` in eval.yaml",
+    )
+
+
+def not_sent(
+    number: int, content: str, reason: str, *, error: TurnError | None = None
+) -> TurnRecord:
+    """The record of a message that the agent was not asked: skipped, or stopped by an error."""
+    status = "skipped" if error is None else "error"
+    return TurnRecord(
+        turn_number=number, status=status, reason=reason, content=content, error=error
+    )
