@@ -228,7 +228,7 @@ class _SharedAttempt:
                 why = shared.interruption
                 if why is not None and why.kind == "run_ended":
                     self._leave(node)
-                return
+                    return
                 if shared.ended:
                     outcomes = [
                         (job, TrialOutcome(await shared.record_of(self._request(job)), why))

@@ -71,10 +71,3 @@ def _full(what: str, advice: str) -> FullDiskError:
         f"the run cannot go on: {what}",
         hint=f"{advice} (TMPDIR says where trials work), then go on with --resume",
     )
-
-
-def what_to_do(error: OSError) -> str:
-    """About a file that a trial could not write."""
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return "more open files are needed: raise `ulimit -n`, or run fewer trials at once (-j)"
-    return "see that the disk has room"

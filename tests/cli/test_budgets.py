@@ -107,10 +107,10 @@ def test_attempts_that_were_tried_again_are_spent_too(project: Project) -> None:
 def test_an_engine_that_tells_no_cost_is_warned_of_once(suite: Project) -> None:
     outcome = run(suite, "--trials", "3", "--max-cost-usd", "0.1", "--report", "markdown")
     assert outcome.exit_code == 0
-    text = "the engine scripted tells no cost, so --max-cost-usd cannot count what it takes"
+    text = "the engine scripted reports no cost, so --max-cost-usd cannot count what it uses"
     assert outcome.data["warnings"] == [text]
     assert outcome.stderr.count(text) == 1
-    assert "tells no cost" in (suite.root / "out/summary.md").read_text(encoding="utf-8")
+    assert "reports no cost" in (suite.root / "out/summary.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.indexed

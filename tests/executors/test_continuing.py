@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.attempts import LEFT
+from skillup.executors.run import LEFT
 from skillup.ratelimit import RateLimiter
 from skillup.trial import TrialEvent
-from tests.support.held_plans import Quiet, hold_plan
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan
 from tests.support.project import GUARD_SECONDS, Project
+from tests.support.run_plans import Quiet, run_plan
 
 JOB = "a/moody/with_skill/1"
 CASE = """
@@ -116,7 +116,7 @@ def test_ended_in_turn_3_it_goes_on_with_turn_3(
     assert (raw / "turn-03.cut-1.stdout.jsonl").exists()
     record = record_of(run)
     assert record["notes"] == [
-        "resumed after turn 2: turns 1–2 were held by an earlier start of the run"
+        "resumed after turn 2: turns 1–2 were run by an earlier start of the run"
     ]
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True, True]
     assert len({turn["session_id"] for turn in record["turns"]}) == 1
@@ -376,5 +376,5 @@ def test_of_a_trial_that_is_left_the_observer_hears(tmp_path: Path) -> None:
 
     spent = {"scripted": [{"say": "hi", "misbehave": {"error": "quota"}}]}
     limiter = RateLimiter(end=lambda _: None)
-    hold_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening(), rate_limiter=limiter)
+    run_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening(), rate_limiter=limiter)
     assert said[-1] == LEFT

@@ -12,10 +12,10 @@ import pytest
 
 from skillup.executors.retries import take_back, trials_to_retry
 from skillup.store import RunDirectory
-from tests.support.held_plans import hold_plan
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan
 from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.run_plans import run_plan
 
 CASE = """
     input: {turns: [one, two]}
@@ -136,7 +136,7 @@ def test_killed_while_it_is_held_again_nothing_is_lost(project: Project, failed:
 def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}, "d": {}})
     run = tmp_path / "run"
-    hold_plan(plan, run)
+    run_plan(plan, run)
     told = ("template", "engine_not_found", "internal", "unsupported")
     kinds = dict(zip("abcd", told, strict=True))
     for path in run.glob("trials/*/*/*/*/record.json"):
@@ -148,7 +148,7 @@ def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
     found = trials_to_retry(plan, RunDirectory.open(run))
     assert found.left == {"a/p/with_skill/1": "template"}
     # Another version of the CLI may be what was `unsupported`.
-    assert sorted(found.held.values()) == ["engine_not_found", "internal", "unsupported"]
+    assert sorted(found.rerun.values()) == ["engine_not_found", "internal", "unsupported"]
 
 
 def test_without_a_run_it_is_a_wrong_use(project: Project) -> None:
@@ -194,14 +194,14 @@ def test_where_only_judging_met_an_error_only_that_is_done_again(project: Projec
 def test_killed_while_it_is_taken_back_it_is_counted_once(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {"context": {"setup": ["exit 1"]}}})
     (job,) = plan.jobs
-    hold_plan(plan, tmp_path / "run")
+    run_plan(plan, tmp_path / "run")
     with RunDirectory.open(tmp_path / "run", writable=True) as directory:
         record = directory.read_record(job.id)
         directory.write_attempt(job.id, record)
         # Killed here, it is as finished as before.
         assert list(directory.attempts(job.id)) == []
         found = trials_to_retry(plan, directory)
-        assert found.held == {job.id: "setup"}
+        assert found.rerun == {job.id: "setup"}
         take_back(found, directory)
         assert directory.finished_record(job.id) is None
         assert directory.read_grade(job.id) is None

@@ -229,7 +229,7 @@ def test_a_branch_that_is_tried_again_is_held_by_itself(project: Project, tmp_pa
     one = record(project, "c/agree")
     assert one["attempt"] == 2
     assert [turn["held_by"] for turn in one["turns"]] == [None, None, None]
-    assert any("held once more" in note for note in one["notes"])
+    assert any("ran once more" in note for note in one["notes"])
     # The first attempt's shared turns are counted by one of the others.
     assert outcome.data["summary"]["usage"]["input_tokens"] == 700
 

@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from skillup.errors import SkillupError
-from skillup.executors.stepwise import Stepwise
+from skillup.executors import Stepwise
 from skillup.store import RunDirectory
-from tests.support.held_plans import Quiet, hold_plan, options_at
 from tests.support.plans import a_plan
+from tests.support.run_plans import Quiet, options_at, run_plan
 
 QUICK = {"scripted": [{"say": "hi"}], "assertions": [{"contains": "hi"}]}
 ENDLESS = {"scripted": [{"say": "hi", "steps": [{"run": "true"}], "misbehave": {"hang": True}}]}
@@ -56,7 +56,7 @@ def test_the_run_ends_with_an_error_that_says_where(
     plan = a_plan(tmp_path, {"a": ENDLESS, "b": ENDLESS, "c": QUICK})
     before = children()
     with pytest.raises(SkillupError) as ended:
-        hold_plan(plan, tmp_path / "run", Failing(method, failure, kind), parallel=3)
+        run_plan(plan, tmp_path / "run", Failing(method, failure, kind), parallel=3)
     assert f"{type(failure).__name__}: {failure}" in ended.value.message
     assert "test_guarded.py:" in ended.value.message
     assert ended.value.hint is not None
@@ -74,11 +74,11 @@ def test_what_had_finished_is_kept_and_the_rest_is_held_when_the_run_is_resumed(
 ) -> None:
     plan = a_plan(tmp_path, {"a": QUICK, "b": QUICK, "c": QUICK})
     with pytest.raises(SkillupError):
-        hold_plan(plan, tmp_path / "run", Failing("trial_finished", PIPE), parallel=1)
+        run_plan(plan, tmp_path / "run", Failing("trial_finished", PIPE), parallel=1)
     run = RunDirectory.open(tmp_path / "run")
     first = dict(run.iter_records())
     assert [record.case_id for record in first.values()] == ["a"]
-    grades = hold_plan(plan, tmp_path / "run")
+    grades = run_plan(plan, tmp_path / "run")
     assert [grade.status for grade in grades.values()] == ["PASS"] * 3
     assert first.items() <= dict(run.iter_records()).items()
     started = [event["job"] for event in run.events() if event["event"] == "trial_started"]
@@ -98,10 +98,10 @@ def test_trials_that_share_turns_end_in_the_same_way(
     plan = a_plan(tmp_path, {"a": SHARING}, trials=2)
     before = children()
     with pytest.raises(SkillupError, match="Broken pipe"):
-        hold_plan(plan, tmp_path / "run", Failing(method, PIPE, kind), parallel=3)
+        run_plan(plan, tmp_path / "run", Failing(method, PIPE, kind), parallel=3)
     assert children() <= before
     assert not (tmp_path / "run" / "scratch").exists()
-    grades = hold_plan(plan, tmp_path / "run")
+    grades = run_plan(plan, tmp_path / "run")
     assert [grade.status for grade in grades.values()] == ["PASS"] * 4
 
 
@@ -114,7 +114,7 @@ def test_where_trials_are_asked_for_one_by_one_the_one_that_is_held_ends(tmp_pat
         await steps.open()
         for job in plan.jobs:
             with pytest.raises(SkillupError, match="a defect"):
-                await steps.hold(job)
+                await steps.run(job)
 
     before = children()
     with RunDirectory.create(tmp_path / "run", {}) as directory:

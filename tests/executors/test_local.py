@@ -85,13 +85,3 @@ def test_what_was_kept_back_runs_when_the_run_is_resumed(project: Project) -> No
     outcome = project.run("run", "--resume", "out", "--json")
     assert [c["status"] for c in outcome.data["cases"]] == ["FAIL", "PASS", "PASS"]
     assert outcome.data["finished"] is True
-
-
-def test_suites_with_the_same_name_and_the_same_ids_are_all_held(project: Project) -> None:
-    for folder in ("x", "y"):
-        project.write({f"{folder}/s/eval.yaml": "name: s\n", f"{folder}/s/a.yaml": PASS})
-    project.write({"y/s/a.yaml": FAIL})
-    result = project.run_json(".")
-    assert [c["status"] for c in result["cases"]] == ["PASS", "FAIL"]
-    names = {path.name for path in (project.latest_run() / "trials").iterdir()}
-    assert names == {"s%20%28x.s%29.a", "s%20%28y.s%29.a"}

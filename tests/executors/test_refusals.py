@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.attempts import MOST_ANEW
+from skillup.executors.retries import MOST_RESTARTS
 from skillup.ratelimit import RateLimiter
 from skillup.store import RunDirectory
-from tests.support.held_plans import hold_plan
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan
 from tests.support.project import Project
+from tests.support.run_plans import run_plan
 
 CASE = """
     input: {turns: [one, two, three]}
@@ -84,7 +84,7 @@ def shared(project: Project, third: str, more: str = "") -> list[str]:
 def test_paths_of_a_family_are_held_anew_too(project: Project) -> None:
     assert shared(project, "{error: rate_limit, times: 2}") == ["PASS", "PASS"]
     notes = [project.record(f"a/scripted/with_skill/{n}")["notes"] for n in (1, 2)]
-    anew = "attempt 1 ended in the shared turns (overloaded): they were held anew"
+    anew = "attempt 1 ended in the shared turns (overloaded): they ran again"
     assert notes == [[anew], [anew]]
 
 
@@ -119,7 +119,7 @@ def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
         nonlocal now
         now += seconds
 
-    grades = hold_plan(
+    grades = run_plan(
         plan,
         tmp_path / "run",
         rate_limiter=RateLimiter(3600, clock=lambda: now, sleep=sleep),
@@ -129,7 +129,7 @@ def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
         assert grades[job.id].status == "ERROR"
         record = run.read_record(job.id)
         assert [turn.error and turn.error.kind for turn in record.turns] == [None, kind, None]
-        assert record.attempt == 1 + MOST_ANEW
+        assert record.attempt == 1 + MOST_RESTARTS
         assert [kept.attempt for kept in run.attempts(job.id)] == [1, 2, 3, 4, 5]
 
 

@@ -52,7 +52,7 @@ class Bench:
                 throttle.accepted()
                 return "answered"
             if throttle.refused(TurnError(kind=refusal, message="429: no")) is not None:
-                return "left" if throttle.left else "error"
+                return "left" if throttle.closed else "error"
         return "left"
 
     async def all_ask(self, many: int, kind: Callable[[int], ErrorKind | None]) -> list[str]:
@@ -174,13 +174,13 @@ async def test_what_is_not_waited_out_ends_a_run_of_agents_and_is_an_error_of_mo
     await throttle.ready()
     assert why in (throttle.refused(error) or "")
     ends = agent and told is not None
-    assert throttle.left == ends
+    assert throttle.closed == ends
     assert [text.startswith(told or "") for text in bench.ended] == [True] * ends
     assert (await bench.limiter.of_agent(JUDGE).ready() is None) == ends
     alone = RateLimiter(seconds).of_agent(TRIAL)  # of no run
     await alone.ready()
     assert why in (alone.refused(error) or "")
-    assert not alone.left
+    assert not alone.closed
 
 
 async def test_a_quota_is_not_waited_out_by_those_that_wait() -> None:
@@ -198,7 +198,7 @@ async def test_one_that_is_refused_again_and_again_while_others_are_not_ends_in_
             why, times = unlucky.refused(refusal()), times + 1
             await lucky.ready()
             lucky.accepted()
-    assert (times, unlucky.left, bench.ended) == (MANY_REFUSALS, False, [])
+    assert (times, unlucky.closed, bench.ended) == (MANY_REFUSALS, False, [])
 
 
 async def test_one_that_was_sent_before_the_slow_down_does_not_end_it_but_shows_life() -> None:

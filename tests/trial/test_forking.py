@@ -9,8 +9,8 @@ import pytest
 from skillup.engines.base import CreatedSession, SessionRef, TrialContext
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import Record
-from skillup.trial.run import run_rest
-from skillup.trial.setup import Opened
+from skillup.trial import run_trial
+from skillup.trial.setup import OpenTrial
 from skillup.trial.shared_prefix import fork_problem_of, run_shared_prefix
 from tests.support.families import jobs_of, request_of
 
@@ -62,23 +62,23 @@ class Defect(ScriptedEngine):
         raise LookupError(session.id)
 
 
-async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[Opened | Record, Path]:
+async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[OpenTrial | Record, Path]:
     """The fork of the first branch, and the parent's workspace."""
     first, second = jobs_of(tmp_path, CASE)
     shared = await run_shared_prefix(request_of(tmp_path, first, engine, "parent"), 1)
     assert not shared.ended
     assert shared.opened is not None
-    parent = shared.opened.live.context.workspace
+    parent = shared.opened.session.context.workspace
     return await shared.fork(request_of(tmp_path, second, engine, "child")), parent
 
 
 async def test_a_fork_has_the_whole_workspace_and_links_lead_into_it(tmp_path: Path) -> None:
     fork, parent = await forked(tmp_path, ScriptedEngine())
-    assert isinstance(fork, Opened)
-    own = fork.live.context.workspace
+    assert isinstance(fork, OpenTrial)
+    own = fork.session.context.workspace
     assert own != parent
     (parent / "a.txt").write_text("changed", encoding="utf-8")
-    record = await run_rest(fork)
+    record = (await run_trial(fork.request, fork)).record
     answer = record.turns[1]
     assert answer.error is None
     assert answer.response == f"xxy/etc/hosts\n{own}/a.txt"
@@ -89,13 +89,13 @@ async def test_a_fork_has_the_whole_workspace_and_links_lead_into_it(tmp_path: P
 
 async def test_a_fork_has_a_session_an_id_and_a_home_of_its_own(tmp_path: Path) -> None:
     fork, _ = await forked(tmp_path, ScriptedEngine())
-    assert isinstance(fork, Opened)
-    first = fork.held[0]
-    assert fork.live.session is not None
-    assert fork.live.session.id != first.session_id
-    assert fork.live.context.home.is_relative_to(tmp_path / "child")
-    record = await run_rest(fork)
-    assert record.session_id == fork.live.session.id
+    assert isinstance(fork, OpenTrial)
+    first = fork.done[0]
+    assert fork.session.session is not None
+    assert fork.session.session.id != first.session_id
+    assert fork.session.context.home.is_relative_to(tmp_path / "child")
+    record = (await run_trial(fork.request, fork)).record
+    assert record.session_id == fork.session.session.id
     assert [turn.session_verified for turn in record.turns] == [None, True]
     raw = sorted(path.name for path in (tmp_path / "child/raw").iterdir())
     assert raw[::2] == ["turn-01.stderr.txt", "turn-02.stderr.txt"]
@@ -121,10 +121,10 @@ async def test_the_time_of_the_turns_before_a_fork_counts_for_its_conversation(
     first, second = jobs_of(tmp_path, f"timeout_seconds: 60\n{CASE.lstrip()}")
     engine = ScriptedEngine()
     shared = await run_shared_prefix(request_of(tmp_path, first, engine, "parent"), 1)
-    shared.held_seconds = 61
+    shared.used_seconds = 61
     fork = await shared.fork(request_of(tmp_path, second, engine, "child"))
-    assert isinstance(fork, Opened)
-    late = (await run_rest(fork)).turns[1].error
+    assert isinstance(fork, OpenTrial)
+    late = (await run_trial(fork.request, fork)).record.turns[1].error
     assert late is not None
     assert (late.kind, "60 s are used up" in late.message) == ("timeout", True)
 

@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from skillup.schema.case import Case
+from skillup.schema.suite import Suite
 from skillup.trial.request import TrialRequest
-from skillup.trial.simulated_conversation import simulation_problem
+from skillup.trial.setup import case_problem
 from tests.support.project import Project
 
 SUITE = "name: x\nuser_simulator: {model: 'scripted:lab/user.yaml'}\n"
@@ -332,10 +333,10 @@ def test_the_record_alone_is_enough_to_judge_again(project: Project) -> None:
 @pytest.mark.parametrize("on_no_resume", ["error", "single_shot"])
 def test_an_engine_that_cannot_resume_is_an_error_and_no_single_shot(on_no_resume: str) -> None:
     case = Case.model_validate({"id": "a", "input": {"turns": ["Hello", {"respond": "Answer."}]}})
-    suite = SimpleNamespace(suite=SimpleNamespace(on_no_resume=on_no_resume))
+    suite = SimpleNamespace(suite=Suite.model_validate({"on_no_resume": on_no_resume}))
     job = SimpleNamespace(loaded=SimpleNamespace(case=case), suite=suite)
     request = SimpleNamespace(job=job, engine=SimpleNamespace(name="blunt"), simulator=object())
-    found = simulation_problem(cast(TrialRequest, request))
+    found = case_problem(cast(TrialRequest, request))
     assert found is not None
     assert found.kind == "no_resume"
     assert "blunt cannot resume" in found.message

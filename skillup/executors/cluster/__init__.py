@@ -1,6 +1,6 @@
 """Trials on the workers of a Dask cluster; `distributed` is imported only once it is needed.
 
-`bundle` packs the suites, `client` submits the trials and takes in what comes back, `worker` is
+`bundle` packs what travels, `client` submits the trials and takes in what comes back, `worker` is
 what runs over there.
 """
 

@@ -1,7 +1,8 @@
-"""The files of a plan as one archive: each has the path in it that it has here.
+"""What travels: the files of a plan to the workers, and the directory of a run back.
 
-Below a directory of the worker's that takes the place of `/`, everything leads to everything else
-as it does here, and whoever takes that directory's name out of a text has the path from here again.
+The files of a plan are one archive, in which each has the path that it has here. Below a directory
+of the worker's that takes the place of `/`, everything leads to everything else as it does here,
+and whoever takes that directory's name out of a text has the path from here again.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import tarfile
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from skillup.errors import SkillupError
+from skillup.judges.models.cache import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root
-from skillup.plan import Plan
+from skillup.plan import Job, Plan
 from skillup.redaction.secrets import Secrets
+from skillup.store import RunDirectory
+from skillup.store.files import disk_errors
+from skillup.store.trials import make_fresh
 
 LARGEST_BYTES = 256 << 20
 """Of all files together, before they are compressed: they are in memory, here and there."""
@@ -52,8 +59,14 @@ def pack(
     """
     entries: dict[str, Path] = {}
     try:
-        for path, whole in _needed(plan, paths, suites, roots, profiles):
-            for name, source in _walk(os.path.normpath(path), path, (), whole=whole):
+        for path in (*(path for path in paths if not path.is_dir()), *suites, *profiles):
+            entries.update(_walk(os.path.normpath(path), path))
+        for suite in suites:
+            # A dataset lies among anything at all; a suite has its folder to itself.
+            if suite.suffix not in DATASET_ENDINGS:
+                entries.update(_walk(str(suite_root(suite)), suite_root(suite)))
+        for path, whole in _needed(plan, roots):
+            for name, source in _walk(os.path.normpath(path), path, whole=whole):
                 entries.setdefault(name, source)
         for path in (*paths, *roots, *(root / ".skillup" for root in roots)):
             if path.is_dir():
@@ -66,29 +79,8 @@ def pack(
         ) from error
 
 
-def unpack(data: bytes, root: Path) -> None:
-    """Lay out what :func:`pack` made; `root` takes the place of `/`."""
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-        # From the client, who may have any code run here: nothing is to be defended against it.
-        # As an attribute, for Python before 3.11.4 has no argument for it, and no filters.
-        archive.extraction_filter = lambda member, _: member
-        archive.extractall(root)  # noqa: S202
-
-
-def _needed(
-    plan: Plan,
-    paths: Sequence[Path],
-    suites: Sequence[Path],
-    roots: Sequence[Path],
-    profiles: Sequence[Path],
-) -> Iterator[tuple[Path, bool]]:
-    """Files and directories, and whether all of a directory is needed: fixtures are copied."""
-    for path in (*(path for path in paths if not path.is_dir()), *suites, *profiles):
-        yield path, False
-    for suite in suites:
-        # A dataset lies among anything at all; a suite has its folder to itself.
-        if suite.suffix not in DATASET_ENDINGS:
-            yield suite_root(suite), False
+def _needed(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    """What lies outside of the suites' folders; and whether it is needed whole: a fixture is."""
     for root in roots:
         yield root / "engines", False
     seen: set[Path] = set()
@@ -98,16 +90,17 @@ def _needed(
         if case.case.context.fixture is not None:
             yield job.suite.root / case.case.context.fixture, True
         for document in (job.suite.document, case.document):
-            if document.path not in seen:
-                seen.add(document.path)
-                for named in _paths_out_of_suite(document.data):
-                    if named.startswith("/") and Path(named).exists():
-                        raise SkillupError(
-                            f"{document.path}: {named} is an absolute path, and what is there is "
-                            "not sent to the workers",
-                            hint="write it relative to the suite",
-                        )
-                    yield job.suite.root / named, False
+            if document.path in seen:
+                continue
+            seen.add(document.path)
+            for named in _paths_out_of_suite(document.data):
+                if named.startswith("/") and Path(named).exists():
+                    raise SkillupError(
+                        f"{document.path}: {named} is an absolute path, and what is there is "
+                        "not sent to the workers",
+                        hint="write it relative to the suite",
+                    )
+                yield job.suite.root / named, False
         for program in (job.profile.command or ())[:1]:
             if any(Path(program).is_relative_to(root) for root in roots):
                 yield Path(program), False
@@ -128,17 +121,19 @@ def _paths_out_of_suite(data: Any, key: str = "") -> Iterator[str]:
 
 
 def _walk(
-    name: str, path: Path, within: tuple[Path, ...], *, whole: bool
+    name: str, path: Path, within: tuple[Path, ...] = (), *, whole: bool = False
 ) -> Iterator[tuple[str, Path]]:
     """The name in the archive, and the place here, of `path` and all that is in it.
 
     Links that lead out of the tree are followed, and others stay links; `within` are the real
     directories that it is in.
     """
-    if path.is_symlink() and within and _stays_inside(path, within):
-        yield name, path
-        return
     real = path.resolve()
+    if path.is_symlink() and within:
+        inside = not path.readlink().is_absolute() and real.is_relative_to(within[0])
+        if inside:
+            yield name, path
+            return
     if not real.exists() or real in within:
         return
     yield name, real
@@ -146,10 +141,6 @@ def _walk(
         for child in sorted(real.iterdir()):
             if whole or not _LEFT_OUT.fullmatch(child.name):
                 yield from _walk(f"{name}/{child.name}", child, (*within, real), whole=whole)
-
-
-def _stays_inside(link: Path, within: tuple[Path, ...]) -> bool:
-    return not link.readlink().is_absolute() and link.resolve().is_relative_to(within[0])
 
 
 def _archive(entries: Mapping[str, Path], secrets: Secrets, largest_bytes: int) -> bytes:
@@ -164,7 +155,15 @@ def _archive(entries: Mapping[str, Path], secrets: Secrets, largest_bytes: int) 
             content = b""
             if entry.isreg() or entry.islnk():
                 content = path.read_bytes()
-                _require_no_secret(path, content, secrets)
+                masked = secrets.mask_bytes(content)
+                if masked != content:
+                    names = set(_MASK.findall(masked)) - set(_MASK.findall(content))
+                    shown = ", ".join(sorted(one.decode() for one in names)) or "a credential"
+                    raise SkillupError(
+                        f"{path}: holds the value of {shown}, and credentials are not sent to "
+                        "workers",
+                        hint="name the variable instead (${NAME}), and set it at the workers",
+                    )
                 entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", len(content)
             archive.addfile(entry, io.BytesIO(content))
             total += len(content)
@@ -180,12 +179,97 @@ def _archive(entries: Mapping[str, Path], secrets: Secrets, largest_bytes: int) 
     return out.getvalue()
 
 
-def _require_no_secret(path: Path, content: bytes, secrets: Secrets) -> None:
-    masked = secrets.mask_bytes(content)
-    if masked != content:
-        names = set(_MASK.findall(masked)) - set(_MASK.findall(content))
-        shown = ", ".join(sorted(name.decode() for name in names)) or "a credential"
-        raise SkillupError(
-            f"{path}: holds the value of {shown}, and credentials are not sent to workers",
-            hint="name the variable instead (${NAME}), and set it at the workers",
-        )
+def unpack(data: bytes, root: Path) -> None:
+    """Lay out what :func:`pack` made; `root` takes the place of `/`."""
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        # From the client, who may have any code run here: nothing is to be defended against it.
+        # As an attribute, for Python before 3.11.4 has no argument for it, and no filters.
+        archive.extraction_filter = lambda member, _: member
+        archive.extractall(root)  # noqa: S202
+
+
+def pack_run(run: Path, prefix: bytes) -> bytes:
+    """The files of the run; `prefix` took the place of `/`, and is taken out of their paths."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=4) as archive:
+        for path in sorted(run.rglob("*")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            name, content = path.relative_to(run), path.read_bytes()
+            # Raw streams and artifacts are the agent's.
+            of_agent = any(part.split(".")[0] in ("raw", "files") for part in name.parts[1:-1])
+            if path.suffix in (".json", ".jsonl") and not of_agent:
+                content = content.replace(prefix, b"")
+            entry = tarfile.TarInfo(name.as_posix())
+            entry.size, entry.mode = len(content), path.stat().st_mode & 0o777
+            entry.mtime = int(path.stat().st_mtime)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def unpack_run(data: bytes, directory: Path) -> None:
+    """Lay out the archive of a run that a worker has sent.
+
+    Raises tarfile.TarError for anything but files below it: a worker is trusted with less than the
+    client is.
+    """
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        for entry in archive:
+            name = Path(entry.name)
+            content = archive.extractfile(entry) if entry.isreg() else None
+            if content is None or name.is_absolute() or ".." in name.parts:
+                raise tarfile.ExtractError(f"a worker's archive has no plain file at {name}")
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with content, path.open("wb") as file:
+                shutil.copyfileobj(content, file)
+            path.chmod(entry.mode & 0o777)
+            os.utime(path, (entry.mtime, entry.mtime))
+
+
+def lay_out_run(
+    data: bytes, jobs: Sequence[Job], scratch: Path, directory: RunDirectory, secrets: Secrets
+) -> RunDirectory:
+    """Lay out what a worker has written; blobs, answers, streams and artifacts go into the run.
+
+    Secrets that only the client knows are masked, in file names, too.
+    """
+    with disk_errors("write", directory.path):
+        laid_out = Path(tempfile.mkdtemp(dir=scratch))
+        unpack_run(data, laid_out)
+        renamed = {}
+        for file in sorted((laid_out / "blobs").glob("??/*")):
+            name = directory.blobs.put(file.read_bytes())
+            if name != file.name:
+                renamed[file.name.encode()] = name.encode()
+        answers = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
+        for file in sorted((laid_out / "judge-answers").glob("*.json")):
+            answers.write(StoredAnswer.model_validate_json(file.read_bytes()))
+        there = RunDirectory.open(laid_out)
+        for job in jobs:
+            source, target = there.trial_directory(job.id), directory.trial_directory(job.id)
+            for name in ("raw", "files"):
+                # Those of earlier attempts were set aside there, and are here.
+                for number in range(1, len([*source.glob(f"{name}.attempt-*")]) + 1):
+                    _move(source / f"{name}.attempt-{number}", target / name, secrets)
+                    make_fresh(target / name)
+                _move(source / name, target / name, secrets)
+        for file in [*laid_out.rglob("*.json")] if renamed else ():
+            content = file.read_bytes()
+            for old, new in renamed.items():
+                content = content.replace(old, new)
+            file.write_bytes(content)
+        return there
+
+
+def _move(source: Path, target: Path, secrets: Secrets) -> None:
+    for file in sorted(source.rglob("*")):
+        # Agents name files, too.
+        place = target / os.fsdecode(secrets.mask_bytes(os.fsencode(file.relative_to(source))))
+        if file.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        masked = secrets.mask_bytes(file.read_bytes())
+        shutil.move(file, place)
+        place.write_bytes(masked)

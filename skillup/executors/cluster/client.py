@@ -2,7 +2,7 @@
 
 Order, dependencies, budgets and early stopping are those of any run (:class:`Run`); as many trials
 are submitted at once as the workers have threads, for a trial that only waits there would be one
-more that a budget can not keep back. Which worker gets a trial, and that it is run again where its
+more that a budget can not keep back. Which worker gets a trial, and that it runs again where its
 worker is lost, is up to Dask.
 """
 
@@ -32,13 +32,13 @@ from skillup import __version__
 from skillup.engines.base import Availability
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError, UsageError
-from skillup.executors.attempts import leave, note_loss, retry_reason, set_aside_unused, with_note
-from skillup.executors.cluster import worker as over_there
-from skillup.executors.cluster.arrivals import unpack
-from skillup.executors.local import run_all
+from skillup.executors.attempts import set_aside_unused
+from skillup.executors.cluster import worker
+from skillup.executors.cluster.bundle import lay_out_run
+from skillup.executors.local import unfinished
 from skillup.executors.options import RunObserver, RunOptions
+from skillup.executors.retries import retry_reason, with_note
 from skillup.executors.run import Run, case_of
-from skillup.executors.shared_prefix import note_shared
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade, Stop
@@ -54,7 +54,7 @@ from skillup.store.trials import (
 from skillup.trial import record_without_turns
 
 LOSSES_ALLOWED = 3
-"""So often a trial is run again because its worker was lost; then that is its error."""
+"""So often a trial runs again because its worker was lost; then that is its error."""
 
 _CONNECT_SECONDS = 15
 _CLOSE_SECONDS = 5
@@ -62,13 +62,13 @@ _PREPARE_SECONDS = 150.0
 _WITHOUT_WORKERS_SECONDS = 60.0
 """How long a run waits for workers: at its start for the first, later for those that come again."""
 _COPIED_EVENTS = frozenset({"message_refused", "trial_forked"})
-_DAMAGED = (tarfile.TarError, zlib.error, EOFError)
+_DAMAGED = (tarfile.TarError, zlib.error, EOFError, ValidationError, DamagedRecordError)
 _GO_ON = "what has finished is kept: go on with `skillup run --resume`"
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where trials are run, and what is sent there."""
+    """Where trials run, and what is sent there."""
 
     scheduler: str
     """Its address."""
@@ -108,45 +108,47 @@ async def run_on_cluster(
     Raises SkillupError before any trial if the scheduler does not answer, or no worker can run the
     trials; later if scheduler or workers are gone for good.
     """
-    run = Run(directory, options, observer, grades)
+    run = Run(plan, directory, options, observer, grades)
     with ProcessRegister(options.register_dir, own_process=options.own_process):
-        await run.take_over_finished(plan)
+        await run.take_over_finished()
         if all(job.id in grades for job in plan.jobs):
             return
         async with _connected(cluster.scheduler) as client, anyio.create_task_group() as group:
-            backend = _DaskBackend(run, client, cluster, plan, group)
+            backend = _DaskBackend(run, client, cluster, group)
             try:
                 versions = await backend.open()
                 for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
                     # As the workers have them: on this machine there need be none.
                     available = Availability(True, (), version=versions[profile.name])
                     run.engines[profile.name] = (get_engine(profile.engine), available)
-                await run_all(plan, run, backend)
+                await run.run_all(backend.run, unfinished(run))
             finally:
-                await backend.close()
+                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                    await backend.close()
             group.cancel_scope.cancel()
 
 
 class _DaskBackend:
-    """:class:`skillup.executors.run.Backend`: trials that share turns are one task."""
+    """Workers that can run trials of this run have a resource of its name, one for each thread.
 
-    def __init__(
-        self, run: Run, client: Any, cluster: Cluster, plan: Plan, group: TaskGroup
-    ) -> None:
-        self._run, self._client, self._group = run, client, group
-        self._files, self._parallel = cluster.files, cluster.parallel
-        self._plan = [job.id for job in plan.jobs]
-        self._jobs = {job.id: job for job in plan.jobs}
-        self._asked: dict[str, Any] = {
-            "run": uuid.uuid4().hex,  # of this start alone
+    Trials that share turns are one task.
+    """
+
+    def __init__(self, run: Run, client: Any, cluster: Cluster, group: TaskGroup) -> None:
+        self._run, self._client, self._group, self._cluster = run, client, group, cluster
+        self._jobs = {job.id: job for job in run.plan.jobs}
+        self._order = {job_id: place for place, job_id in enumerate(self._jobs)}
+        self._id = uuid.uuid4().hex  # of this start alone
+        self._name = worker.run_name(self._id)
+        self._asked = {
+            "run": self._id,
             "run_id": run.options.run_id,
             "version": __version__,
             "program": cluster.program,
             "request": dict(cluster.request),
         }
-        self._name = over_there.run_name(self._asked["run"])
         self._workers: dict[str, dict[str, Any]] = {}
-        """By address, what those said that are there."""
+        """By address, what those answered that are there."""
         self._ready: set[str] = set()
         self._changed = anyio.Event()
         self._running_at: dict[str, str] = {}
@@ -158,21 +160,25 @@ class _DaskBackend:
         Raises SkillupError if no worker, nor any that comes within a minute, can run the trials.
         """
         self._client.subscribe_topic("all", self._cluster_changed)
-        self._client.subscribe_topic(self._name, self._heard)
+        self._client.subscribe_topic(self._name, self._task_event)
         async with anyio.create_task_group() as group:
             for address in await self._client.nthreads():
                 group.start_soon(self._prepare, address)
         with anyio.move_on_after(0 if self._workers else _WITHOUT_WORKERS_SECONDS):
             while not self._ready:
                 await self._changed.wait()
-        doubts = {a: about["doubt"] for a, about in self._workers.items() if about["doubt"]}
-        if not self._ready:  # a login may be where skillup does not look
-            for address, doubt in doubts.items():
-                _warn(f"warning: worker {address}: {doubt}")
+        others_have_one = bool(self._ready)
+        for address, about in self._workers.items():
+            if not about["doubt"]:
+                continue
+            if others_have_one:
+                _warn(
+                    f"worker {address}: {about['doubt']} (other workers have one); "
+                    "it gets no trials"
+                )
+            else:  # a login may be where skillup does not look
+                _warn(f"warning: worker {address}: {about['doubt']}")
                 await self._grant(address)
-            doubts = {}
-        for address, doubt in doubts.items():
-            _warn(f"worker {address}: {doubt} (other workers have one); it gets no trials")
         if not self._workers:
             raise SkillupError(
                 f"the cluster has no workers, and none came within {_WITHOUT_WORKERS_SECONDS:g} s",
@@ -189,20 +195,19 @@ class _DaskBackend:
 
     async def close(self) -> None:
         """Have the workers remove what was laid out there."""
-        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-            asked = (over_there.forget, self._asked["run"])
-            await self._client.run(*asked, workers=[*self._workers], on_error="ignore")
+        workers = [*self._workers]
+        await self._client.run(worker.forget, self._id, workers=workers, on_error="ignore")
 
     async def run(self, jobs: Sequence[Job]) -> None:
         """Have the jobs run, and conclude them."""
         directory, notes = self._run.directory, dict[str, str]()
+        scratch = Path()
         for job in jobs:
-            noted = directory.read_checkpoint(job.id)
-            if noted is not None:
-                self._run.stopping.count_attempt(noted.record)
+            checkpoint = directory.read_checkpoint(job.id)
+            if checkpoint is not None:
+                self._run.stopping.count(checkpoint.record, None)
                 why = "its session is not on the worker that runs it now"
-                notes[job.id] = set_aside_unused(directory, job, noted, why)
-        for job in jobs:
+                notes[job.id] = set_aside_unused(directory, job, checkpoint, why)
             scratch = directory.begin_trial(job.id).scratch
             directory.journal("trial_sent", job=job.id)
         try:
@@ -210,16 +215,12 @@ class _DaskBackend:
             # What has come is finished: it is kept, even if the run ends in this moment.
             with anyio.CancelScope(shield=True):
                 if isinstance(answer, TurnError):
-                    await self._refuse(jobs, answer)
+                    await self._fail(jobs, answer)
                 else:
                     await self._take_in(answer, jobs, scratch, notes)
         finally:
             for job in jobs:
                 directory.remove_scratch(job.id)
-
-    async def skip(self, job: Job, reason: str) -> None:
-        """Conclude a job that what it depends on keeps back; no worker is needed for that."""
-        await self._run.skip(job, reason)
 
     async def _answer(self, jobs: Sequence[Job]) -> dict[str, Any] | TurnError:
         """What :func:`~skillup.executors.cluster.worker.run_trials` says, or why nothing came."""
@@ -235,57 +236,54 @@ class _DaskBackend:
         error: Exception | None = None
         for _ in range(LOSSES_ALLOWED + 1):
             future = self._client.submit(
-                over_there.run_trials,
+                worker.run_trials,
                 asked,
                 key=f"{self._name}-{uuid.uuid4().hex}",
                 resources={self._name: 1},
-                priority=-self._plan.index(jobs[0].id),
+                priority=-self._order[jobs[0].id],
                 retries=LOSSES_ALLOWED,
                 pure=False,
             )
             try:
-                answer: dict[str, Any] = await self._unless_stranded(future)
-            except _StrandedError:
-                continue
-            except (over_there.TrialsLostError, KilledWorker) as lost:
+                answer: dict[str, Any] | None = await self._unless_stranded(future)
+            except (worker.TrialsLostError, KilledWorker) as lost:
                 error = lost
                 break
             except Exception as failure:
                 raise SkillupError(_failure(failure), hint=_GO_ON) from failure
-            else:
-                if "failed" in answer:
-                    what = f"the worker's skillup failed: {answer['failed']}"
-                    return TurnError(kind="internal", message=what)
-                return answer
             finally:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await self._client.cancel([future], force=True)
+            if answer is not None and "failed" in answer:
+                what = f"the worker's skillup failed: {answer['failed']}"
+                return TurnError(kind="internal", message=what)
+            if answer is not None:
+                return answer
         message = f"its worker was lost {LOSSES_ALLOWED + 1} times while it ran; last: {error}"
         return TurnError(kind="crash", message=message)
 
-    async def _unless_stranded(self, future: Any) -> Any:
-        """What the task yields. Raises _StrandedError if all workers had gone and others came.
+    async def _unless_stranded(self, future: Any) -> dict[str, Any] | None:
+        """What the task yields; None if all workers had gone and others came.
 
         Dask does not look again at tasks that no worker could take when a worker becomes able to.
         """
-        failure: Exception | None = _StrandedError()
-        answer: Any = None
-        async with anyio.create_task_group() as group:
+        answer: dict[str, Any] | None = None
+        failure: Exception | None = None
 
-            async def watch() -> None:
-                while True:
-                    deserted = not self._ready
-                    await self._changed.wait()
-                    if deserted and self._ready:
-                        group.cancel_scope.cancel()
-
-            group.start_soon(watch)
+        async def result() -> None:
+            nonlocal answer, failure
             try:
                 answer = await future
             except Exception as error:  # noqa: BLE001 (raised below: a group would wrap it)
                 failure = error
-            else:
-                failure = None
+            group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(result)
+            deserted = False
+            while not (deserted and self._ready):
+                deserted = not self._ready
+                await self._changed.wait()
             group.cancel_scope.cancel()
         if failure is not None:
             raise failure
@@ -299,36 +297,27 @@ class _DaskBackend:
         notes: Mapping[str, str],
     ) -> None:
         """Put what was written over there into the run, as if it had happened here."""
-        directory = self._run.directory
-        take = partial(
-            unpack, answer["trials"], jobs, scratch, directory, self._run.options.secrets
-        )
+        run = self._run
+        data, secrets = answer["trials"], run.options.secrets
+        take = partial(lay_out_run, data, jobs, scratch, run.directory, secrets)
         try:
-            there = await anyio.to_thread.run_sync(take)
-            await self._replay(there, jobs, notes)
-        except (
-            tarfile.TarError,
-            zlib.error,
-            EOFError,
-            ValidationError,
-            DamagedRecordError,
-        ) as error:
+            await self._replay(await anyio.to_thread.run_sync(take), jobs, notes)
+        except _DAMAGED as error:
             what = f"what its worker sent back is damaged: {' '.join(str(error).split())[:300]}"
-            rest = [job for job in jobs if job.id not in self._run.grades]
-            await self._refuse(rest, TurnError(kind="internal", message=what))
+            rest = [job for job in jobs if job.id not in run.grades]
+            await self._fail(rest, TurnError(kind="internal", message=what))
         if answer["stop"] is not None:
-            self._run.stopping.stop(Stop.model_validate(answer["stop"]))
+            run.stopping.stop(Stop.model_validate(answer["stop"]))
 
     async def _replay(
         self, there: RunDirectory, jobs: Sequence[Job], notes: Mapping[str, str]
     ) -> None:
-        run, begun = self._run, set[str]()
-        wanted = {job.id: job for job in jobs}
+        run, begun, sent = self._run, set[str](), {job.id: job for job in jobs}
         for event in there.events():
             kind = event.pop("event", None)
             if kind == "turns_shared":
-                note_shared(run.directory, run.stopping, event)
-            job = wanted.get(str(event.get("job")))
+                run.note_shared(event)
+            job = sent.get(str(event.get("job")))
             if job is None:
                 continue
             place = there.trial_directory(job.id)
@@ -346,72 +335,77 @@ class _DaskBackend:
                 record = with_note(load_record(place / RECORD_FILE), notes.get(job.id))
                 await run.conclude(job, record, load_grade(place / GRADE_FILE), judged=True)
             elif kind == "trial_left" and not (place / RECORD_FILE).exists():
-                leave(run, job)
+                run.leave(job)
             elif kind in _COPIED_EVENTS:
                 run.directory.journal(kind, **{k: v for k, v in event.items() if k != "time"})
 
-    async def _refuse(self, jobs: Sequence[Job], error: TurnError) -> None:
+    async def _fail(self, jobs: Sequence[Job], error: TurnError) -> None:
         for job in jobs:
             self._started(job)
-            await self._run.conclude(
-                job, record_without_turns(self._run.request(job, 1), error=error)
-            )
+            record = record_without_turns(self._run.request(job), error=error)
+            await self._run.conclude(job, record)
 
     def _started(self, job: Job, at: str = "") -> None:
         if job.id not in self._running_at:
             self._run.observer.trial_started(job, 1)
         self._running_at[job.id] = at or self._running_at.get(job.id, "")
 
-    def _heard(self, event: tuple[float, Any]) -> None:
+    def _task_event(self, topic_event: tuple[float, Any]) -> None:
         """A task of this run has begun, or was lost while its worker lives."""
-        told = event[1]
-        jobs = [self._jobs[job] for job in told["jobs"]]
-        if told["event"] == "lost":
-            self._lost(jobs, told["worker"], told["reason"])
-            if told["full"] and told["worker"] in self._ready:
-                self._workers[told["worker"]]["problem"] = told["reason"]
-                _warn(f"worker {told['worker']}: {told['reason']}; it gets no trials")
-                self._now_ready(self._ready - {told["worker"]})
-        for job in jobs if told["event"] == "started" else ():
-            self._started(job, told["worker"])
+        event = topic_event[1]
+        jobs, address = [self._jobs[job] for job in event["jobs"]], event["worker"]
+        if event["event"] == "started":
+            for job in jobs:
+                self._started(job, address)
+            return
+        self._lost(jobs, address, event["reason"])
+        if event["full"] and address in self._ready:
+            self._workers[address]["problem"] = event["reason"]
+            _warn(f"worker {address}: {event['reason']}; it gets no trials")
+            self._now_ready(self._ready - {address})
 
-    def _lost(self, jobs: Sequence[Job], worker: str, reason: str) -> None:
-        note_loss(self._run.directory, self._run.stopping, [job.id for job in jobs], reason, worker)
+    def _lost(self, jobs: Sequence[Job], address: str, reason: str) -> None:
+        """Have the journal and the result's warnings say so."""
+        self._run.stopping.note_loss(reason, address)
         for job in jobs:
+            self._run.directory.journal("trial_lost", job=job.id, worker=address, reason=reason)
             self._running_at[job.id] = ""
-            self._run.observer.trial_lost(job, worker, reason)
+            self._run.observer.trial_lost(job, address, reason)
 
-    def _cluster_changed(self, event: tuple[float, Any]) -> None:
+    def _cluster_changed(self, topic_event: tuple[float, Any]) -> None:
         """A worker came or went, as the scheduler says."""
-        told = event[1]
-        if not isinstance(told, dict) or told.get("action") not in ("add-worker", "remove-worker"):
-            return
-        address = told["worker"]
-        if told["action"] == "add-worker":
-            self._group.start_soon(self._prepare, address, True)
-            return
-        self._workers.pop(address, None)
-        there = [self._jobs[job] for job, at in self._running_at.items() if at == address]
-        unfinished = [job for job in there if job.id not in self._run.grades]
-        if unfinished:
-            self._lost(unfinished, address, "the worker has gone")
-        self._now_ready(self._ready - {address})
+        event = topic_event[1]
+        action = event.get("action") if isinstance(event, dict) else None
+        if action == "add-worker":
+            self._group.start_soon(self._prepare, event["worker"], True)
+        elif action == "remove-worker":
+            address = event["worker"]
+            self._workers.pop(address, None)
+            there = [self._jobs[job] for job, at in self._running_at.items() if at == address]
+            running = [job for job in there if job.id not in self._run.grades]
+            if running:
+                self._lost(running, address, "the worker has gone")
+            self._now_ready(self._ready - {address})
 
     def _now_ready(self, ready: set[str]) -> None:
         self._ready = ready
         threads = sum(self._workers[address]["threads"] for address in ready)
-        self._run.admission.resize(min(threads, self._parallel or threads) or 1)
+        self._run.scheduler.resize(min(threads, self._cluster.parallel or threads) or 1)
         self._changed.set()
         self._changed = anyio.Event()
 
     async def _prepare(self, address: str, later: bool = False) -> None:
         """Send the suites to a worker, and have it look what it lacks for them."""
-        asked = {**self._asked, "jobs": self._plan}
+        asked = {**self._asked, "jobs": [*self._jobs]}
         about: Any = OSError("no answer")
         with anyio.move_on_after(_PREPARE_SECONDS):
             try:
                 answers = await self._client.run(
-                    over_there.prepare, asked, self._files, workers=[address], on_error="return"
+                    worker.prepare,
+                    asked,
+                    self._cluster.files,
+                    workers=[address],
+                    on_error="return",
                 )
             except OSError as error:  # the scheduler's connection
                 answers = {address: error}
@@ -426,8 +420,10 @@ class _DaskBackend:
             await self._grant(address)
 
     async def _grant(self, address: str) -> None:
-        asked = (over_there.grant, self._asked["run"], self._workers[address]["threads"])
-        await self._client.run(*asked, workers=[address], on_error="ignore")
+        threads = self._workers[address]["threads"]
+        await self._client.run(
+            worker.grant, self._id, threads, workers=[address], on_error="ignore"
+        )
         if address in self._workers:
             self._now_ready(self._ready | {address})
 
@@ -443,10 +439,6 @@ class _DaskBackend:
 
     def _problems(self) -> str:
         return "; ".join(f"{a}: {about['problem']}" for a, about in self._workers.items())
-
-
-class _StrandedError(Exception):
-    """A task that no worker could take any more."""
 
 
 @asynccontextmanager
@@ -483,10 +475,10 @@ def _failure(error: BaseException) -> str:
         return f"its Python has no skillup {__version__}"
     cause = error.__cause__ or error
     # Without the address of the object that failed.
-    said = re.sub(r"^in <[^>]*>: ", "", " ".join(str(cause).split()))[:300]
-    if "scheduler-connection-lost" in said:
+    text = re.sub(r"^in <[^>]*>: ", "", " ".join(str(cause).split()))[:300]
+    if "scheduler-connection-lost" in text:
         return "the connection to the Dask scheduler broke"
-    return said or type(cause).__name__
+    return text or type(cause).__name__
 
 
 def _warn(line: str) -> None:

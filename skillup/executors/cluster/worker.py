@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import io
 import json
 import os
-import shutil
 import signal
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,7 +23,7 @@ from typing import Any
 
 import skillup
 from skillup import __version__
-from skillup.executors.cluster.bundle import unpack
+from skillup.executors.cluster.bundle import pack_run, unpack
 from skillup.executors.orphans import end_what_was_left
 from skillup.process.spawn import start_apart
 from skillup.store.scratch import remove_tree
@@ -42,7 +39,7 @@ _STOP_SECONDS = 30.0
 _ASK_SECONDS = 10.0
 _PROGRAM = "import sys; sys.path.insert(0, {here!r}); from {module} import main; sys.exit(main())"
 _places: dict[str, tuple[Path, bytes]] = {}
-"""By run, where its trials are held, and its files: each trial has them laid out anew, since an
+"""By run, where its trials run, and its files: each trial has them laid out anew, since an
 agent may have changed what it was judged by (S8)."""
 
 
@@ -71,18 +68,18 @@ def _prepare(asked: dict[str, Any], files: bytes, worker: Any) -> dict[str, Any]
     # Dask removes its local directory once the worker has gone, however it went.
     place = Path(tempfile.mkdtemp(prefix="skillup-", dir=worker.local_directory)).resolve()
     try:
-        (place / "root").mkdir()
         unpack(files, place / "root")
-        code, said = _run_program({**asked, "mode": "check"}, place, lambda: True, _CHECK_SECONDS)
+        check = {**asked, "mode": "check"}
+        code, problem = _run_program(check, place, lambda: True, _CHECK_SECONDS)
         if code == 0:
             answer: dict[str, Any] = json.loads((place / ANSWER_FILE).read_text())
             remove_tree(place / "root")
             _places[asked["run"]] = place, files
             return answer
     except OSError as error:
-        said = str(error)
+        problem = str(error)
     remove_tree(place)
-    return {"problem": said or "it could not check what it has"}
+    return {"problem": problem or "it could not check what it has"}
 
 
 async def grant(run: str, places: int, dask_worker: Any) -> None:
@@ -91,7 +88,7 @@ async def grant(run: str, places: int, dask_worker: Any) -> None:
 
 
 async def _withdraw(run: str, worker: Any) -> None:
-    """Have Dask give the worker no more trials of the run; what it was given already is held."""
+    """Have Dask give the worker no more trials of the run; what it was given already runs."""
     resources = {**worker.state.total_resources, run_name(run): 0}
     await worker.scheduler.set_resources(resources=resources, worker=worker.contact_address)
 
@@ -116,33 +113,30 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
 
     worker = get_worker()
     key, topic = str(worker.get_current_task()), run_name(asked["run"])
-
-    def say(event: str, **more: Any) -> None:
-        about = {"event": event, "jobs": asked["jobs"], "worker": worker.address}
-        worker.log_event(topic, {**about, **more})
+    about = {"jobs": asked["jobs"], "worker": worker.address}
 
     def lost(why: str, *, full: bool = False) -> TrialsLostError:
         if full:
             with suppress(OSError, TimeoutError):
                 sync(worker.loop, _withdraw, asked["run"], worker, callback_timeout=_ASK_SECONDS)
-        say("lost", reason=why, full=full)
+        worker.log_event(topic, {**about, "event": "lost", "reason": why, "full": full})
         return TrialsLostError(f"{worker.address}: {why}")
 
     def is_needed() -> bool:
-        """Whether someone still waits for the task: Dask does not tell it that nobody does."""
+        """Whether someone still waits for the task: Dask does not say that nobody does."""
         if worker.status.name not in ("init", "running", "paused", "closing_gracefully"):
             return False
         task = worker.state.tasks.get(key)
         return task is not None and task.state in ("executing", "long-running")
 
-    say("started")
+    worker.log_event(topic, {**about, "event": "started"})
     end_what_was_left()
     place, files = _places[asked["run"]]
     directory: Path | None = None
     try:
         directory = Path(tempfile.mkdtemp(prefix="trials-", dir=place))
-        (directory / "root").mkdir()
-        unpack(files, directory / "root")
+        root = directory / "root"
+        unpack(files, root)
         code, said = _run_program({**asked, "mode": "run"}, directory, is_needed)
         if code < 0:
             end_what_was_left()  # it could not end its agents
@@ -152,7 +146,7 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
         if code != 0:
             return {"failed": said or f"exit code {code}"}
         stop = json.loads((directory / ANSWER_FILE).read_text())
-        return {"trials": _pack(directory / "run", str(directory / "root").encode()), "stop": stop}
+        return {"trials": pack_run(directory / "run", str(root).encode()), "stop": stop}
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise lost(f"{type(error).__name__}: {error}", full=full) from error
@@ -167,7 +161,7 @@ def _run_program(
     asked: dict[str, Any],
     directory: Path,
     is_needed: Callable[[], bool],
-    seconds: float | None = None,
+    seconds: float = float("inf"),
 ) -> tuple[int, str]:
     """Exit code (negative: a signal) and the last line on stderr of the process that does it.
 
@@ -177,8 +171,7 @@ def _run_program(
     paths = {"root": str(directory / "root"), "directory": str(directory)}
     request = {**asked, "parent": os.getpid(), **paths}
     argv = (sys.executable, "-P", "-c", _PROGRAM.format(here=str(here), module=asked["program"]))
-    deadline = float("inf") if seconds is None else time.monotonic() + seconds
-    stop_by = float("inf")
+    deadline, kill_at = time.monotonic() + seconds, float("inf")
     with tempfile.TemporaryFile(dir=directory) as stderr:
         process = start_apart(argv, cwd=here, stderr=stderr)
         assert process.stdin is not None
@@ -186,56 +179,12 @@ def _run_program(
             stdin.write(json.dumps(request).encode())
         while process.poll() is None:
             now = time.monotonic()
-            if now > stop_by:
+            if now > kill_at:
                 process.kill()
-            elif stop_by == float("inf") and (now > deadline or not is_needed()):
-                stop_by = now + _STOP_SECONDS
+            elif kill_at == float("inf") and (now > deadline or not is_needed()):
+                kill_at = now + _STOP_SECONDS
                 process.send_signal(signal.SIGINT)
             time.sleep(_POLL_SECONDS)
         stderr.seek(0)
-        said = stderr.read().decode(errors="replace").strip().rpartition("\n")[2].strip()
-    return process.returncode, said[:300]
-
-
-def _pack(run: Path, prefix: bytes) -> bytes:
-    """The files of the run; `prefix` took the place of `/`, and is taken out of their paths."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=4) as archive:
-        for parent, _, files in os.walk(run):
-            for path in (Path(parent, name) for name in sorted(files)):
-                name = path.relative_to(run)
-                if path.is_symlink() or not path.is_file():
-                    continue
-                content = path.read_bytes()
-                if path.suffix in (".json", ".jsonl") and not _is_of_agent(name):
-                    content = content.replace(prefix, b"")
-                entry = tarfile.TarInfo(name.as_posix())
-                entry.size, entry.mode = len(content), path.stat().st_mode & 0o777
-                entry.mtime = int(path.stat().st_mtime)
-                archive.addfile(entry, io.BytesIO(content))
-    return out.getvalue()
-
-
-def _is_of_agent(name: Path) -> bool:
-    """A raw stream, or an artifact."""
-    return any(part.partition(".")[0] in ("raw", "files") for part in name.parts[1:-1])
-
-
-def unpack_trials(data: bytes, directory: Path) -> None:
-    """Lay out the archive of a run that a worker has sent.
-
-    Raises tarfile.TarError for anything but files below it: a worker is trusted with less than the
-    client is.
-    """
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-        for entry in archive:
-            name = Path(entry.name)
-            content = archive.extractfile(entry) if entry.isreg() else None
-            if content is None or name.is_absolute() or ".." in name.parts:
-                raise tarfile.ExtractError(f"a worker's archive has no plain file at {name}")
-            path = directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with content, path.open("wb") as file:
-                shutil.copyfileobj(content, file)
-            path.chmod(entry.mode & 0o777)
-            os.utime(path, (entry.mtime, entry.mtime))
+        last = stderr.read().decode(errors="replace").strip().rpartition("\n")[2].strip()
+    return process.returncode, last[:300]

@@ -26,7 +26,12 @@ def test_a_decided_case_needs_no_more_trials_and_others_do(tmp_path: Path) -> No
     assert [end(deciding, job, "FAIL") for job in plan.jobs[:3]] == [False, False, True]
     assert needed(deciding, plan) == ["b1", "b2", "b3", "b4", "b5"]
     (a, b) = deciding.tests()
-    assert (a.side, a.verdicts, b.side, b.verdicts) == ("below", 3, "undecided", 0)
+    assert (a.side, a.about()["trials"], b.side, b.about()["trials"]) == (
+        "below",
+        3,
+        "undecided",
+        0,
+    )
 
 
 def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path) -> None:
@@ -37,7 +42,7 @@ def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path)
     assert needed(deciding, plan) != []
     assert end(deciding, plan.jobs[0], "FAIL")
     (test,) = deciding.tests()
-    assert test.verdicts == 3
+    assert test.about()["trials"] == 3
 
 
 def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
@@ -46,7 +51,7 @@ def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
     statuses: list[CaseStatus] = ["ERROR", "FAIL", "SKIP", "FAIL", "ERROR"]
     assert not any(end(deciding, job, s) for job, s in zip(plan.jobs, statuses, strict=False))
     (test,) = deciding.tests()
-    assert (test.verdicts, test.side) == (2, "undecided")
+    assert (test.about()["trials"], test.side) == (2, "undecided")
 
 
 def test_engines_and_variants_are_decided_by_themselves(tmp_path: Path) -> None:

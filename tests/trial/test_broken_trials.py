@@ -80,3 +80,19 @@ def test_a_turn_that_outlasts_the_conversation_is_told_of_the_limit_as_it_was_gi
     assert [case["error"]["kind"] for case in cases] == ["timeout", "timeout"]
     assert "no answer within the conversation's 2 s; it was ended" in cases[0]["error"]["message"]
     assert "no answer within 1.5 s; it was ended" in cases[1]["error"]["message"]
+
+
+def test_a_workspace_that_became_a_link_is_an_error_and_no_turn_runs_behind_it(
+    project: Project, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious.txt").write_text("x", encoding="utf-8")
+    replaces = f'here="$PWD"; cd .. && rm -rf "$here" && ln -s {elsewhere} "$here"'
+    case = BAD.replace("'COMMAND'", repr(replaces).replace("\\", ""))
+    project.write({"eval.yaml": "name: d\n", "c.yaml": case})
+    outcome = project.run("run", ".", "--json")
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["precious.txt"]
+    assert outcome.exit_code == 3
+    assert outcome.data["cases"][0]["status"] == "ERROR"
+    assert "Traceback" not in outcome.stderr

@@ -1,4 +1,4 @@
-"""Holds a plan on this machine, with an observer of the test's own."""
+"""Runs a plan on this machine, with an observer of the test's own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def options_at(path: Path, **options: Any) -> RunOptions:
     )
 
 
-def hold_plan(
+def run_plan(
     plan: Plan, path: Path, observer: RunObserver | None = None, **options: Any
 ) -> dict[str, Grade]:
     """The grades by job; the run directory at `path` is made, or gone on with."""

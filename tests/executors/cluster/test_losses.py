@@ -1,0 +1,410 @@
+"""Workers, clients and schedulers that go: no finished trial is lost, and none is there twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Client
+
+from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
+from tests.support.project import Project
+from tests.support.small_disk import namespace
+
+pytestmark = pytest.mark.slow
+
+# The first time it runs, its agent goes on for ever; the next time it answers at once.
+FIRST_TIME_FOR_EVER = """
+    input: {prompt: go}
+    assertions: [{contains: ok}]
+    scripted:
+      - steps:
+          - run: |
+              test -e "DIR/pid" && exit
+              echo $$ > "DIR/new" && mv "DIR/new" "DIR/pid"
+              sleep 600
+        say: ok
+    """
+QUICK = """
+    input: {prompt: go}
+    assertions: [{contains: ok}]
+    scripted: [{say: ok}]
+    """
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    stuck = FIRST_TIME_FOR_EVER.replace("DIR", str(tmp_path))
+    return project.write({"eval.yaml": "name: x\n", "a.yaml": stuck, "b.yaml": QUICK})
+
+
+def on(cluster: DaskCluster, *more: str) -> tuple[str, ...]:
+    return ("run", ".", "--executor", "dask", "--scheduler", cluster.address, *more)
+
+
+def agent(tmp_path: Path) -> int:
+    """The agent's shell, once it is at work."""
+    wait_for(tmp_path / "pid")
+    return int((tmp_path / "pid").read_text())
+
+
+def worker_and_unit_of(pid: int, workers: list[int]) -> tuple[int, int]:
+    """The worker that the process descends from, and the process in between that runs the unit."""
+    ancestors = [process.pid for process in psutil.Process(pid).parents()]
+    (place,) = [n for n, ancestor in enumerate(ancestors) if ancestor in workers]
+    return ancestors[place], ancestors[place - 1]
+
+
+def events(project: Project, kind: str) -> list[Any]:
+    return [event for event in project.journal() if event["event"] == kind]
+
+
+@pytest.mark.parametrize("victims", ["worker", "unit", "both"])
+def test_a_trial_whose_worker_is_killed_runs_again_elsewhere(
+    project: Project, cluster: DaskCluster, tmp_path: Path, victims: str
+) -> None:
+    workers = [cluster.start_worker(name).pid for name in ("one", "two")]
+    with project.start(*on(cluster, "--json")) as process:
+        shell = agent(tmp_path)
+        worker, unit = worker_and_unit_of(shell, workers)
+        if victims == "both":
+            os.kill(unit, signal.SIGSTOP)  # or it might see its worker go
+        if victims != "unit":
+            # Nobody is left to tell the unit: it notices by itself.
+            os.kill(worker, signal.SIGKILL)
+        if victims != "worker":
+            # Its agents are ended by whoever comes next on that machine.
+            os.kill(unit, signal.SIGKILL)
+        wait_until_gone(shell)
+        stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 0, stderr
+    assert [case["status"] for case in json.loads(stdout)["cases"]] == ["PASS", "PASS"]
+    (lost,) = events(project, "trial_lost")
+    assert lost["job"] == "a/scripted/with_skill/1"
+    (warning,) = json.loads(stdout)["warnings"]
+    assert warning == f"worker {lost['worker']}: {lost['reason']}; trials there were lost"
+    sent = Counter(event["job"] for event in events(project, "trial_sent"))
+    assert sent == {"a/scripted/with_skill/1": 1, "b/scripted/with_skill/1": 1}
+    finished = Counter(event["job"] for event in events(project, "trial_finished"))
+    assert set(finished.values()) == {1}
+
+
+def test_a_trial_that_kills_who_runs_it_is_an_error_in_the_end(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    killer = """
+        input: {prompt: go}
+        assertions: [{contains: ok}]
+        scripted: [{steps: [{run: 'kill -9 $(ps -o ppid= -p $PPID)'}], say: ok}]
+        """
+    project = Project(tmp_path).write({"eval.yaml": "name: x\n", "a.yaml": killer})
+    cluster.start_worker("one")
+    outcome = project.run(*on(cluster, "--json"))
+    assert outcome.exit_code == 3, outcome.stderr
+    (case,) = outcome.data["cases"]
+    assert case["error"]["kind"] == "crash"
+    assert "lost 4 times" in case["error"]["message"]
+    assert "was killed (signal 9)" in case["error"]["message"]
+    assert len(events(project, "trial_lost")) == 4
+
+
+def test_a_worker_that_comes_later_gets_trials_too(
+    project: Project, cluster: DaskCluster, tmp_path: Path
+) -> None:
+    only = cluster.start_worker("one")
+    with project.start(*on(cluster)) as process:
+        agent(tmp_path)
+        only.send_signal(signal.SIGKILL)
+        cluster.start_worker("two")
+        stderr = process.communicate(timeout=GUARD_SECONDS)[1]
+    assert process.returncode == 0, stderr
+    assert "LOST   a  (worker tcp://" in stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_client_that_is_stopped_leaves_no_agent_and_the_run_can_go_on(
+    project: Project, cluster: DaskCluster, tmp_path: Path, how: signal.Signals
+) -> None:
+    cluster.start_worker("one")
+    cluster.start_worker("two")
+    with project.start(*on(cluster)) as process:
+        shell = agent(tmp_path)
+        deadline = time.monotonic() + GUARD_SECONDS
+        while not events(project, "trial_finished"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(how)
+        process.wait(GUARD_SECONDS)
+        wait_until_gone(shell)
+    assert process.returncode == (130 if how == signal.SIGINT else -9)
+    run = str(project.latest_run())
+    there = ("--executor", "dask", "--scheduler", cluster.address)
+    outcome = project.run("run", "--resume", run, *there, "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert len(events(project, "trial_finished")) == 2
+
+
+@pytest.mark.parametrize("what", ["the scheduler", "all of it"])
+def test_a_scheduler_that_goes_ends_the_run_in_a_bounded_time(
+    project: Project, cluster: DaskCluster, tmp_path: Path, what: str
+) -> None:
+    cluster.start_worker("one")
+    with project.start(*on(cluster)) as process:
+        shell = agent(tmp_path)
+        (cluster.close if what == "all of it" else cluster.kill_scheduler)()
+        wait_until_gone(shell)
+        stderr = process.communicate(timeout=2 * GUARD_SECONDS)[1]
+    assert process.returncode == 3, stderr
+    assert "the connection to the Dask scheduler broke" in stderr
+    assert "--resume" in stderr
+
+
+LEFT, RIGHT = "c/left/scripted/with_skill/1", "c/right/scripted/with_skill/1"
+# The first time that the right path is held, its agent goes on for ever.
+PARTS = """
+    input:
+      turns:
+        - content: one
+          branches:
+            - {name: left, turns: [two]}
+            - {name: right, turns: [three]}
+    assertions: [{contains: said}]
+    scripted:
+      - when: one
+        steps: [{run: 'echo one >> "DIR/held"; echo made > made.txt'}]
+        say: said
+      - when: two
+        steps: [{run: 'echo two >> "DIR/held"; cat made.txt'}]
+        say: said
+      - when: three
+        steps:
+          - run: |
+              cat made.txt
+              test -e "DIR/pid" && exit
+              echo $$ > "DIR/new" && mv "DIR/new" "DIR/pid"
+              sleep 600
+        say: said
+    """
+MADE = hashlib.sha256(b"made\n").hexdigest()
+
+
+@pytest.mark.parametrize("victim", ["worker", "process"])
+def test_trials_that_share_turns_are_run_again_together_when_their_worker_is_lost(
+    cluster: DaskCluster, tmp_path: Path, victim: str
+) -> None:
+    project = Project(tmp_path)
+    project.write({"eval.yaml": "name: x\n", "c.yaml": PARTS.replace("DIR", str(tmp_path))})
+    workers = [cluster.start_worker(name).pid for name in ("one", "two")]
+    with project.start(*on(cluster, "--json")) as process:
+        worker, unit = worker_and_unit_of(agent(tmp_path), workers)
+        os.kill(worker if victim == "worker" else unit, signal.SIGKILL)
+        stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 0, stderr
+    assert [case["status"] for case in json.loads(stdout)["cases"]] == ["PASS", "PASS"]
+    assert (tmp_path / "held").read_text().split().count("one") == 2
+    assert {event["job"] for event in events(project, "trial_lost")} == {LEFT, RIGHT}
+    assert sorted(event["job"] for event in events(project, "trial_finished")) == [LEFT, RIGHT]
+    left, right = project.record(LEFT), project.record(RIGHT)
+    assert [turn.get("held_by") for turn in left["turns"]] == [None, None]
+    assert [turn.get("held_by") for turn in right["turns"]] == [LEFT, None]
+    for record in (left, right):
+        assert [turn["response"] for turn in record["turns"]] == ["said", "said"]
+        assert record["turns"][0]["files_changed"]["made.txt"]["sha256"] == MADE
+
+
+BEGUN = "test -e 'FLAG' || { touch 'FLAG'; sleep 600; }"
+CASE = """
+    input: {prompt: go}
+    assertions: [{contains: ok}]
+    scripted: [{steps: [{run: "STEP"}], say: ok}]
+    """
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_small_worker(cluster: DaskCluster) -> None:
+    """One with 5 MB of room for all that it writes."""
+    disk = cluster.root / "small"  # Dask's local directory
+    disk.mkdir()
+    mount = f'mount -t tmpfs -o size=5m none "{disk}" && exec "$@"'
+    within = [*namespace(), "sh", "-c", mount, "sh"]
+    cluster.start_worker("small", env={"TMPDIR": str(disk)}, within=within)
+
+
+def test_a_worker_that_begins_anew_at_the_same_address_is_sent_everything_again(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    project = Project(tmp_path)
+    case = CASE.replace("STEP", BEGUN.replace("FLAG", str(tmp_path / "begun")))
+    project.write({"eval.yaml": "name: x\n", "a.yaml": case, "b.yaml": case})
+    port = free_port()
+    first = cluster.start_worker("one", port=port)
+    with project.start(*on(cluster, "--json")) as process:
+        wait_for(tmp_path / "begun")
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait(GUARD_SECONDS)
+        cluster.start_worker("again", port=port)
+        stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 0, stderr
+    assert [case["status"] for case in json.loads(stdout)["cases"]] == ["PASS", "PASS"]
+    assert stderr.count("LOST") <= 3, stderr
+
+
+def test_one_whose_disk_is_full_gets_no_more_trials_and_others_run_them(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    project = Project(tmp_path)
+    case = CASE.replace("STEP", "head -c 3000000 /dev/urandom > made.bin")
+    project.write({"eval.yaml": "name: x\n", "a.yaml": case})
+    start_small_worker(cluster)
+    cluster.start_worker("large")
+    outcome = project.run(*on(cluster, "--json", "--trials", "4"))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert [case["status"] for case in outcome.data["cases"]] == ["PASS"] * 4
+    (warning,) = outcome.data["warnings"]
+    assert "No space left on device" in warning
+    assert "it gets no trials" in outcome.stderr
+
+
+def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    """S8: an earlier trial had edited the golden file, and the case, that the next one met."""
+    project, place = Project(tmp_path), cluster.root / "one"  # Dask's local directory
+    edit = (
+        f"for d in $(find '{place}' -name golden.txt -printf '%h '); do echo wrong > $d/golden.txt;"
+        f" sed -i 's/golden_file.*}}/contains: wrong}}/' $d/b.yaml; touch '{tmp_path}/edited'; done"
+    )
+    project.write(
+        {
+            "eval.yaml": "name: x\n",
+            "golden.txt": "right\n",
+            "a.yaml": CASE.replace('"STEP"', json.dumps(edit)),
+            "b.yaml": """
+                depends_on: [a]
+                input: {prompt: go}
+                assertions: [{golden_file: golden.txt}]
+                scripted: [{say: wrong}]
+                """,
+        }
+    )
+    cluster.start_worker("one")
+    outcome = project.run(*on(cluster, "--json", "-j1"))
+    first, second = outcome.data["cases"]
+    assert (first["status"], second["status"]) == ("PASS", "FAIL"), outcome.stderr
+    assert (tmp_path / "edited").exists()
+
+
+def test_a_run_whose_only_worker_has_no_room_left_ends(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    project = Project(tmp_path)
+    case = CASE.replace("STEP", "head -c 3000000 /dev/urandom > made.bin")
+    project.write({"eval.yaml": "name: x\n", "a.yaml": case})
+    start_small_worker(cluster)
+    outcome = project.run(*on(cluster, "--json"))
+    assert outcome.exit_code == 3, outcome.stderr
+    assert "no worker has been left" in outcome.stderr
+    assert "No space left on device" in outcome.stderr
+
+
+# A CLI that only some of the workers have: it tells its version, which is all that is asked here.
+CLI = "#!/bin/sh\necho '9.9.9 (Claude Code)'\n"
+
+
+def folder_with(tmp_path: Path, program: str) -> str:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / program).write_text(CLI)
+    (folder / program).chmod(0o755)
+    return str(folder)
+
+
+def test_workers_without_the_cli_get_no_trials(
+    project: Project, cluster: DaskCluster, tmp_path: Path
+) -> None:
+    path = os.pathsep.join((folder_with(tmp_path, "agent-cli"), os.environ["PATH"]))
+    project.write(
+        {
+            "engines/lab.yaml": "engine: claude_code\ncommand: agent-cli\n",
+            "cases/eval.yaml": "name: x\nengine: lab\n",
+            # Nobody is asked for what is recorded already, so no agent is needed to pass.
+            "cases/a.yaml": """
+                input:
+                  transcript: [{role: user, content: hi}, {role: assistant, content: ok}]
+                assertions: [{contains: ok}]
+                """,
+        }
+    )
+    cluster.start_worker("without")
+    there = ("--executor", "dask", "--scheduler", cluster.address)
+
+    refused = project.run("run", "cases", *there)
+    assert refused.exit_code == 3
+    assert "no worker can run these trials: tcp://127.0.0.1:" in refused.stderr
+    assert "there is no program `agent-cli`" in refused.stderr
+    assert "trial_started" not in {event["event"] for event in project.journal()}
+
+    cluster.start_worker("with", env={"PATH": path, "ANTHROPIC_API_KEY": "sk-lab"})
+    outcome = project.run("run", "cases", *there)
+    assert "it gets no trials" in outcome.stderr
+    assert outcome.exit_code == 0, outcome.stderr
+
+
+def test_a_worker_with_another_skillup_gets_no_trials(
+    project: Project, cluster: DaskCluster, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(
+        Path(__file__).parents[3] / "skillup",
+        other / "skillup",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    (other / "skillup" / "__init__.py").write_text('__version__ = "0.0.1"\n')
+    cluster.start_worker("other", env={"PYTHONPATH": str(other)})
+    outcome = project.run("run", ".", "--executor", "dask", "--scheduler", cluster.address)
+    assert outcome.exit_code == 3
+    assert "it has skillup 0.0.1, not " in outcome.stderr
+
+
+STEP = """for f in first second; do test -e 'PLACE'/$f || { touch 'PLACE'/$f; break; }; done
+until test -e 'PLACE'/second; do sleep 0.05; done"""
+
+
+def test_events_of_a_run_reach_its_own_client_alone(
+    project: Project, cluster: DaskCluster, tmp_path: Path
+) -> None:
+    """F15: a client gets all events of its run's topic."""
+    step = STEP.replace("PLACE", str(tmp_path))
+    case = {"input": {"prompt": "go"}, "assertions": [{"contains": "ok"}]}
+    held = {**case, "scripted": [{"steps": [{"run": step}], "say": "ok"}]}
+    project.write({"eval.yaml": "name: x\n", "a.yaml": json.dumps(held)})
+    cluster.start_worker("one", threads=2)
+    run = ("run", ".", "--executor", "dask", "--scheduler", cluster.address, "-q", "--out")
+
+    with project.start(*run, ".skillup/runs/first") as one:
+        wait_for(tmp_path / "first")
+        with project.start(*run, ".skillup/runs/second") as other:
+            for process in (one, other):
+                stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
+                assert process.returncode == 0, stdout + stderr
+
+    with Client(cluster.address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        said = client.get_events()
+    told = [{event["event"] for _, event in said[topic]} for topic in said if "skillup" in topic]
+    assert told == [{"started"}, {"started"}]

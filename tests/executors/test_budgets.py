@@ -1,0 +1,186 @@
+"""What a run uses, counted once; when it is enough, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.executors.budgets import Budget, RunLimits, StopPolicy, shared_costs
+from skillup.judges import grade_record
+from skillup.schema.grade import Grade, Judging, Stop
+from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnError, TurnRecord, Usage
+from skillup.store import RunDirectory
+
+USED: dict[str, Any] = {"cost_usd": 0.5, "usage": Usage(input_tokens=100, output_tokens=20)}
+BEGAN = "2026-01-01T00:00:00.000Z"
+
+
+def a_turn(number: int = 1, session: str | None = "s", **more: Any) -> TurnRecord:
+    fields = {"turn_number": number, "status": "completed", "content": "x", "started_at": BEGAN}
+    return TurnRecord(**{**fields, "session_id": session, **more})
+
+
+def a_trial(*turns: TurnRecord, **more: Any) -> Record:
+    fields: dict[str, Any] = {
+        "run_id": "r",
+        "suite": "s",
+        "case_id": "c",
+        "case": {"id": "c", "input": {"turns": ["go on"] * len(turns)}},
+        "engine": EngineInfo(profile="nightly", adapter="scripted"),
+        "started_at": BEGAN,
+        "duration_ms": 1,
+        "turns": list(turns),
+    }
+    return Record(**fields, **more)
+
+
+def graded(record: Record, judging: Judging | None = None, **more: Any) -> Grade:
+    return grade_record(record, lambda _: None).model_copy(update={"judging": judging, **more})
+
+
+def policy(*costs: float | None, tokens: int | None = None, **limits: Any) -> StopPolicy:
+    """After trials that cost so much, each in a session of its own."""
+    stopping = StopPolicy(RunLimits(**limits))
+    for number, usd in enumerate(costs):
+        usage = None if tokens is None else Usage(input_tokens=tokens)
+        record = a_trial(a_turn(session=f"t{number}", cost_usd=usd, usage=usage))
+        stopping.count(record, graded(record))
+    return stopping
+
+
+def test_agents_judges_and_users_count_together() -> None:
+    written = SimulatorInfo(cost_usd=0.25, usage=Usage(input_tokens=7, output_tokens=3))
+    follow_up = a_turn(2, source="follow_up", asked_by=[0], **USED)
+    second = a_turn(2, source="simulator", simulator=written, follow_ups=[follow_up], **USED)
+    record = a_trial(a_turn(1, **USED), second)
+    usage = Usage(input_tokens=1000, output_tokens=None).model_dump()
+    judging = Judging(calls=3, cached_calls=1, models=["m"], usage=usage, cost_usd=1.0)
+    stopping = StopPolicy()
+    stopping.count(record, graded(record, judging))
+    assert stopping.spent() == (pytest.approx(3 * 0.5 + 0.25 + 1.0), 3 * 120 + 10 + 1000)
+
+
+def test_shared_turns_count_once_whichever_record_comes_first() -> None:
+    own, other = a_turn(1, **USED), a_turn(1, held_by="c/nightly/with_skill/1", **USED)
+    second = a_turn(2, session="x", **USED)
+    costs = shared_costs("p", ["c/1"], [own])
+    assert costs is not None
+    assert shared_costs("p", ["c/1"], [a_turn(session=None, **USED)]) is None
+    for parts in (
+        [a_trial(own, second), a_trial(other)],
+        [a_trial(other), a_trial(own, second)],
+        [a_trial(own), a_trial(own, second)],  # attempts say nothing of it
+        [costs, a_trial(own, second)],
+        [a_trial(own, second), costs],
+    ):
+        stopping = StopPolicy()
+        for part in parts:
+            if isinstance(part, Record):
+                stopping.count(part, None)
+            else:
+                stopping.count_shared(part)
+        assert stopping.spent() == (1.0, 240)
+
+
+def test_turns_of_sessions_without_a_name_are_not_taken_for_each_other() -> None:
+    stopping = StopPolicy()
+    for _ in range(2):
+        stopping.count(a_trial(a_turn(1, session=None, **USED)), None)
+    assert stopping.spent()[0] == 1.0
+
+
+def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
+    stopping = StopPolicy(RunLimits(max_cost_usd=2.0))
+    stopping.count(a_trial(a_turn(1, session="first", cost_usd=1.0)), None)
+    record = a_trial(a_turn(1, session="second", cost_usd=0.25))
+    stopping.count(record, graded(record))
+    assert stopping.has_room(2)  # 1.25 + 2 × 0.25
+    assert not stopping.has_room(3)
+    assert policy(max_cost_usd=0.01).has_room(50)  # nothing is known of what trials use
+
+
+def test_who_reports_nothing_is_named_once_if_that_is_limited() -> None:
+    shown: list[str] = []
+    stopping = StopPolicy(RunLimits(max_cost_usd=1.0), shown.append)
+    for session in ("a", "b"):
+        simulator = SimulatorInfo(model="u")
+        record = a_trial(a_turn(1, session=session, source="simulator", simulator=simulator))
+        stopping.count(record, graded(record, Judging(calls=1, models=["m", "n"])))
+    names = ["the engine nightly", "the judge m and n", "the simulated user u"]
+    text = "reports no cost, so --max-cost-usd cannot count what it uses"
+    assert sorted(shown) == sorted(stopping.warnings) == [f"{name} {text}" for name in names]
+
+
+def test_what_used_nothing_reports_nothing_and_is_not_blamed() -> None:
+    free = SimulatorInfo(model="u", cached=True)
+    judging = Judging(calls=2, cached_calls=2, models=["m"])
+    stopping = StopPolicy(RunLimits(max_cost_usd=9.0, max_tokens=9000))
+    for record in (
+        a_trial(a_turn(status="error", error=TurnError(kind="crash", message="it broke"))),
+        a_trial(a_turn(status="skipped", started_at=None)),
+        a_trial(a_turn(session="x", source="simulator", simulator=free, **USED)),
+    ):
+        stopping.count(record, graded(record, judging))
+    assert (stopping.warnings, stopping.spent()) == ([], (0.5, 120))
+
+
+def test_a_limit_is_reached_although_sums_of_fractions_fall_a_hair_short() -> None:
+    budget = Budget("--max-cost-usd", "cost", 1.0)
+    for _ in range(10):
+        assert not budget.is_reached()
+        budget.add([("the engine", 0.1)], finished=True, shared=False)
+    assert budget.total < 1.0
+    assert budget.is_reached()
+    assert Budget("", "", 0.0).is_reached()
+    assert not Budget("", "", None, total=1e9).is_reached()
+
+
+def test_a_budget_that_is_reached_stops_it_and_the_message_has_what_was_spent_at_the_end() -> None:
+    assert policy(1.5, max_cost_usd=2.0).reason is None
+    text = "the budget of 2.00 USD is spent ({} USD)"
+    for costs, spent in (((1.5, 0.53), "2.03"), ((1.5, 0.53, 1.0), "3.03")):
+        stop = Stop(kind="max_cost_usd", message=text.format(spent))
+        assert policy(*costs, max_cost_usd=2.0).reason == stop
+    assert policy(*[1000.0] * 5).reason is None
+    assert policy(max_cost_usd=0.0).reason is not None
+    tokens = policy(None, None, None, tokens=100, max_tokens=250).reason
+    assert tokens == Stop(kind="max_tokens", message="the budget of 250 tokens is used up (300)")
+
+
+def test_what_running_trials_will_probably_use_is_left_for_them() -> None:
+    stopping = policy(0.5, 0.3, max_cost_usd=2.0)  # 0.8 spent, 0.4 each
+    assert [stopping.has_room(n) for n in (0, 2, 3)] == [True, True, False]
+    assert stopping.reason is None
+    assert policy(5.0, max_cost_usd=2.0).has_room(7)  # it is enough: nobody waits
+
+
+def test_of_several_reasons_the_first_one_stands() -> None:
+    stopping, record = StopPolicy(RunLimits(max_fail=1, max_cost_usd=0.1)), a_trial(a_turn(**USED))
+    stopping.count(record, graded(record, status="FAIL", variant="without_skill"))
+    assert stopping.reason is not None
+    assert stopping.reason.kind == "max_cost_usd"  # a baseline may fail
+    stopping = StopPolicy(RunLimits(max_fail=1, max_cost_usd=0.1))
+    stopping.count(record, graded(record, status="FAIL"))
+    stopping.end_for_quota("no more")
+    assert stopping.reason == Stop(kind="max_fail", message="1 trial failed or met an error")
+
+
+def test_a_later_start_counts_and_warns_of_what_the_journal_has(tmp_path: Path) -> None:
+    costs = shared_costs("p", ["c/1"], [a_turn(**USED)])
+    assert costs is not None
+    stopping = StopPolicy()
+    with RunDirectory.create(tmp_path / "run", {"run_id": "r", "jobs": []}) as directory:
+        directory.journal("turns_shared", **costs)
+        directory.journal("turns_shared", jobs=["c/1"])  # torn
+        directory.journal("trial_lost", job="a/1", worker="tcp://h:1", reason="it has gone")
+        directory.journal("trial_lost", job="b/1", worker="tcp://h:1", reason="it has gone")
+        directory.journal("trial_lost", job="c/1", reason="the connection broke")
+        directory.journal("trial_left", job="c/1", reason="x")
+        stopping.recall(directory.events())
+    assert stopping.spent() == (0.5, 120)
+    assert stopping.warnings == [
+        "worker tcp://h:1: it has gone; trials there were lost",
+        "the connection broke: trials that were running then began again",
+    ]
