@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from skillup.executors.budgets import UsageBudget
-from skillup.schema.record import EngineInfo, Record, TurnRecord, Usage
 from tests.support.project import GUARD_SECONDS, Project
 
 CASE = """
@@ -56,33 +54,3 @@ def test_what_shared_turns_took_counts_after_a_kill_and_counts_once(
     whole = project.run("run", "--resume", "out", "--max-tokens", "3021", "--json")
     assert whole.exit_code == 0, whole.stderr
     assert whole.data["summary"]["usage"]["input_tokens"] == 1020
-
-
-def test_turns_count_once_whoever_tells_of_them_first() -> None:
-    turn = TurnRecord(
-        turn_number=1,
-        status="completed",
-        content="x",
-        session_id="s",
-        started_at="2026-01-01T00:00:00.000Z",
-        cost_usd=0.5,
-        usage=Usage(input_tokens=100, output_tokens=20),
-    )
-    record = Record(
-        run_id="r",
-        suite="s",
-        case_id="c",
-        case={"id": "c", "input": {"prompt": "x"}},
-        engine=EngineInfo(profile="p", adapter="scripted"),
-        started_at="2026-01-01T00:00:00.000Z",
-        duration_ms=1,
-        turns=[turn],
-    )
-    first, second = UsageBudget(), UsageBudget()
-    first.add_shared("p", [turn])
-    assert (first.tokens.total, first.tokens.average()) == (120, 0)
-    first.add(record, None)
-    second.add(record, None)
-    second.add_shared("p", [turn])
-    for spending in (first, second):
-        assert (spending.tokens.total, spending.cost_usd.total) == (120, 0.5)

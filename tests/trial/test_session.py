@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -156,11 +157,11 @@ THINKS = "[{remember: {x: '1'}}, {say: thinking}]"
 
 
 def sent(
-    root: Path, throttle: Patient, times: int, steps: str = THINKS, **profile: str
+    root: Path, throttle: Patient, times: int, steps: str = THINKS, **profile: Any
 ) -> TrialOutcome:
     """Of a trial whose second message is refused so often."""
     (job,) = jobs_of(root, CASE.replace("STEPS", steps).replace("TIMES", str(times)))
-    job = replace(job, profile=Profile(name="p", engine="scripted", **profile))  # type: ignore[arg-type]
+    job = replace(job, profile=Profile(name="p", engine="scripted", **profile))
     request = replace(request_of(root, job, Paid(), "trial"), throttle=throttle)
     return anyio.run(run_trial, request)
 
