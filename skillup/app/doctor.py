@@ -29,6 +29,7 @@ from skillup.process import new_marker
 from skillup.reports.terminal.layout import make_console, print_table
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile
+from skillup.schema.record import TurnError
 from skillup.schema.scripted import Reply, Script
 
 CODEWORD = "walrus"
@@ -60,7 +61,7 @@ class DoctorFinding:
 
     @property
     def verdict(self) -> Literal["ok", "?", "no"]:
-        """A CLI may have a login where nobody but itself finds it: only `--probe` tells then."""
+        """A CLI may have a login where nobody but itself finds it: only `--probe` shows then."""
         if not self.works:
             return "no"
         return "ok" if self.available.login or self.probed == "ok" else "?"
@@ -84,43 +85,32 @@ class DoctorFinding:
 def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
     """Look at the named engines, or at all that are known here. Raises UsageError for others."""
     root = workspace_root(Path.cwd())
-    wanted = list(names or dict.fromkeys([*profile_files(root), *ADAPTERS]))
     profiles: list[Profile] = []
     broken: list[DoctorFinding] = []
-    for name in wanted:
+    for name in names or dict.fromkeys([*profile_files(root), *ADAPTERS]):
         try:
             profile = load_profile(name, root, os.environ)
-            if names or not _starts_something_else(profile):
+            command = profile.command
+            words = [command] if isinstance(command, str) else list(command or ())
+            # In a folder that came from elsewhere a command that is more than a name on PATH may
+            # be anything, so it is started only if the profile is asked for by name.
+            if names or not (len(words) > 1 or any("/" in word for word in words)):
                 profiles.append(profile)
                 continue
-            broken.append(_broken(name, "its profile names a program of its own, not started"))
+            why = "its profile names a program of its own, not started"
         except SkillupError:
             if names:
                 raise
             # Without names, a broken profile is a finding among others; `validate` has details.
-            broken.append(_broken(name, "its profile is not valid"))
-    return anyio.run(_examine_all, profiles, probe) + broken
+            why = "its profile is not valid"
+        problem = TurnError(kind="engine_not_usable", message=f"{why}: run skillup doctor {name}")
+        nothing = Availability(found=False, command=(), problem=problem)
+        broken.append(DoctorFinding(name, "?", nothing))
 
+    async def look() -> list[DoctorFinding]:
+        return [await _examine(profile, os.environ, probe=probe) for profile in profiles]
 
-def _starts_something_else(profile: Profile) -> bool:
-    """Whether its command is more than a name on PATH: in a folder that came from elsewhere that
-    may be anything, so it is started only if the profile is asked for by name.
-    """
-    command = profile.command
-    words = [command] if isinstance(command, str) else list(command or ())
-    return len(words) > 1 or any("/" in word for word in words)
-
-
-def _broken(name: str, why: str) -> DoctorFinding:
-    from skillup.schema.record import TurnError
-
-    message = f"{why}: run skillup doctor {name}"
-    problem = TurnError(kind="engine_not_usable", message=message)
-    return DoctorFinding(name, "?", Availability(found=False, command=(), problem=problem))
-
-
-async def _examine_all(profiles: Sequence[Profile], probe: bool) -> list[DoctorFinding]:
-    return [await _examine(profile, os.environ, probe=probe) for profile in profiles]
+    return anyio.run(look) + broken
 
 
 async def _examine(
@@ -128,23 +118,19 @@ async def _examine(
 ) -> DoctorFinding:
     engine = get_engine(profile.engine)
     available = await engine.check(profile, environment)
-    probed = None
+    probed = seeding_problem = None
     if probe and available.problem is None:
         probed = await _probe(profile, environment)
-    seeding_problem = None
     if available.found and isinstance(engine, HistorySeeder):
         seeding_problem = engine.seeding_problem(available.version)
     return DoctorFinding(profile.name, profile.engine, available, probed, seeding_problem)
 
 
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
-    """Two turns: tell it a word, resume, ask for the word."""
+    """Two turns: give it a word, resume, ask for the word."""
     engine = get_engine(profile.engine)
     script = Script(
-        replies=[
-            Reply(turn=1, say="Noted."),
-            Reply(turn=2, say="You said: {{turns.1.user}}"),
-        ]
+        replies=[Reply(turn=1, say="Noted."), Reply(turn=2, say="You said: {{turns.1.user}}")]
     )
     with tempfile.TemporaryDirectory(prefix="skillup-probe-") as scratch:
         places = {name: Path(scratch).resolve() / name for name in ("workspace", "home", "raw")}
@@ -162,20 +148,20 @@ async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
             script=script,
         )
         limit = min(profile.timeout_seconds, 120.0)
-        tell = TurnRequest(1, f"Remember the codeword: {CODEWORD}", timeout_seconds=limit)
-        told = await engine.start(tell, trial)
-        if told.error is not None:
-            return f"{told.error.kind}: {told.error.message}"
-        if not isinstance(engine, SessionResumer) or told.session is None:
+        word = TurnRequest(1, f"Remember the codeword: {CODEWORD}", timeout_seconds=limit)
+        first = await engine.start(word, trial)
+        if first.error is not None:
+            return f"{first.error.kind}: {first.error.message}"
+        if not isinstance(engine, SessionResumer) or first.session is None:
             return "it cannot resume a session"
-        ask = TurnRequest(
-            2, "What is the codeword?", timeout_seconds=limit, previous=told.fingerprint
+        question = TurnRequest(
+            2, "What is the codeword?", timeout_seconds=limit, previous=first.fingerprint
         )
-        asked = await engine.resume(told.session, ask, trial)
-        if asked.error is not None:
-            return f"{asked.error.kind}: {asked.error.message}"
-        if CODEWORD not in asked.response.casefold():
-            return f"it resumed, but did not know the codeword: {one_line(asked.response, 80)}"
+        second = await engine.resume(first.session, question, trial)
+        if second.error is not None:
+            return f"{second.error.kind}: {second.error.message}"
+        if CODEWORD not in second.response.casefold():
+            return f"it resumed, but did not know the codeword: {one_line(second.response, 80)}"
     return "ok"
 
 
@@ -201,12 +187,11 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
     print_table(console, table)
     for finding in findings:
         problem = finding.available.problem
-        if problem is not None:
-            console.print(Text(plain(f"{finding.name}: {problem.message}")), soft_wrap=True)
+        lines = [(problem.message, "")] if problem is not None else []
         if finding.probed not in (None, "ok"):
-            console.print(Text(plain(f"{finding.name}: probe: {finding.probed or ''}")))
-        for note in finding.notes:
-            console.print(Text(plain(f"{finding.name}: {note}"), style="dim"), soft_wrap=True)
+            lines.append((f"probe: {finding.probed}", ""))
+        for text, style in [*lines, *((note, "dim") for note in finding.notes)]:
+            console.print(Text(plain(f"{finding.name}: {text}"), style=style), soft_wrap=True)
 
 
 def exit_code(findings: Sequence[DoctorFinding], *, named: bool) -> ExitCode:

@@ -32,7 +32,7 @@ class TrialFilter:
 
     def takes(self, job: str) -> bool:
         """Whether the job matches, whatever it came to."""
-        case, _, _, trial = job.rsplit("/", maxsplit=3)
+        case, *_, trial = job.rsplit("/", maxsplit=3)
         named = self.glob is None or is_named(case, case.partition("/")[0], (self.glob,))
         return named and self.trial in (None, int(trial))
 
@@ -72,7 +72,13 @@ class ShownTrials:
             grade = trials.load_grade(directory / trials.GRADE_FILE)
             if grade is None and (directory / trials.GRADE_FILE).exists():
                 self.unreadable[job] = "its grade is damaged; `skillup judge` derives it anew"
-            where, earlier = Path(shown_path(directory)), _earlier_attempts(directory)
+            # Those before the attempt that counts, as far as they can be read.
+            earlier: list[tuple[Path, Record]] = []
+            for path in directory.glob("attempt-*.json*"):
+                with suppress(trials.DamagedRecordError, RunDirectoryError):
+                    earlier.append((Path(shown_path(path)), trials.load_record(path)))
+            earlier.sort(key=lambda one: (one[1].started_at, one[0]))
+            where = Path(shown_path(directory))
             yield ShownTrial(job, self.labels[job], where, record, grade, streams, earlier)
 
 
@@ -86,67 +92,43 @@ def shown_trials(path: Path, chosen: TrialFilter) -> ShownTrials:
     check_shape_of_run(info, run.path / RUN_FILE)
     planned = list(info.get("jobs") or ())
     order = {job: place for place, job in enumerate(planned)}
-    ended = dict(trials.directories_with_records(run.path / "trials"))
-    jobs = sorted(filter(_is_job, ended), key=lambda job: order.get(job, len(order)))
+    found = dict(trials.directories_with_records(run.path / "trials"))
+    ended = {job: found[job] for job in sorted(found, key=lambda j: order.get(j, len(order)))}
+    parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
+    parts = {job: part for job, part in parts.items() if len(part) == 4 and part[3].isdecimal()}
+    jobs = [job for job in ended if job in parts]
     taken = [job for job in jobs if chosen.takes(job)]
     if not taken and (chosen.glob is not None or chosen.trial is not None):
-        raise _nothing(chosen, planned, jobs)
+        raise _nothing(chosen, [job for job in planned if job in parts], jobs)
     shown = [job for job in taken if not chosen.only_failed or _has_failed(ended[job])]
-    return ShownTrials(
-        run,
-        str(info.get("run_id") or run.path.name),
-        len(taken),
-        {job: ended[job] for job in shown},
-        _labels([*planned, *jobs]),
-    )
-
-
-def _is_job(job: str) -> bool:
-    parts = job.rsplit("/", maxsplit=3)
-    return len(parts) == 4 and parts[3].isdecimal()
+    # A trial in a few words: what distinguishes it from the others of the run.
+    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)]
+    labels = {}
+    for job, (case, engine, variant, trial) in parts.items():
+        words = [engine, variant.removesuffix("_skill"), f"#{trial}"]
+        own = [word for word, differs in zip(words, differ[1:], strict=True) if differs]
+        labels[job] = plain(" ".join([shown_id(case), *own]))
+    run_id = str(info.get("run_id") or run.path.name)
+    return ShownTrials(run, run_id, len(taken), {job: ended[job] for job in shown}, labels)
 
 
 def _has_failed(directory: Path) -> bool:
     """Or has no grade yet; without the skill a failure is what a baseline is there to show."""
     grade = trials.load_grade(directory / trials.GRADE_FILE)
-    if grade is None:
+    if grade is None or grade.status == "ERROR":
         return True
-    return grade.status == "ERROR" or (grade.status == "FAIL" and grade.variant != BASELINE)
+    return grade.status == "FAIL" and grade.variant != BASELINE
 
 
 def _nothing(chosen: TrialFilter, planned: list[str], jobs: list[str]) -> UsageError:
     what = "no trial" if chosen.trial is None else f"no trial {chosen.trial}"
     what += "" if chosen.glob is None else f" of {chosen.glob}"
-    if any(_is_job(job) and chosen.takes(job) for job in planned):
-        what += " has ended: it was not run, or is running"
-    else:
-        what += " is in this run"
+    there = any(map(chosen.takes, planned))
+    what += " has ended: it was not run, or is running" if there else " is in this run"
     alike = [job for job in jobs if replace(chosen, trial=None).takes(job)]
     if chosen.trial is not None and alike:
         numbers = sorted({int(job.rsplit("/", 1)[1]) for job in alike})
-        hint = f"there are the trials {listed_ids([str(number) for number in numbers])}"
-    else:
-        cases = list(dict.fromkeys(job.rsplit("/", maxsplit=3)[0] for job in jobs))
-        hint = f"there are: {listed_ids(cases)}" if cases else "no trial of it has ended"
+        return UsageError(what, hint=f"there are the trials {listed_ids([str(n) for n in numbers])}")
+    cases = list(dict.fromkeys(job.rsplit("/", maxsplit=3)[0] for job in jobs))
+    hint = f"there are: {listed_ids(cases)}" if cases else "no trial of it has ended"
     return UsageError(what, hint=hint)
-
-
-def _earlier_attempts(directory: Path) -> list[tuple[Path, Record]]:
-    """Those before the attempt that counts, as far as they can be read."""
-    found = []
-    for path in directory.glob("attempt-*.json*"):
-        with suppress(trials.DamagedRecordError, RunDirectoryError):
-            found.append((Path(shown_path(path)), trials.load_record(path)))
-    return sorted(found, key=lambda one: (one[1].started_at, one[0]))
-
-
-def _labels(jobs: list[str]) -> dict[str, str]:
-    """A trial in a few words: what tells it from the others of the run."""
-    parts = {job: job.rsplit("/", maxsplit=3) for job in jobs if _is_job(job)}
-    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)]
-    found = {}
-    for job, (case, engine, variant, trial) in parts.items():
-        words = [engine, variant.removesuffix("_skill"), f"#{trial}"]
-        told = [word for word, differs in zip(words, differ[1:], strict=True) if differs]
-        found[job] = plain(" ".join([shown_id(case), *told]))
-    return found

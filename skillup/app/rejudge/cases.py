@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillup.app.request import FALLBACK_VARIABLE
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
 from skillup.plan import is_named
 from skillup.redaction.secrets import Secrets, masking_bytes
@@ -51,7 +52,7 @@ class CaseSelection:
         return bool(self.globs or self.tags)
 
     def takes(self, case_id: str, tags: Sequence[str], branch_of: str | None = None) -> bool:
-        """Whether a record of this case, or of this path of the case `branch_of`, is wanted."""
+        """Whether a record of this case, or of this path of the case `branch_of`, is chosen."""
         if self.globs and not is_named(case_id, branch_of or case_id, self.globs):
             return False
         return not self.tags or bool(set(self.tags) & set(tags))
@@ -62,12 +63,10 @@ class EditedCases:
     """What `--cases` names."""
 
     cases: tuple[EditedCase, ...]
-    _by_name: dict[tuple[str, str], EditedCase] = field(default_factory=dict)
     _by_id: dict[str, list[EditedCase]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for edited in self.cases:
-            self._by_name[edited.suite, edited.case.id] = edited
             self._by_id.setdefault(edited.case.id, []).append(edited)
 
     def of(self, record: Record) -> EditedCase | None:
@@ -75,17 +74,15 @@ class EditedCases:
 
         Raises UsageError if it may be any of several.
         """
-        found = self._by_name.get((record.suite, record.case_id))
-        if found is not None:
-            return found
         same = self._by_id.get(record.case_id, [])
-        if len(same) > 1:
+        own = [edited for edited in same if edited.suite == record.suite]
+        if len(same) > 1 and not own:
             suites = ", ".join(edited.suite for edited in same)
             raise UsageError(
                 f"the case {record.case_id} may be that of several suites: {suites}",
                 hint="give --cases one of them",
             )
-        return same[0] if same else None
+        return next(iter([*own[-1:], *same]), None)
 
 
 def load_edited(paths: Sequence[Path]) -> EditedCases:
@@ -93,27 +90,21 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
 
     Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
     """
-    from skillup.app.request import FALLBACK_VARIABLE
     from skillup.judges.models.client import with_judge_model
     from skillup.load.suites import load_paths
     from skillup.reports.terminal.listing import problem_line
 
-    found: list[EditedCase] = []
-    within = []
-    for path in paths:
-        if _stands_alone(path):
-            found.append(_alone(path))
-        else:
-            within.append(path)
+    alone = [path for path in paths if _stands_alone(path)]
+    found = [_alone(path) for path in alone]
+    within = [path for path in paths if path not in alone]
     if within:
         loaded = load_paths(within)
-        for warning in loaded.warnings:
-            sys.stderr.write(problem_line(warning) + "\n")
-        for suite in loaded.or_raise().suites:
-            found += [
-                EditedCase(item.case, suite.name, suite.root, item.branch_of, suite.suite)
-                for item in suite.cases
-            ]
+        sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)
+        found += [
+            EditedCase(item.case, suite.name, suite.root, item.branch_of, suite.suite)
+            for suite in loaded.or_raise().suites
+            for item in suite.cases
+        ]
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
     model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
@@ -124,37 +115,76 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
     )
 
 
+def _stands_alone(path: Path) -> bool:
+    """A case file without a suite above it."""
+    from skillup.load.discover import SUITE_FILE, is_case
+
+    if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
+        return False
+    above = path.resolve().parents
+    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
+    return is_case(path) and not any(suite.is_file() for suite in suites)
+
+
+def _alone(path: Path) -> EditedCase:
+    from pydantic import ValidationError
+
+    from skillup.load.model import merge_defaults
+    from skillup.load.problems import problems_from
+    from skillup.load.semantics import case_problems
+    from skillup.load.yaml_reader import read_yaml
+    from skillup.schema.suite import Suite
+
+    document = read_yaml(path)
+    try:
+        case = Case.model_validate(document.data)
+    except ValidationError as error:
+        raise InvalidFilesError(problems_from(error, document, Case)) from None
+    case = merge_defaults(case, Suite(), default_id=path.stem)
+    problems = [p for p in case_problems(case, document, frozenset()) if p.severity == "error"]
+    if problems:
+        raise InvalidFilesError(problems)
+    return EditedCase(case, "", path.resolve().parent)
+
+
 def masked_cases(edited: EditedCases, secrets: Secrets) -> EditedCases:
     """As a run would have recorded them, so that what is unchanged reads the same.
 
     Raises UsageError for a case that is none without its secrets.
     """
-    if not secrets:
-        return edited
     found = []
-    for item in edited.cases:
+    for item in edited.cases if secrets else ():
         data = item.case.model_dump(mode="json", by_alias=True, exclude_unset=True)
         masked = to_json(data, secrets.mask, indent=None)
-        if masked == to_json(data, no_mask, indent=None):
-            found.append(item)
-            continue
         try:
-            found.append(replace(item, case=Case.model_validate_json(masked)))
+            same = masked == to_json(data, no_mask, indent=None)
+            case = item.case if same else Case.model_validate_json(masked)
         except ValueError:
             raise UsageError(
                 f"{secrets.mask(shown_id(item.case.id))}: a key stands where it cannot be masked",
                 hint="take the value of the key out of the case",
             ) from None
-    return EditedCases(tuple(found))
+        found.append(replace(item, case=case))
+    return EditedCases(tuple(found)) if secrets else edited
 
 
 def watched(paths: Sequence[Path], beside: Iterable[Path] = ()) -> dict[str, tuple[int, int, int]]:
-    """What tells a change: of every file that `paths` name or hold time, size and inode.
+    """What shows a change: of every file that `paths` name or hold time, size and inode.
 
     These are YAML files, and whatever else their cases are made of or judged by (`beside`).
     """
+    files = list(beside)
+    for path in paths:
+        if not path.is_dir():
+            folders = list(path.resolve().parents)[:4]
+            files += [path, *(folder / "eval.yaml" for folder in folders)]
+            files += [folder / "evals" / "eval.yaml" for folder in folders]
+            continue
+        for place, names, inner in os.walk(path):
+            names[:] = [name for name in names if not name.startswith(".")]
+            files += [Path(place, file) for file in inner if file.endswith(_YAML)]
     state = {}
-    for file in [*_files(paths), *beside]:
+    for file in files:
         try:
             status = file.stat()
         except OSError:
@@ -203,50 +233,4 @@ def with_references(
         sha = hashlib.sha256(content).hexdigest()
         contents[sha] = content
         references[name] = FileState(sha256=sha, size=len(content), executable=executable)
-    if not contents:
-        return record, contents
-    return record.model_copy(update={"references": references}), contents
-
-
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_dir():
-            for place, names, files in os.walk(path):
-                names[:] = [name for name in names if not name.startswith(".")]
-                yield from (Path(place) / file for file in files if file.endswith(_YAML))
-            continue
-        yield path
-        for folder in list(path.resolve().parents)[:4]:
-            yield from (folder / "eval.yaml", folder / "evals" / "eval.yaml")
-
-
-def _stands_alone(path: Path) -> bool:
-    """A case file without a suite above it."""
-    from skillup.load.discover import SUITE_FILE, is_case
-
-    if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
-        return False
-    above = path.resolve().parents
-    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
-    return is_case(path) and not any(suite.is_file() for suite in suites)
-
-
-def _alone(path: Path) -> EditedCase:
-    from pydantic import ValidationError
-
-    from skillup.load.model import merge_defaults
-    from skillup.load.problems import problems_from
-    from skillup.load.semantics import case_problems
-    from skillup.load.yaml_reader import read_yaml
-    from skillup.schema.suite import Suite
-
-    document = read_yaml(path)
-    try:
-        case = Case.model_validate(document.data)
-    except ValidationError as error:
-        raise InvalidFilesError(problems_from(error, document, Case)) from None
-    case = merge_defaults(case, Suite(), default_id=path.stem)
-    problems = [p for p in case_problems(case, document, frozenset()) if p.severity == "error"]
-    if problems:
-        raise InvalidFilesError(problems)
-    return EditedCase(case, "", path.resolve().parent)
+    return record.model_copy(update={"references": references}) if contents else record, contents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,6 @@ from skillup import __version__
 from skillup.analysis import Observations
 from skillup.app.rejudge.cases import (
     CaseSelection,
-    EditedCases,
     files_beside,
     load_edited,
     masked_cases,
@@ -77,7 +76,7 @@ class RejudgeRequest:
             self.selection,
             Regrader(readers),
             edited,
-            say=lambda note: print(plain(f"note: {secrets.mask(note)}"), file=sys.stderr),  # noqa: T201
+            say=lambda note: _say(f"note: {secrets.mask(note)}"),
             workers=self.parallel or min(cores(), _MOST_PROCESSES),
             judge_model=self.judge_model,
             secrets=secrets,
@@ -91,20 +90,27 @@ def judge_once(request: RejudgeRequest) -> int:
     Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
     there to judge.
     """
-    judging = request.rejudging()
-    tally = RejudgeCounts(stopped_by_failures=request.source.stopped_by_failures)
-    judged = judging.judge(tally)
+    judging, source = request.rejudging(), request.source
+    counts = RejudgeCounts(stopped_by_failures=source.stopped_by_failures)
+    judged = judging.judge(counts)
     if request.as_json:
-        _write_json(judged, request, judging, tally)
+        _write_json(judged, request, judging, counts)
     else:
-        _show(judged, request, tally)
-    if not tally.total and not tally.damaged:
-        raise _nothing(request, judging.edited, tally)
-    return tally.exit_code()
+        _show(judged, request, counts)
+    if counts.total or counts.damaged:
+        return counts.exit_code()
+    if counts.left_out and judging.edited is not None:
+        known = ", ".join(shown_id(item.case.id) for item in judging.edited.cases[:10])
+        raise UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
+    if request.selection:
+        raise UsageError("no record matches the selection", hint="see -k and --tag")
+    raise UsageError(
+        f"{source.path} holds no finished trial", hint="go on with skillup run --resume"
+    )
 
 
 def _write_json(
-    judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging, tally: RejudgeCounts
+    judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging, counts: RejudgeCounts
 ) -> None:
     head: dict[str, Any] = {
         "schema_version": JUDGEMENT_VERSION,
@@ -133,56 +139,35 @@ def _write_json(
 
     is_run = not source.is_single and source.run is not None
     rows, of_run = (observed(), analysis) if is_run else (judged, None)
-    for chunk in judgement_chunks(judging.secrets.mask_data(head), rows, tally, of_run):
+    for chunk in judgement_chunks(judging.secrets.mask_data(head), rows, counts, of_run):
         sys.stdout.write(chunk)
 
 
-def _show(judged: Iterator[Judged], request: RejudgeRequest, tally: RejudgeCounts) -> None:
-    console, label = make_console(), _labels(request)
+def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCounts) -> None:
+    console, source = make_console(), request.source
+    # What differs among the jobs of the run; a case's own id may hold slashes.
+    columns = zip(*(job.rsplit("/", 3)[1:] for job in source.planned), strict=False)
+    different = [len(set(column)) > 1 for column in columns]
+    if source.kind == "session" and source.path.is_dir():
+        different = [False, False, True]
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
             continue
-        print_line(console, grade_line(label(job_id), grade, change), indent=None)
+        case, *rest = job_id.rsplit("/", 3)
+        parts = [part for part, differs in zip(rest, different, strict=False) if differs]
+        label = " ".join(map(shown_id, [case, *parts]))
+        print_line(console, grade_line(label, grade, change), indent=None)
         # With nothing to compare with, what failed is what one wants to see.
         for line in unmet_lines(grade) if change is None else flip_lines(change):
             print_line(console, line, indent=None)
-    if tally.total:
-        compared = request.source.kind not in ("session", "input")
+    if counts.total:
+        compared = source.kind not in ("session", "input")
         console.print()
-        console.print(counts_line(tally, compared=compared), soft_wrap=True)
-        if tally.took is not None:
-            calls, stored, total, cost = took_words(tally.took.model_dump())
+        console.print(counts_line(counts, compared=compared), soft_wrap=True)
+        if counts.took is not None:
+            calls, stored, total, cost = took_words(counts.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
             console.print(f"judges that read: {words}", soft_wrap=True)
-
-
-def _labels(request: RejudgeRequest) -> Callable[[str], str]:
-    """What tells a job from the others of its run, in a few words."""
-    if request.source.kind == "session" and request.source.path.is_dir():
-        return lambda job_id: " ".join([shown_id(p) for p in job_id.rsplit("/", 3)[::3]])
-    # A case's own id may hold slashes.
-    planned = [job.rsplit("/", 3)[1:] for job in request.source.planned]
-    different = [len(set(column)) > 1 for column in zip(*planned, strict=False)]
-
-    def label(job_id: str) -> str:
-        case, *rest = job_id.rsplit("/", 3)
-        told = [part for part, differs in zip(rest, different, strict=False) if differs]
-        return " ".join([shown_id(case), *told])
-
-    return label
-
-
-def _nothing(
-    request: RejudgeRequest, edited: EditedCases | None, tally: RejudgeCounts
-) -> UsageError:
-    if tally.left_out and edited is not None:
-        known = ", ".join(shown_id(item.case.id) for item in edited.cases[:10])
-        return UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
-    if request.selection:
-        return UsageError("no record matches the selection", hint="see -k and --tag")
-    return UsageError(
-        f"{request.source.path} holds no finished trial", hint="go on with skillup run --resume"
-    )
 
 
 def judge_on_changes(request: RejudgeRequest) -> int:
@@ -202,12 +187,13 @@ def judge_on_changes(request: RejudgeRequest) -> int:
             try:
                 judge_once(request)
             except InvalidFilesError as error:
-                for problem in error.problems:
-                    sys.stderr.write(problem_line(problem) + "\n")
+                _say("\n".join(map(problem_line, error.problems)))
             except SkillupError as error:
-                hint = f"\n  hint: {error.hint}" if error.hint else ""
-                sys.stderr.write(plain(f"error: {error.message}{hint}\n"))
+                _say(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
             names = ", ".join(shown_path(path) for path in request.cases)
-            time_now = datetime.now().astimezone()
-            sys.stderr.write(plain(f"{time_now:%H:%M:%S}  watching {names} (Ctrl-C ends)\n\n"))
+            _say(f"{datetime.now().astimezone():%H:%M:%S}  watching {names} (Ctrl-C ends)\n")
         time.sleep(_LOOK_SECONDS)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(plain(text) + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ from skillup.judges.rejudge.regrade import RegradeItem, Regrader
 from skillup.judges.usage import since
 from skillup.redaction.secrets import Secrets
 from skillup.reports.rejudging import RejudgeCounts
-from skillup.reports.text import shown_id
+from skillup.reports.text import count, shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.record import FileState, Record, joined
@@ -39,14 +39,8 @@ _READ_AT_ONCE = 8
 _MOST_WAITING = 64
 T = TypeVar("T")
 Judged = tuple[str, Grade, GradeChange | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """What is judged: as much of a RecordSubject as is needed once there is a grade."""
-
-    job_id: str
-    grade: Path | None
+Trial = tuple[str, Path | None]
+"""A job id, and where its older grade is: all that is needed once there is a grade."""
 
 
 @dataclass(slots=True)
@@ -71,19 +65,24 @@ class Rejudging:
     took: Judging | None = field(init=False, default=None)
     """What judges that read have taken."""
 
-    def judge(self, tally: RejudgeCounts) -> Iterator[Judged]:
+    def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
         """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
-        with collecting_rarely():
-            for trial, found in self.graded(self._offered(tally)):
+        # Records and grades have no circles: they go by themselves, and to look costs a fifth.
+        usual = gc.get_threshold()
+        gc.set_threshold(50_000, *usual[1:])
+        try:
+            for (job_id, older), found in self.graded(self._trials(counts)):
                 grade = self.cleaned(found)
-                change = self._change(trial, grade)
+                change = self._change(older, grade)
                 if self.last is not None:
-                    known = self.last.get(trial.job_id)
+                    known = self.last.get(job_id)
                     change = change if known is None else compare(known, grade)
-                    self.last[trial.job_id] = grade
-                tally.add(grade, change)
-                yield trial.job_id, grade, change
-            tally.took = self.took
+                    self.last[job_id] = grade
+                counts.add(grade, change)
+                yield job_id, grade, change
+            counts.took = self.took
+        finally:
+            gc.set_threshold(*usual)
 
     def cleaned(self, grade: Grade) -> Grade:
         """`grade` without secrets."""
@@ -91,19 +90,69 @@ class Rejudging:
             return grade
         return Grade.model_validate_json(to_json(grade, self.secrets.mask, indent=None))
 
-    def items(self, tally: RejudgeCounts) -> Iterator[tuple[RecordSubject, RegradeItem]]:
+    def _change(self, older: Path | None, grade: Grade) -> GradeChange | None:
+        try:
+            before = older.read_bytes() if older is not None else None
+            if before is None:
+                return None
+            # Mostly nothing changes, and to validate the older grade costs more than to grade anew
+            if before == _text(grade):
+                return GradeChange(grade, grade, ())
+            return compare(self.cleaned(Grade.model_validate_json(before)), grade)
+        except (OSError, ValueError):
+            return None
+
+    def items(self, counts: RejudgeCounts) -> Iterator[tuple[RecordSubject, RegradeItem]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
         only = self._only()
         case, suite = (only.case, only.suite) if only is not None else (None, "")
         seen: set[str] = set()
         for subject in self.source.subjects(case, suite):
             seen.add(subject.job_id)
-            item = self.item_of(subject, tally)
+            item = self.item_of(subject, counts)
             if item is not None:
                 for note in subject.notes:
                     self.say(note)
                 yield subject, item
-        self._count_rest(tally, seen)
+        self._count_rest(counts, seen)
+
+    def _trials(self, counts: RejudgeCounts) -> Iterator[tuple[Trial, RegradeItem | Grade]]:
+        """As :meth:`items`; of trials that another process has judged, their grades."""
+        shared = self.workers > 1 and self.source.kind == "run"
+        places = list(trials_of(self.source)) if shared else []
+        if len(places) < FEWEST:
+            for subject, item in self.items(counts):
+                yield (subject.job_id, subject.grade), item
+            return
+        seen: set[str] = set()
+        read = trial_reader(self.source)
+        given = str(self.source.path), self.selection, self.edited, self.secrets
+        with closing(grades_of(places, self.workers, judge_by_rules, given)) as grades:
+            for (job_id, directory), found in grades:
+                trial = job_id, directory / GRADE_FILE
+                if isinstance(found, Grade):
+                    yield trial, found
+                elif found is not None:
+                    counts.left_out += found == LEFT_OUT
+                else:
+                    record = read(job_id, directory)
+                    if record is None:
+                        continue
+                    offered = self.item_of(record, counts)
+                    if offered is not None:
+                        yield trial, offered
+                seen.add(job_id)
+        self._count_rest(counts, seen)
+
+    def _count_rest(self, counts: RejudgeCounts, seen: set[str]) -> None:
+        counts.damaged = len(self.source.damaged)
+        for job_id, why in self.source.damaged.items():
+            self.say(f"{shown_id(job_id)}: {why}, and was not judged")
+        if not self.selection:
+            counts.not_run = len(self.source.planned - seen - set(self.source.damaged))
+        if counts.left_out:
+            trials = count(counts.left_out, "trial")
+            self.say(f"{trials} of cases that --cases lacks: not judged")
 
     def graded(self, items: Iterator[tuple[T, RegradeItem | Grade]]) -> Iterator[tuple[T, Grade]]:
         """In order; those that are read by judges wait for each other, and are read at once."""
@@ -119,61 +168,6 @@ class Rejudging:
                 to_read = 0
         yield from self._read(waiting)
 
-    def item_of(self, subject: RecordSubject, tally: RejudgeCounts) -> RegradeItem | None:
-        """What it is judged by; None: it is not chosen, or is left out, which is counted."""
-        record = subject.record
-        tags = record.case.get("tags")
-        tags = [str(tag) for tag in tags] if isinstance(tags, list) else []
-        if not self.selection.takes(record.case_id, tags, record.branch_of):
-            return None
-        if self.edited is None:
-            return self._recorded(subject)
-        edited = self.edited.of(record)
-        if edited is None and self.source.is_single:
-            edited = self._only()
-        if edited is None:
-            tally.left_out += 1
-            return None
-        return self._edited(subject, edited)
-
-    def _offered(self, tally: RejudgeCounts) -> Iterator[tuple[_Trial, RegradeItem | Grade]]:
-        """As :meth:`items`; of trials that another process has judged, their grades."""
-        shared = self.workers > 1 and self.source.kind == "run"
-        places = list(trials_of(self.source)) if shared else []
-        if len(places) < FEWEST:
-            for subject, item in self.items(tally):
-                yield _Trial(subject.job_id, subject.grade), item
-            return
-        seen: set[str] = set()
-        read = trial_reader(self.source)
-        given = str(self.source.path), self.selection, self.edited, self.secrets
-        with closing(grades_of(places, self.workers, judge_by_rules, given)) as grades:
-            for (job_id, directory), found in grades:
-                trial = _Trial(job_id, directory / GRADE_FILE)
-                if found is not None:
-                    seen.add(job_id)
-                    tally.left_out += found == LEFT_OUT
-                    if isinstance(found, Grade):
-                        yield trial, found
-                    continue
-                record = read(job_id, directory)
-                if record is not None:
-                    seen.add(job_id)
-                    offered = self.item_of(record, tally)
-                    if offered is not None:
-                        yield trial, offered
-        self._count_rest(tally, seen)
-
-    def _count_rest(self, tally: RejudgeCounts, seen: set[str]) -> None:
-        tally.damaged = len(self.source.damaged)
-        for job_id, why in self.source.damaged.items():
-            self.say(f"{shown_id(job_id)}: {why}, and was not judged")
-        if not self.selection:
-            tally.not_run = len(self.source.planned - seen - set(self.source.damaged))
-        if tally.left_out:
-            trials = "trial" if tally.left_out == 1 else "trials"
-            self.say(f"{tally.left_out} {trials} of cases that --cases lacks: not judged")
-
     def _read(
         self, waiting: list[tuple[T, RegradeItem | Grade, Grade | None]]
     ) -> Iterator[tuple[T, Grade]]:
@@ -186,37 +180,23 @@ class Rejudging:
             if grade is not None:
                 yield about, grade
 
-    def _change(self, trial: _Trial, grade: Grade) -> GradeChange | None:
-        if trial.grade is None:
+    def item_of(self, subject: RecordSubject, counts: RejudgeCounts) -> RegradeItem | None:
+        """What it is judged by; None: it is not chosen, or is left out, which is counted."""
+        record = subject.record
+        tags = record.case.get("tags")
+        tags = [str(tag) for tag in tags] if isinstance(tags, list) else []
+        if not self.selection.takes(record.case_id, tags, record.branch_of):
             return None
-        try:
-            before = trial.grade.read_bytes()
-            # Mostly nothing changes, and to validate the older grade costs more than to grade anew
-            if before == _text(grade):
-                return GradeChange(grade, grade, ())
-            return compare(self.cleaned(Grade.model_validate_json(before)), grade)
-        except (OSError, ValueError):
-            return None
-
-    def _only(self) -> EditedCase | None:
-        """The case that a single record, whatever its id, is judged by."""
         if self.edited is None:
+            return self._recorded(subject)
+        edited = self.edited.of(record)
+        if edited is None and self.source.is_single:
+            edited = self._only()
+        if edited is None:
+            counts.left_out += 1
             return None
-        cases = self.edited.cases
-        if self.source.kind != "session" or len(cases) == 1:
-            return cases[0] if len(cases) == 1 else None
-        takes = self.selection.takes
-        chosen = [e for e in cases if takes(e.case.id, e.case.tags, e.branch_of)]
-        if len(chosen) == 1:
-            return chosen[0]
-        raise UsageError(
-            f"--cases has {len(cases)} cases, and a session is one conversation",
-            hint="give the case's own file, or choose it with -k",
-        )
-
-    def _edited(self, subject: RecordSubject, edited: EditedCase) -> RegradeItem:
         mask = self.secrets.mask if self.source.is_masked else no_mask
-        record, contents = with_references(subject.record, edited, mask)
+        record, contents = with_references(record, edited, mask)
         # Scripts, and the files of judges, are those beside the edited case.
         record = record.model_copy(update={"suite_root": str(edited.root)})
 
@@ -240,9 +220,24 @@ class Rejudging:
         return RegradeItem(subject.record, subject.read_file, self._read_by(case))
 
     def _read_by(self, case: Case, suite: Suite | None = None) -> Case:
-        if self.judge_model is None:
-            return case
-        return read_by(case, self.judge_model, Path.cwd(), suite)
+        model = self.judge_model
+        return case if model is None else read_by(case, model, Path.cwd(), suite)
+
+    def _only(self) -> EditedCase | None:
+        """The case that a single record, whatever its id, is judged by."""
+        if self.edited is None:
+            return None
+        chosen = list(self.edited.cases)
+        if self.source.kind == "session" and len(chosen) > 1:
+            takes = self.selection.takes
+            chosen = [e for e in chosen if takes(e.case.id, e.case.tags, e.branch_of)]
+            if len(chosen) != 1:
+                raise UsageError(
+                    f"--cases has {len(self.edited.cases)} cases, and a session is one "
+                    "conversation",
+                    hint="give the case's own file, or choose it with -k",
+                )
+        return chosen[0] if len(chosen) == 1 else None
 
 
 def judge_by_rules(
@@ -253,36 +248,25 @@ def judge_by_rules(
     def nobody(record: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
         raise AssertionError("what judges read is not judged here", record, case)
 
-    source = open_source(run, workspace=None, skill_dir=None)
+    source = open_source(run)
     judging = Rejudging(source, selection, Regrader(nobody), edited, secrets=secrets)
     read = trial_reader(source)
 
     def judge(place: Place) -> Found:
-        tally = RejudgeCounts()
+        counts = RejudgeCounts()
         try:
             subject = read(*place)
-            item = judging.item_of(subject, tally) if subject is not None else None
+            item = judging.item_of(subject, counts) if subject is not None else None
             if subject is None or subject.job_id in source.damaged:
                 return None
             if item is None:
-                return LEFT_OUT if tally.left_out else NOT_CHOSEN
+                return LEFT_OUT if counts.left_out else NOT_CHOSEN
             grade = judging.regrader.by_rules(item)
         except SkillupError:
             return None
         return None if grade is None or has_secrets(grade, secrets) else grade
 
     return judge
-
-
-@contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """Records and grades have no circles: they go by themselves, and to look costs a fifth."""
-    usual = gc.get_threshold()
-    gc.set_threshold(50_000, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 def has_secrets(data: Any, secrets: Secrets) -> bool:

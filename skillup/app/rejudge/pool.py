@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -33,8 +34,8 @@ Place = tuple[str, Path]
 """A trial's job id and directory."""
 Found = Grade | str | None
 """Its grade, a word above, or nothing: the caller has to look."""
-
 Regrade = Callable[[Place], Found]
+
 _judge: Regrade
 """Of a process of the pool."""
 
@@ -53,28 +54,26 @@ def grades_of(
 
     Each of them judges by ``make(*arguments)``, which has to be picklable.
     """
-    chunks = deque(places[at : at + _CHUNK] for at in range(0, len(places), _CHUNK))
     try:
-        pool = ProcessPoolExecutor(
-            workers,
-            get_context("fork" if sys.platform == "linux" else "spawn"),
-            initializer=_start,
-            initargs=(make, arguments),
-        )
+        context = get_context("fork" if sys.platform == "linux" else "spawn")
+        pool = ProcessPoolExecutor(workers, context, _start, (make, arguments))
     except (OSError, ImportError):  # no shared memory here
         yield from ((place, None) for place in places)
         return
-    waiting: deque[tuple[Sequence[Place], Future[list[str | None]]]] = deque()
+    chunks = deque(places[at : at + _CHUNK] for at in range(0, len(places), _CHUNK))
+    waiting: deque[tuple[Sequence[Place], Future[list[str | None]] | None]] = deque()
     try:
         while chunks or waiting:
             while chunks and len(waiting) < workers * _CHUNKS_AHEAD:
                 chunk = chunks.popleft()
-                waiting.append((chunk, _submitted(pool, chunk)))
+                try:
+                    waiting.append((chunk, pool.submit(_judged, chunk)))
+                except (BrokenProcessPool, OSError):
+                    waiting.append((chunk, None))
             chunk, future = waiting.popleft()
-            try:
-                found = future.result()
-            except BrokenProcessPool:
-                found = [None] * len(chunk)
+            found: list[str | None] = [None] * len(chunk)
+            with suppress(BrokenProcessPool):
+                found = future.result() if future is not None else found
             for place, text in zip(chunk, found, strict=True):
                 is_grade = text is not None and text.startswith("{")
                 yield place, Grade.model_validate_json(text) if is_grade and text else text
@@ -82,26 +81,6 @@ def grades_of(
         for process in list((pool._processes or {}).values()):  # noqa: SLF001 - no other way
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _submitted(pool: ProcessPoolExecutor, chunk: Sequence[Place]) -> Future[list[str | None]]:
-    try:
-        return pool.submit(_judged, chunk)
-    except (BrokenProcessPool, OSError):
-        future: Future[list[str | None]] = Future()
-        future.set_result([None] * len(chunk))
-        return future
-
-
-def _judged(chunk: Sequence[Place]) -> list[str | None]:
-    return [_as_text(_judge(place)) for place in chunk]
-
-
-def _as_text(found: Found) -> str | None:
-    try:
-        return found.model_dump_json(by_alias=True) if isinstance(found, Grade) else found
-    except ValueError:  # half of a character
-        return None
 
 
 def _start(make: Callable[..., Regrade], arguments: Sequence[Any]) -> None:
@@ -118,3 +97,15 @@ def _end_with_parent() -> None:
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)
+
+
+def _judged(chunk: Sequence[Place]) -> list[str | None]:
+    texts: list[str | None] = []
+    for found in map(_judge, chunk):
+        try:
+            texts.append(
+                found.model_dump_json(by_alias=True) if isinstance(found, Grade) else found
+            )
+        except ValueError:  # half of a character
+            texts.append(None)
+    return texts

@@ -37,27 +37,25 @@ def readers_for(
     """
     routers: dict[tuple[frozenset[str], bool], JudgeRouter] = {}
 
-    def reader(record: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
-        del record
+    def reader(_: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
         keys = frozenset(keys_of_judges(case))
         model = case.judge_model.model if case.judge_model is not None else ""
         anew = (compared or edited) and model.startswith("scripted:")
         if (keys, anew) not in routers:
             routers[keys, anew] = _router(source, hidden, keys, anew=anew)
         router, results = routers[keys, anew], None if compared else source.mock_results
-        return router if results is None else _answered_by(results, router)
+        return router if results is None else answered_by(results, router)
+
+    @asynccontextmanager
+    async def answered_by(
+        results: Sequence[Mapping[str, Any]], router: JudgeRouter
+    ) -> AsyncIterator[Judge]:
+        from skillup.importers.judge_debug import MockedJudge
+
+        async with router:
+            yield MockedJudge(results, router)
 
     return reader
-
-
-@asynccontextmanager
-async def _answered_by(
-    results: Sequence[Mapping[str, Any]], router: JudgeRouter
-) -> AsyncIterator[Judge]:
-    from skillup.importers.judge_debug import MockedJudge
-
-    async with router:
-        yield MockedJudge(results, router)
 
 
 def _router(
