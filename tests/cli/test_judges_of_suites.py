@@ -22,13 +22,13 @@ def verdict(said: str) -> dict[str, Any]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Two suites of one name, which differ in what stands in `judges/` alone."""
+    """Two suites, which differ in what stands in `judges/` alone."""
     made = Project(tmp_path)
     turns = [{"content": "x", "assertions": ["it asks"]}, {"respond": "Say a word."}]
     for place, status in STATUS.items():
         said = status.lower()
         rules = [{"when": "it asks", "answer": verdict(said)}, {"answer": {"message": said}}]
-        suite = {"name": "same", "judge": {"model": "scripted:judges/j.yaml"}}
+        suite = {"name": place[0], "judge": {"model": "scripted:judges/j.yaml"}}
         case = {"input": {"turns": turns}, "scripted": [{"say": "ok"}]}
         made.write(
             {
@@ -68,14 +68,14 @@ def test_servers_of_the_environment_do_not_share_answers_and_a_run_keeps_its_own
         (case,) = project.run_json("x/a", *options, env=env)["cases"]
         return bool(case["turns"][0]["checks"][0]["passed"])
 
-    user = {"name": "same", "user_simulator": {"model": "scripted:judges/j.yaml"}}
+    user = {"name": "x", "user_simulator": {"model": "scripted:judges/j.yaml"}}
     project.write({"x/a/eval.yaml": json.dumps(user)})
     with (
         ModelServer(lambda request: Structured(verdict("pass"))) as one,
         ModelServer(lambda request: Structured(verdict("fail"))) as other,
     ):
         assert [run(one), run(other), run(one)] == [True, False, True]
-        assert (len(one.requests), len(other.requests)) == (1, 1)
+        assert (len(one.requests), len(other.requests)) == (2, 1)
 
     again = project.run("judge", str(project.latest_run()), "--json")
     assert again.data["cases"][0]["grade"]["status"] == "PASS", again.stderr
