@@ -128,7 +128,8 @@ def _nothing(chosen: TrialFilter, planned: list[str], jobs: list[str]) -> UsageE
     alike = [job for job in jobs if replace(chosen, trial=None).takes(job)]
     if chosen.trial is not None and alike:
         numbers = sorted({int(job.rsplit("/", 1)[1]) for job in alike})
-        return UsageError(what, hint=f"there are the trials {listed_ids([str(n) for n in numbers])}")
+        listed = listed_ids([str(number) for number in numbers])
+        return UsageError(what, hint=f"there are the trials {listed}")
     cases = list(dict.fromkeys(job.rsplit("/", maxsplit=3)[0] for job in jobs))
     hint = f"there are: {listed_ids(cases)}" if cases else "no trial of it has ended"
     return UsageError(what, hint=hint)
